@@ -54,13 +54,25 @@ static struct err *kinds_text(unsigned kinds, struct str *ret)
 	return err;
 }
 
-static struct err *bad_kind(const char *word, unsigned allowed)
+/* Add the kinds that are allowed to an error. */
+static struct err *hint_kinds(struct err *err, unsigned allowed)
 {
 	AUTO_STR struct str list = STR_INIT;
-	struct err *err = kinds_text(allowed, &list);
+	struct err *failed = kinds_text(allowed, &list);
 
-	return err ? err : err_hint(err_create(ERR_USAGE, "unknown kind '%s'", word),
-				    "there are %s", str_text(&list));
+	return failed ? failed : err_hint(err, "there are %s", str_text(&list));
+}
+
+static struct err *bad_kind(const char *word, unsigned allowed)
+{
+	return hint_kinds(err_create(ERR_USAGE, "unknown kind '%s'", word), allowed);
+}
+
+/* KIND must be the first word, and is not. */
+static struct err *need_kind(const struct call *call, unsigned allowed)
+{
+	return call->argc ? bad_kind(call->argv[0], allowed) :
+			    hint_kinds(err_create(ERR_USAGE, "which KIND?"), allowed);
 }
 
 /* The kernel's memory needs no process: neither to begin, nor while it is recorded. */
@@ -241,6 +253,13 @@ static bool answers(const struct growth_source *source, const struct filter *fil
 	return true;
 }
 
+/* A name where a filter could begin, and it is that of no attribute. */
+static bool is_unknown_name(const char *word)
+{
+	return word[strspn(word, "abcdefghijklmnopqrstuvwxyz")] == '\0' && !filter_is_attr(word) &&
+	       word_index(word, query_site_words) < 0;
+}
+
 /*
  * Take KIND from the first word, if it is one, and parse the rest. Without KIND, a filter may have
  * what any source has; the machine's kinds alone have no process.
@@ -253,9 +272,12 @@ static struct err *parse_ask(struct call *call, struct growth_ask *ask, bool *ha
 	struct err *err;
 
 	*has_kind = source;
-	if (!source)
-		return query_growth(&rest, ALL_OF(attrs), growth_kernel.running(call->session),
-				    &ask->query);
+	if (!source) {
+		err = query_growth(&rest, ALL_OF(attrs), growth_kernel.running(call->session),
+				   &ask->query);
+		return err && call->argc && is_unknown_name(call->argv[0]) ?
+		       bad_kind(call->argv[0], ALL_OF(kinds)) : err;
+	}
 	ask->kind = (enum growth_kind)kind;
 	rest.argc--;
 	rest.argv++;
@@ -396,8 +418,8 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	bool has_kind;
 	struct err *err = parse_ask(call, &ask, &has_kind);
 
-	if (!err && !has_kind)
-		err = err_create(ERR_USAGE, "which KIND?");
+	if (!has_kind)
+		err = need_kind(call, ALL_OF(kinds));
 	if (!err && !(running(call->session) & 1u << ask.kind))
 		err = not_recorded(growth_words[ask.kind]);
 	if (!err)
@@ -414,8 +436,8 @@ struct err *growth_sites(struct call *call, struct query *query, const char **un
 	struct err *err = parse_ask(call, &ask, &has_kind);
 
 	source = source_of(ask.kind);
-	if (!err && !has_kind)
-		err = bad_kind(call->argc ? call->argv[0] : "", ALL_OF(unasked));
+	if (!has_kind)
+		err = need_kind(call, ALL_OF(unasked));
 	if (!err && !source->sites)
 		err = err_create(ERR_UNSUPPORTED, "there is no export of the kernel's stacks");
 	if (!err && !(running(call->session) & 1u << ask.kind))

@@ -3,7 +3,6 @@
 
 #include "growth/fault_sums.h"
 
-
 #define SUMS_MAX	((1u << 24) - 2)	/* numbers of sums have 24 bits in the table of pages */
 #define FILES_MAX	65536
 #define FIRST_ROOM	1024

@@ -99,8 +99,8 @@ struct memory_owners {
 /*
  * Add up mappings and their figures, which are taken over from smaps. Without figures (smaps has
  * none) only MEMORY_VSIZE is known. Owners may overlap; they are sorted. Without a pagemap (NULL)
- * mappings are divided by size. The members of ret that
- * are in no mapping stay unknown: MEMORY_KERNEL, faults, held.
+ * mappings are divided by size. The members of ret that are in no mapping stay unknown:
+ * MEMORY_KERNEL, faults, held.
  */
 struct err *memory_use_make(struct smaps *smaps, struct memory_owners *owners,
 			    struct pagemap *pagemap, struct memory_use *ret) MUST_CHECK;

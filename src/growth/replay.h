@@ -19,8 +19,8 @@
  * Mostly the event of that is only late: its thread was held on its way back from the kernel. If it
  * was a mremap, the piece is not lost but has moved. So such a piece, and one that is not mapped
  * any more, is set aside with the time of that (`until`). Several pieces of one place may be gone:
- * an event is for the one that was there when it was entered, and there is only one of which that is
- * true. What no event comes for, a bare system call has taken.
+ * an event is for the one that was there when it was entered, which is true of one of them only.
+ * What no event comes for, a bare system call has taken.
  *
  * The events come from the target and are not to be believed: whatever they are, pieces stay in the
  * order and the number that held.h promises.

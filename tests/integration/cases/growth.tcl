@@ -321,8 +321,8 @@ case growth-export 60 {
 	check {[regexp {<title>each_of_mmap \(\d+ bytes in \d+ mappings, } [slurp $::tmp/a.svg]]} {no mappings in the graph}
 	foreach {words error} {
 		"pprof /dev/null growth mmap"	"*has only what malloc holds*"
-		"folded /dev/null growth"	"*unknown kind ''*"
-		"folded /dev/null growth heap"	"*'heap' is not an attribute*"
+		"folded /dev/null growth"	"*which KIND*"
+		"folded /dev/null growth heap"	"*unknown kind 'heap'*"
 		"folded /dev/null growth brk"	"*brk is not recorded*"
 		"folded /dev/null growth kernel" "*no export of the kernel's stacks*"
 		"folded /dev/null growth mmap sort bytes" "*sort*"
@@ -664,7 +664,8 @@ case growth-bad-input 60 {
 		"growth log malloc"	"*unknown kind 'malloc'*"
 		"growth log -v -v"	"*unknown kind '-v'*"
 		"mdbg::growth"		"*too few words*"
-		"mdbg::growth size > 3"	"*which KIND*"
+		"mdbg::growth size > 3"	"*unknown kind 'size'*"
+		"growth mmaps"		"*unknown kind 'mmaps'*"
 	} {
 		set got [live_error $m $command]
 		check {[string match $error $got]} {$command: $got}
