@@ -19,7 +19,7 @@
 
 /* A processor records so many allocations in a window, and then a sample of them. */
 #define KERNEL_WINDOW	100000000ull	/* ns */
-#define KERNEL_BUDGET	1000
+#define KERNEL_BUDGET	500
 
 /*
  * An allocation that is not freed. key is written first, and cleared when it is freed; time is 0
