@@ -41,7 +41,8 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 		qsort((v)->at, (v)->nr, sizeof(*(v)->at), compare); } while (0)
 /*
  * Define a comparison function for qsort. Elements are ordered by an ascending key, which is an
- * expression of `x`, a pointer to an element.
+ * expression of `x`, a pointer to an element. For the largest first the key is the complement: of
+ * what has no sign, ~0 is the largest, where -0 would come first.
  */
 #define COMPARE_BY(name, type, x, key) \
 	static int name(const void *compare_a, const void *compare_b) \

@@ -14,8 +14,9 @@
 #include "log/log.h"
 #include "tracee/target.h"
 
-/* The name of the log, whose pages the agent faults in. */
+/* The name of the log, whose pages the agent faults in; of a new mapping the kernel adds a word. */
 #define OWN		"/memfd:mdbg"
+#define OWN_RECORD	OWN " (deleted)"
 #define CPUS_MAX	4096
 #define MADE_MAX	256		/* mappings, before they are read again */
 #define DRAIN_MAX	200000		/* records of a ring in one drain */
@@ -254,6 +255,13 @@ static uint32_t stack_of(struct faults *faults, const struct perf_sample *sample
 			 faults->target->modules.generation);
 }
 
+static bool is_own(const struct faults *faults, uint32_t file)
+{
+	const char *name = file ? faults->sums.files.at[file] : "";
+
+	return !strcmp(name, OWN) || !strcmp(name, OWN_RECORD);
+}
+
 static void take_sample(struct faults *faults, const struct perf_event_header *record)
 {
 	struct perf_sample sample;
@@ -265,7 +273,7 @@ static void take_sample(struct faults *faults, const struct perf_event_header *r
 		return;
 	fault = (struct fault){ .address = sample.addr, .stack = stack_of(faults, &sample),
 				.file = file_of(faults, sample.addr), .major = faults->major };
-	if (fault.file && !strcmp(faults->sums.files.at[fault.file], OWN)) {
+	if (is_own(faults, fault.file)) {
 		faults->own++;
 		return;
 	}

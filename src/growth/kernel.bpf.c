@@ -232,10 +232,10 @@ static __always_inline int is_same(const struct kernel_cpu *cpu, const struct ke
 
 static __always_inline int begins_at(const struct kernel_walk *walk, __u64 ip, __u64 sp)
 {
-	return !((walk->ip ^ ip) | (walk->sp ^ sp));
+	return walk->ip == ip && walk->sp == sp;
 }
 
-/* The words that the cached walks look at which begin so; 0: there is none. */
+/* How many words are needed to compare all cached walks that begin so; 0: there is none. */
 static __noinline __u32 words_of(__u32 set, __u64 ip, __u64 sp)
 {
 	__u32 words = 0;

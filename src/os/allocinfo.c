@@ -27,7 +27,7 @@ static struct err *take_line(struct allocinfo *info, char *line)
 	return vec_push(&info->vec, one);
 }
 
-COMPARE_BY(by_bytes, struct allocinfo_line, line, -line->bytes)
+COMPARE_BY(by_bytes, struct allocinfo_line, line, ~line->bytes)
 
 struct err *allocinfo_parse(FILE *file, struct allocinfo *ret)
 {

@@ -13,7 +13,7 @@
 #include "session/session.h"
 
 COMPARE_BY(by_stack, struct growth_sum, x, x->stack)
-COMPARE_BY(by_bytes, struct growth_sum, x, -x->bytes)
+COMPARE_BY(by_bytes, struct growth_sum, x, ~x->bytes)
 
 static bool keeps(const struct filter *filter, const struct filter_env *env,
 		  const struct held_piece *piece)

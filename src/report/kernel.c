@@ -149,7 +149,7 @@ static struct err *add(const struct kernel_held *held, void *ctx)
 	return NULL;
 }
 
-COMPARE_BY(by_bytes, struct kernel_sum, sum, -sum->bytes)
+COMPARE_BY(by_bytes, struct kernel_sum, sum, ~sum->bytes)
 
 /* A filter by names that are hidden would keep nothing, and that would look like an answer. */
 static struct err *check_names(const struct kernel_names *names, const struct filter *filter)

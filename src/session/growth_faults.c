@@ -85,7 +85,7 @@ static struct err *copy_job(struct session *session, void *arg)
 	return err;
 }
 
-COMPARE_BY(by_faults, struct fault_sum, sum, -(sum->minor + sum->major))
+COMPARE_BY(by_faults, struct fault_sum, sum, ~(sum->minor + sum->major))
 
 struct err *session_faults(struct session *session, struct session_faults *ret)
 {

@@ -37,7 +37,7 @@ case faults 60 {
 	check {[dict get [fault_sums $m copy_file] pages] <= 20} {a page that came again counts once: [fault_sums $m copy_file]}
 	set text [live $m {growth fault function == copy_file}]
 	check {[regexp {faults \((\d+) minor, 0 major\) of [^\n]*/targets/faulter} $text -> minor] && $minor >= 990} {no file: $text}
-	check {[regexp -line {^By file:$} $text]} {no files: $text}
+	check {[regexp {\nBy file:\n    \d+ pages in \d+ faults \([^\n]*\) of [^\n]*/targets/faulter\n} $text]} {no files: $text}
 	check {[live_error $m {growth start fault}] eq "growth start: fault is recorded already"} {twice}
 	check {[string match {*`size` is not an attribute: function, module*} [live_error $m {growth fault size > 4}]]} {$::result}
 	live $m "export folded $::tmp/folded growth fault function == touch"
@@ -50,6 +50,23 @@ case faults 60 {
 	check {[string match {*not recorded*} [live_error $m {growth fault}]]} {it was stopped}
 	finish $t
 	live_end $m
+}
+
+# A log that is mapped while faults are recorded is mdbg's all the same.
+case faults-own-log 60 {
+	set t [start storm]
+	order $t "storm 2"
+	set m [live_start -p [pid_of $t]]
+	start_growth $m fault
+	foreach line {{malloc off} {malloc on} {malloc reset}} {
+		live $m $line
+	}
+	until {[regexp {more are of mdbg's log} [live $m {growth fault limit 0}]]}
+	set text [live $m {growth fault}]
+	check {![string match "*memfd:mdbg*" $text]} {$text}
+	live_end $m
+	order $t calm
+	finish $t
 }
 
 # Without a kind, those that cannot answer are left out; named, or alone, they are an error.
@@ -180,7 +197,8 @@ case kernel-sockets 60 {
 	set text [live $m {growth kernel function == unix_dgram_sendmsg limit 1}]
 	check {[regexp -line {^objects +\d+ bytes in \d+} $text] && [regexp -line {^pages +\d+ bytes in \d+} $text]} {no sums: $text}
 	check {[string match {*no process*} [live_error $m {growth kernel since begun}]]} {moments without a process: $::result}
-	check {[string match {*Held by the kernel*} [live $m {growth size > 4G}]]} {without a kind and a process: $::result}
+	set text [live $m {growth size > 4G}]
+	check {[string match {*Held by the kernel*} $text]} {without a kind and a process: $text}
 	tell $t quit
 	check {[ending $t] eq {exit 0}} {the target}
 	until {[llength [live_value $m {mdbg::growth kernel function == unix_dgram_sendmsg and size > 1000 and size < 4096}]] <= 1} 20
