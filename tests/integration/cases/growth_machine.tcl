@@ -39,7 +39,7 @@ case faults 60 {
 	check {[regexp {faults \((\d+) minor, 0 major\) of [^\n]*/targets/faulter} $text -> minor] && $minor >= 990} {no file: $text}
 	check {[regexp {\nBy file:\n    \d+ pages in \d+ faults \([^\n]*\) of [^\n]*/targets/faulter\n} $text]} {no files: $text}
 	check {[live_error $m {growth start fault}] eq "growth start: fault is recorded already"} {twice}
-	check {[string match {*`size` is not an attribute: function, module*} [live_error $m {growth fault size > 4}]]} {$::result}
+	check {[string match {*'size' is not an attribute: function, module*} [live_error $m {growth fault size > 4}]]} {$::result}
 	live $m "export folded $::tmp/folded growth fault function == touch"
 	set sum 0
 	foreach {- bytes} [regexp -all -inline {;touch\S* (\d+)\n} [slurp $::tmp/folded]] {
@@ -236,7 +236,7 @@ case kernel-since 60 {
 	set text [live $m {growth thread > 1}]
 	check {[string match "*kernel is left out: the kernel's allocations have no thread*" $text]} {$text}
 	check {![string match "*Held by the kernel*" $text]} {$text}
-	check {[string match {*`thread` is not an attribute: address, size, time, age*} [live_error $m {growth kernel thread > 1}]]} {$::result}
+	check {[string match {*'thread' is not an attribute: address, size, time, age*} [live_error $m {growth kernel thread > 1}]]} {$::result}
 	live $m {growth stop}
 	live_end $m
 	finish $t
