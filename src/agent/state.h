@@ -106,12 +106,6 @@ struct agent_wide_frame {
 };
 
 /*
- * Bytes from SP to the CFA, after the call of the displaced prologue and after that of the agent.
- */
-#define AGENT_THUNK_CFA		((5 + 1) * 8)
-#define AGENT_FRAME_CFA		((17 + 1) * 8)
-
-/*
  * A slot of an area (probe/area.h): AGENT_SLOT bytes at a multiple of it. It begins with what a
  * walk must know about return addresses that point into it.
  */
