@@ -172,6 +172,12 @@ void world_reset(void)
 	madvise(world.threads, AGENT_THREADS * sizeof(struct agent_thread), MADV_DONTNEED);
 }
 
+void world_bound_stack(void)
+{
+	world.state->main_low = (uintptr_t)world.stack;
+	world.state->main_high = (uintptr_t)world.stack_end;
+}
+
 struct agent_frame *world_frame(unsigned depth)
 {
 	return (struct agent_frame *)(world.stack_end - FRAME_BYTES * (size_t)(depth + 1));

@@ -34,6 +34,9 @@ int world_destroy(void);
 /* An empty log which defers no stacks, thread states as at the beginning, no bounds of a main stack. */
 void world_reset(void);
 
+/* Makes the made-up stack the main one, whose bounds the agent knows; until the next world_reset. */
+void world_bound_stack(void);
+
 /* A log that samples (0: that does not), and its probes. */
 void world_sample(uint64_t mean);
 /* A log that remembers the last nr frees, 0: none; not one that samples. */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the suites of calls on the made-up stack have in common. */
+
+#include "record_tests.h"
+
+#include <stdio.h>
+
+#include "base/compiler.h"
+#include "unit.h"
+
+struct log_record record_at(uint64_t block)
+{
+	struct log_record record = { 0 };
+
+	CU_ASSERT(log_lookup(&world.log, block, &record));
+	return record;
+}
+
+struct total {
+	uint64_t function, blocks;	/* function 0: all */
+};
+
+static void add_total(uint32_t stack, uint64_t blocks, uint64_t bytes UNUSED, void *ctx)
+{
+	struct log_stack_view view = log_stack_get(&world.log, stack);
+	struct total *total = ctx;
+
+	if (view.nr && (!total->function || view.pcs[0] == total->function))
+		total->blocks += blocks;
+}
+
+uint64_t blocks_counted(uint64_t function)
+{
+	struct total total = { function, 0 };
+
+	for (uint32_t i = 1; i <= log_stacks(&world.log); i++)
+		add_total(i, log_stack_get(&world.log, i).total, 0, &total);
+	unwind_cache_each(&world_thread()->cache, add_total, &total);
+	return total.blocks;
+}
+
+uint64_t stack_total(enum script_function probe)
+{
+	return blocks_counted(world.state->probe[probe].address);
+}
+
+static int create_slow(void)
+{
+	int ret = world_create();
+
+	world.fast = false;
+	return ret;
+}
+
+static void add_suite(const char *name, int (*create)(void), const struct record_test *tests,
+		      unsigned nr)
+{
+	CU_pSuite suite = CU_add_suite(name, create, world_destroy);
+
+	for (unsigned i = 0; i < nr; i++)
+		CU_add_test(suite, tests[i].name, tests[i].fn);
+}
+
+void record_add_suites(const char *name, const struct record_test *tests, unsigned nr)
+{
+	char slow[64];
+
+	snprintf(slow, sizeof(slow), "%s, the long way", name);
+	add_suite(name, world_create, tests, nr);
+	add_suite(slow, create_slow, tests, nr);
+}
