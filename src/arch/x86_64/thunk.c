@@ -126,6 +126,11 @@ static void put_mov(struct code *code, uint8_t opcode, unsigned reg, size_t at)
 		(uint8_t)at);
 }
 
+static void put_clear(struct code *code, size_t at)
+{
+	code_op(code, 0x48, 0xc7, 0x44, 0x24, (uint8_t)at, 0, 0, 0, 0);	/* mov qword [rsp+at], 0 */
+}
+
 /* Processors know that `xor reg, reg` reads nothing. Here it is of 32 bits. */
 static void put_zero(struct code *code, unsigned reg)
 {
@@ -187,7 +192,7 @@ static void put_lay_new(const struct thunk_spec *spec, struct code *code)
  */
 static void put_forget(struct code *code)
 {
-	code_op(code, 0x48, 0xc7, 0x44, 0x24, 0xf8, 0, 0, 0, 0);	/* mov qword [rsp-8], 0 */
+	put_clear(code, (size_t)-WORD);
 }
 
 /* agent(frame, probe), with the frame at SP. Returns the offset of the return address. */
@@ -238,13 +243,15 @@ static void put_new(const struct thunk_spec *spec, struct code *code, struct wor
 	put_lay_new(spec, code);
 	thunk->call_ret = put_call(code, words, spec->displaced);
 	code_add_sp(code, -FRAME);
-	/* The padding is written, since the return address of the call is there: see put_forget. */
-	put_mov(code, STORE, SET_RAX, FRAME - WORD);
+	/* The padding is where the return address of the call was: see put_forget. */
+	put_clear(code, FRAME - WORD);
 	put_store(code, keep, 2 * WORD);
 	code_op(code, 0x48, 0x89, 0x5c, 0x24, WORD);		/* mov [rsp+8], rbx */
 	code_op(code, 0x48, 0x89, 0x2c, 0x24);			/* mov [rsp], rbp */
 	thunk->leave_ret = put_agent(code, words, spec->leave, spec->probe);
 	put_load(code, keep, 2 * WORD);
+	/* A search for leaks would take it for a pointer of the program's. */
+	put_clear(code, 2 * WORD + word_of(SET_RAX));
 	code_add_sp(code, FRAME + LAID);
 	thunk->ret = code->len;
 	code_u8(code, 0xc3);					/* ret */

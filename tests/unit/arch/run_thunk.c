@@ -183,10 +183,10 @@ static NOINLINE void clear_below(void)
 		room[i] = 0;
 }
 
+uint64_t thunk_below[THUNK_BELOW];
+
 void thunk_run(const uint8_t *code, struct thunk_values values, struct cpu *in, struct cpu *out)
 {
-	uint64_t below[32];
-
 	thunk_code = code;
 	forget(&values);
 	memset(&shadow, 0, sizeof(shadow));
@@ -202,9 +202,9 @@ void thunk_run(const uint8_t *code, struct thunk_values values, struct cpu *in, 
 	clear_below();
 	execute(thunk_start, in, out);
 	/* An assertion is a call, which may itself save the address of the thunk below SP. */
-	for (unsigned i = 0; i < ARRAY_SIZE(below); i++)
-		below[i] = ((const volatile uint64_t *)thunk_entry)[-1 - (int)i];
+	for (unsigned i = 0; i < THUNK_BELOW; i++)
+		thunk_below[i] = ((const volatile uint64_t *)thunk_entry)[-1 - (int)i];
 	/* Nothing below SP looks as if somebody were still to return to the thunk. */
-	for (unsigned i = 0; i < ARRAY_SIZE(below); i++)
-		CU_ASSERT(below[i] - (uintptr_t)code >= THUNK_MAX);
+	for (unsigned i = 0; i < THUNK_BELOW; i++)
+		CU_ASSERT(thunk_below[i] - (uintptr_t)code >= THUNK_MAX);
 }
