@@ -90,7 +90,7 @@ static struct err *read_all(void *ctx)
 	struct err *err = read_process(pid, &reading);
 
 	if (err && err->code == ERR_GONE) {
-		watch->loop.over = true;
+		watch->loop.ended = true;
 		return NULL;
 	}
 	if (err)

@@ -16,6 +16,7 @@
 #define SHORTEST	100000000ull	/* ns between readings */
 #define LONGEST		(86400 * 1000000000ull)
 #define SERVE		1000000ull	/* ns that are left for events if a reading is late */
+#define EVENT		10000000000ull	/* ns for the event of a process that has ended */
 #define CTRL_D		4
 
 struct err *watch_loop_parse(struct call *call, struct watch_loop *loop)
@@ -88,6 +89,14 @@ static bool is_over(void *ctx, struct err **err_ret)
 	return loop->over || out_done(loop->call->out);
 }
 
+/* Serve events until the session knows that the process has ended, too. */
+static struct err *await_end(struct watch_loop *loop)
+{
+	struct err *err = waiting(loop->call->shell, EVENT, is_over, loop);
+
+	return err && err->code == ERR_TIMEOUT ? NULL : err;
+}
+
 /* A reading begins every_ns after the one before, however long that took, or as soon as it can. */
 static struct err *run_readings(struct watch_loop *loop)
 {
@@ -96,6 +105,8 @@ static struct err *run_readings(struct watch_loop *loop)
 
 	while (!loop->over && !out_done(loop->call->out)) {
 		err = loop->kind->read(loop->ctx);
+		if (!err && loop->ended)
+			return await_end(loop);
 		if (!err && !loop->over) {
 			loop->readings++;
 			err = show(loop);
