@@ -14,7 +14,9 @@ __asm__(
 	"	push %rdx\n"		/* out: 24(%rsp) at the end */
 	"	push %rdi\n"		/* code */
 	"	sub $8, %rsp\n"
-	"	mov %rsi, %rax\n"
+	"	mov %rsi, %rdx\n"
+	"	lea -264(%rsp), %rdi; xor %eax, %eax; mov $32, %ecx; cld; rep stosq\n"
+	"	mov %rdx, %rax\n"
 	"	pushq 120(%rax); popfq\n"
 	"	mov 8(%rax), %rbx; mov 16(%rax), %rcx; mov 24(%rax), %rdx; mov 32(%rax), %rsi\n"
 	"	mov 40(%rax), %rdi; mov 48(%rax), %rbp; mov 56(%rax), %r8; mov 64(%rax), %r9\n"
@@ -28,10 +30,10 @@ __asm__(
 	"	mov %rdi, 40(%rax); mov %rbp, 48(%rax); mov %r8, 56(%rax); mov %r9, 64(%rax)\n"
 	"	mov %r10, 72(%rax); mov %r11, 80(%rax); mov %r12, 88(%rax); mov %r13, 96(%rax)\n"
 	"	mov %r14, 104(%rax); mov %r15, 112(%rax)\n"
+	"	lea -256(%rsp), %rsi; lea 128(%rax), %rdi; mov $32, %ecx; cld; rep movsq\n"
 	"	popq 120(%rax)\n"
 	"	popq (%rax)\n"
 	"	add $16, %rsp\n"
-	"	cld\n"
 	"	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
 	"	ret\n"
 	".size execute, . - execute\n");

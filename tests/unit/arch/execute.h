@@ -10,6 +10,7 @@ enum { RAX, RBX, RCX, RDX, RSI, RDI, RBP, R8, R9, R10, R11, R12, R13, R14, R15, 
 
 struct cpu {
 	uint64_t reg[NR_EXECUTE];
+	uint64_t below[32];	/* out: what the code has left below SP, where zeros were before */
 };
 
 /* Arithmetic flags: what an instruction may leave different and a probe must not. */

@@ -174,17 +174,6 @@ static void forget(const struct thunk_values *values)
 	seen_unknown_free = (struct unknown_free_seen){ .agent = { .value = 0xbad } };
 }
 
-/* Step by step the kernel has put signal frames there. */
-static NOINLINE void clear_below(void)
-{
-	volatile char room[8192];
-
-	for (unsigned i = 0; i < sizeof(room); i++)
-		room[i] = 0;
-}
-
-uint64_t thunk_below[THUNK_BELOW];
-
 void thunk_run(const uint8_t *code, struct thunk_values values, struct cpu *in, struct cpu *out)
 {
 	thunk_code = code;
@@ -199,12 +188,8 @@ void thunk_run(const uint8_t *code, struct thunk_values values, struct cpu *in, 
 
 	forget(&values);
 	in->reg[FLAGS] &= ~TRAP_FLAG;
-	clear_below();
 	execute(thunk_start, in, out);
-	/* An assertion is a call, which may itself save the address of the thunk below SP. */
-	for (unsigned i = 0; i < THUNK_BELOW; i++)
-		thunk_below[i] = ((const volatile uint64_t *)thunk_entry)[-1 - (int)i];
 	/* Nothing below SP looks as if somebody were still to return to the thunk. */
-	for (unsigned i = 0; i < THUNK_BELOW; i++)
-		CU_ASSERT(thunk_below[i] - (uintptr_t)code >= THUNK_MAX);
+	for (unsigned i = 0; i < ARRAY_SIZE(out->below); i++)
+		CU_ASSERT(out->below[i] - (uintptr_t)code >= THUNK_MAX);
 }

@@ -77,6 +77,4 @@ const uint8_t *thunk_build(const struct thunk_place *place, struct thunk_spec sp
  * Twice, the first time step by step: each return must be from the call that came last. What is
  * seen, and out, are of the second time.
  */
-#define THUNK_BELOW	32
-extern uint64_t thunk_below[THUNK_BELOW];	/* the words below SP at its entry, after the last run */
 void thunk_run(const uint8_t *code, struct thunk_values values, struct cpu *in, struct cpu *out);

@@ -146,8 +146,8 @@ static void check_new(const struct thunk_place *place, const struct change *chan
 	CU_ASSERT_EQUAL(seen_leave.ret, (uintptr_t)code + thunk.leave_ret);
 	CU_ASSERT_EQUAL(thunk.agent_cfa, 144);
 	/* The block is not where a search for leaks could find it. */
-	for (unsigned i = 0; i < THUNK_BELOW; i++)
-		CU_ASSERT_NOT_EQUAL(thunk_below[i], values.callee);
+	for (unsigned i = 0; i < ARRAY_SIZE(out.below); i++)
+		CU_ASSERT_NOT_EQUAL(out.below[i], values.callee);
 	zeroed(change, result, 1, want);
 	check_regs(out.reg, want, "new");
 	CU_ASSERT(seen_callee.clock == 1 && seen_leave.clock == 2 && !seen_enter.clock);
