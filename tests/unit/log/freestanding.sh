@@ -9,8 +9,12 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
 
 status=0
+seen=
 for cc in ${CC:-cc} gcc clang; do
-	command -v "$cc" >/dev/null || continue
+	program=$(command -v "$cc") && program=$(readlink -f "$program") || continue
+	# cc is mostly another name of gcc.
+	case " $seen " in *" $program "*) continue ;; esac
+	seen="$seen $program"
 	for optimise in -O1 -O2 -O3 -Os; do
 		objects=
 		for name in deferred directory free_history layout ledger record registry stack_table block_table region_view; do
