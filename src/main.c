@@ -17,6 +17,7 @@
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 #include "os/file.h"
+#include "report/out.h"
 
 enum exit_status { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_ATTACH = 3 };
 
@@ -112,10 +113,8 @@ static void leave(struct shell *shell, int status)
 
 static void print_and_exit(const char *text)
 {
-	if (fputs(text, stdout) == EOF || fflush(stdout)) {
-		fprintf(stderr, "mdbg: write to standard output: %s\n", strerror(errno));
-		exit(STATUS_FAILED);
-	}
+	if ((fputs(text, stdout) == EOF || fflush(stdout)) && errno != EPIPE)
+		die(NULL, out_write_err("standard output"), STATUS_FAILED);
 	exit(EXIT_SUCCESS);
 }
 
@@ -428,13 +427,17 @@ static int program_status(struct shell *shell, const struct options *options)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Descriptors 0 to 2 must be open, or the next file that is opened becomes one of them. */
+/*
+ * Descriptors 0 to 2 must be open, or the next file that is opened becomes one of them. One that was
+ * closed can be read from, as if at its end, but not be written to: what is printed would be lost
+ * unseen.
+ */
 static void fill_standard_streams(void)
 {
 	int fd;
 
 	do
-		fd = open("/dev/null", O_RDWR);
+		fd = open("/dev/null", O_RDONLY);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd >= 0)
 		close(fd);

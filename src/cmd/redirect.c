@@ -203,6 +203,11 @@ bool redirect_is_pipe(const struct shell *shell)
 	return shell->redirect && shell->redirect->kind == REDIRECT_PIPE;
 }
 
+bool redirect_reader_may_leave(const struct shell *shell)
+{
+	return !shell->redirect || redirect_is_pipe(shell);
+}
+
 const char *redirect_name(const struct shell *shell)
 {
 	return shell->redirect ? shell->redirect->name : "standard output";

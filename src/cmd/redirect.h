@@ -44,8 +44,13 @@ struct err *redirect_open_words(struct shell *shell, enum redirect_kind kind, in
  * Returns the first error of these.
  */
 struct err *redirect_close(struct shell *shell) MUST_CHECK;
-/* Is standard output a pipe whose reader may leave when it likes? */
+/* Does the line go to a pipe of its own (`malloc | head`)? */
 bool redirect_is_pipe(const struct shell *shell);
+/*
+ * Is EPIPE the wish of a reader that has what it wants, and no failure? It is for a pipe of the
+ * line's own, and for mdbg's standard output (`mdbg ... | head`).
+ */
+bool redirect_reader_may_leave(const struct shell *shell);
 /*
  * The name of standard output as it is now: "standard output", the file's name, or the shell
  * command.

@@ -138,7 +138,7 @@ void report_result(struct shell *shell, int code, const char *origin)
 struct err *shell_write_err(const struct shell *shell)
 {
 	errno = Tcl_GetErrno();
-	return err_recode(err_sys("write to %s", redirect_name(shell)), ERR_SYS);
+	return err_recode(out_write_err(redirect_name(shell)), ERR_SYS);
 }
 
 struct err *shell_flush(struct shell *shell)
@@ -147,7 +147,9 @@ struct err *shell_flush(struct shell *shell)
 
 	if (!channel || Tcl_Flush(channel) == TCL_OK)
 		return NULL;
-	return Tcl_GetErrno() == EPIPE && redirect_is_pipe(shell) ? NULL : shell_write_err(shell);
+	if (Tcl_GetErrno() == EPIPE && redirect_reader_may_leave(shell))
+		return NULL;
+	return shell_write_err(shell);
 }
 
 bool shell_colors(const struct shell *shell, int fd)

@@ -15,6 +15,7 @@
 #include "cmd/settings.h"
 #include "cmd/signals.h"
 #include "cmd/suggest.h"
+#include "report/out.h"
 #include "report/progress.h"
 
 #define WATCH_US	100000
@@ -207,10 +208,32 @@ static int evaluate(struct shell *shell, Tcl_Obj *script)
 	return code;
 }
 
+/*
+ * Has a script ended because nobody reads the output any more? The error ends it, so that one that
+ * prints for ever does not outlive its reader; but as with other tools, it is not reported.
+ */
+static bool reader_left(const struct shell *shell, int code)
+{
+	const char *error_code = Tcl_GetVar(shell->tcl, "errorCode", TCL_GLOBAL_ONLY);
+	/* This is read last: the look at a variable may move it. */
+	const char *result = Tcl_GetStringResult(shell->tcl);
+	int errnum = errno;
+	const struct err *broken;
+
+	if (code != TCL_ERROR || !redirect_reader_may_leave(shell))
+		return false;
+	errno = EPIPE;
+	broken = out_write_err("standard output");
+	errno = errnum;	/* shell_write_err may yet need it */
+	return !strcmp(result, broken->msg) ||
+	       (error_code && !strncmp(error_code, "POSIX EPIPE", 11) &&
+		!strncmp(result, "error writing \"stdout\"", 22));
+}
+
 static bool finish(struct shell *shell, int code, const char *origin)
 {
 	struct err *err = NULL;
-	bool ok = code == TCL_OK || code == TCL_RETURN;
+	bool ok = code == TCL_OK || code == TCL_RETURN || reader_left(shell, code);
 
 	if (!ok)
 		report_result(shell, code, origin);
@@ -288,7 +311,7 @@ static int explain_write(struct shell *shell, int code)
 	if (code != TCL_ERROR || !error_code || strncmp(error_code, "POSIX ", 6) ||
 	    strncmp(Tcl_GetStringResult(shell->tcl), "error writing \"stdout\"", 22))
 		return code;
-	if (!strncmp(error_code, "POSIX EPIPE", 11) && redirect_is_pipe(shell))
+	if (reader_left(shell, code))
 		return TCL_OK;
 	return cmd_fail(shell->tcl, shell_write_err(shell));
 }

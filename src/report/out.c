@@ -66,6 +66,15 @@ static void wait_writable(struct out *out)
 	}
 }
 
+struct err *out_write_err(const char *name)
+{
+	bool closed = errno == EBADF;
+	struct err *err = err_sys("write to %s", name);
+
+	return closed ? err_hint(err, "it is closed; where output is not wanted, > /dev/null drops it") :
+			err;
+}
+
 static void write_all(struct out *out, const char *bytes, size_t len)
 {
 	struct stat stat;
@@ -91,7 +100,7 @@ static void write_all(struct out *out, const char *bytes, size_t len)
 		} else if (errno == EPIPE && out->reader_may_leave) {
 			out->left = true;
 		} else if (errno != EINTR && errno != EAGAIN) {
-			fail(out, err_sys("write to %s", out->name));
+			fail(out, out_write_err(out->name));
 		}
 	}
 }

@@ -63,6 +63,8 @@ struct err *out_finish(struct out *out) MUST_CHECK;
 /* Write all text that is still in the buffer. */
 void out_flush(struct out *out);
 bool out_done(const struct out *out);
+/* Why a write to the output of this name has failed, from errno. */
+struct err *out_write_err(const char *name) MUST_CHECK;
 
 void out_bytes(struct out *out, const void *bytes, size_t len);
 static inline void out_text(struct out *out, const char *text)

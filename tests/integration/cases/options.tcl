@@ -47,6 +47,49 @@ case script-status 60 {
 	check {$::status == 4 && $::out eq "from-stdin\n"} {-x -: $::status $::out}
 }
 
+# `mdbg ... | head`: what has ended there is neither a failure nor worth a message, and a script that prints for ever ends.
+case output-reader-leaves 60 {
+	set t [start grower]
+	set before [state [pid_of $t]]
+	spit $::tmp/endless.tcl "while 1 {puts line}\n"
+	foreach {what args} [list \
+		command [list -c "malloc sites" -c "while 1 {malloc; help set}" -c "puts behind"] \
+		script [list -x $::tmp/endless.tcl -c "malloc"] \
+		input {}] {
+		set text [exec sh -c {
+			err=$1 limit=$2
+			shift 2
+			{ echo "while 1 {help set}" | timeout -s KILL "$limit" "$@" 2>"$err"; echo $? >"$err.status"; } | head -n 1
+		} - $::tmp/err [expr {30 * $::slower}] {*}[mdbg_command -q -p [pid_of $t] {*}$args]]
+		check {$text ne "" && ![string match "*\n*" $text]} {$what: $text}
+		until {[file exists $::tmp/err.status] && [slurp $::tmp/err.status] ne ""} 60
+		check {[slurp $::tmp/err] eq "" && [slurp $::tmp/err.status] == 0} {$what: [slurp $::tmp/err.status] [slurp $::tmp/err]}
+		file delete $::tmp/err.status
+		check_state $before [pid_of $t]
+	}
+	finish $t
+}
+
+# What is printed to a closed standard output is lost, so it is an error; what is not printed is none.
+case output-closed 60 {
+	set t [start grower]
+	set before [state [pid_of $t]]
+	set path [spit $::tmp/closed "#!/bin/sh\nexec '$::mdbg_program' \"\$@\" >&-\n"]
+	file attributes $path -permissions 0755
+	set ::mdbg_program $path
+	foreach args [list [list -q -c "malloc sites"] [list -q -c {puts x}] [list -q -c {set i 0; while 1 {puts [incr i]}}]] {
+		mdbg -p [pid_of $t] {*}$args
+		check_refused 1 "write to standard output: Bad file descriptor" "it is closed"
+		check_state $before [pid_of $t]
+	}
+	mdbg --version
+	check_refused 1 "write to standard output: Bad file descriptor" "it is closed"
+	mdbg_ok -q -p [pid_of $t] -c "malloc sites > $::tmp/sites"
+	check {[slurp $::tmp/sites] ne ""} {nothing in the file}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # mdbg's own scripts are found by their names; a file of that name in the current folder comes first, as with sh.
 case scripts-by-name 30 {
 	file mkdir [set folder $::tmp/elsewhere]
