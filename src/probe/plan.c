@@ -155,7 +155,8 @@ static void decide(struct finding *finding)
 			continue;
 		if (probe_of_allocator(probe)) {
 			probe_find_tails(probes->target->arch, probe);
-			probe_find_changed(probes->target->arch, probe);
+			if (!probe->fn->user)
+				probe_find_changed(probes->target->arch, probe);
 		}
 		probe_slot_inherit(probes, probe);
 	}

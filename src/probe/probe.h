@@ -310,7 +310,10 @@ struct err *probes_clean_child(struct probes *probes, struct target *child) MUST
 
 /* Find its tail calls in the file. */
 void probe_find_tails(const struct arch *arch, struct probe *probe);
-/* After that: find the registers that it changes (changed_registers.c). */
+/*
+ * After that: find the registers that it changes (changed_registers.c). Not for a function that the
+ * user has named.
+ */
 void probe_find_changed(const struct arch *arch, struct probe *probe);
 
 /* Make the traps of a filled probe known by their addresses. */

@@ -65,6 +65,27 @@ by_both case probe-pool 60 {
 	finish $t
 }
 
+# What mdbg is not told of arrives as well: a second result in a register, and arguments behind the third.
+by_both case probe-more-arguments 30 {
+	set t [start pool]
+	set before [state [pid_of $t]]
+	order $t "alloc 1"
+	set want [expr {10 * 302010300}]
+	check {[ask $t "spans 10"] == $want} {before}
+	set m [live_start -p [pid_of $t]]
+	live $m "probe alloc span_alloc size=1 ptr=ret"
+	live $m "probe free span_free ptr=1"
+	set engine [work jump breakpoint]
+	check {[regexp -all -line "^span_.* $engine" [live $m probe]] == 2} {probe: [live $m probe]}
+	set got [ask $t "spans 10"]
+	check {$got == $want} {watched: $got and not $want}
+	check {[dict get [live_value $m mdbg::malloc] userbytes] == 0} {blocks are left}
+	live_end $m
+	check {[ask $t "spans 10"] == $want} {after}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # By reference: the fourth argument is beyond what the agent is handed. The inner function gives the same block.
 case probe-by-reference 30 {
 	set t [start pool]
