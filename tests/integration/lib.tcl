@@ -594,8 +594,9 @@ proc dump {m} {
 
 # --- running ------------------------------------------------------------------------------------------------------
 
-# All files share one space of names: a procedure that another file has, too, would quietly take its place.
-proc load_file {file} {
+# All files share one space of names: a procedure that another file has, too, would quietly take its place. The list of the
+# cases looks at that, once; each case would take longer for it than to load them all.
+proc check_names {file} {
 	set known [info procs ::*]
 	foreach {line name} [regexp -all -inline -line {^proc (\S+)} [slurp $file]] {
 		if {"::$name" in $known} {
@@ -603,13 +604,17 @@ proc load_file {file} {
 		}
 		lappend known ::$name
 	}
+}
+
+proc load_file {file} {
+	check_names $file
 	uplevel #0 [list source $file]
 }
 
-proc load_cases {} {
+proc load_cases {{load load_file}} {
 	set more [expr {[info exists ::env(MORE_CASES)] ? [list $::env(MORE_CASES)] : {}}]
 	foreach file [concat [lsort [glob $::here/cases/*.tcl]] [lsort [glob $::here/../torture/*.tcl]] $more] {
-		load_file $file
+		{*}$load $file
 	}
 }
 
@@ -662,7 +667,7 @@ proc main {what args} {
 			}
 		}
 		run {
-			load_cases
+			load_cases {uplevel #0 source}
 			set status [run_case [lindex $args 0]]
 			flush stdout
 			exit $status
