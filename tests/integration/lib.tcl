@@ -66,9 +66,13 @@ proc skip {why} {
 	return -code error -errorcode SKIP $why
 }
 
+proc is_sanitized {} {
+	return [expr {![catch {exec grep -q __asan_init $::mdbg_program}]}]
+}
+
 # A case that a mdbg built with sanitizers cannot do, and why.
 proc skip_if_sanitized {why} {
-	if {![catch {exec grep -q __asan_init $::mdbg_program}]} {
+	if {[is_sanitized]} {
 		skip $why
 	}
 }
