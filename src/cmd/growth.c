@@ -114,10 +114,16 @@ static struct err *parse_kinds(const struct call *call, unsigned allowed, unsign
 	return NULL;
 }
 
-static struct err *not_recorded(const char *what)
+static struct err *nothing_recorded(void)
 {
-	return err_hint(err_create(ERR_STATE, "%s is not recorded", what),
-			"`growth start` begins");
+	return err_hint(err_create(ERR_STATE, "growth is not recorded"), "`growth start` begins");
+}
+
+/* Not all kinds begin with a bare `growth start`, nor does that go without a process. */
+static struct err *not_recorded(enum growth_kind kind)
+{
+	return err_hint(err_create(ERR_STATE, "%s is not recorded", growth_words[kind]),
+			"`growth start %s` begins", growth_words[kind]);
 }
 
 static struct err *check_start(const struct session *session, unsigned kinds)
@@ -193,7 +199,7 @@ static struct err *stop(struct call *call)
 	struct err *err = NULL;
 
 	if (!running(call->session))
-		return not_recorded("growth");
+		return nothing_recorded();
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
 		struct err *one = sources[i]->running(call->session) ?
 				  sources[i]->stop(call->session) : NULL;
@@ -305,7 +311,7 @@ static struct err *show_one(struct call *call, struct growth_ask *ask)
 	const struct growth_source *source = source_of(ask->kind);
 
 	if (!(source->running(call->session) & 1u << ask->kind))
-		return not_recorded(growth_words[ask->kind]);
+		return not_recorded(ask->kind);
 	print_since(call, &ask->query);
 	ask->alone = true;
 	return source->show(call, ask);
@@ -367,8 +373,8 @@ static struct err *show(struct call *call)
 	bool has_kind;
 	struct err *err = parse_ask(call, &ask, &has_kind);
 
-	if (!err && !running(call->session))
-		err = not_recorded("growth");
+	if (!err && !has_kind && !running(call->session))
+		err = nothing_recorded();
 	if (!err)
 		err = has_kind ? show_one(call, &ask) : show_all(call, &ask);
 	query_free(&ask.query);
@@ -421,7 +427,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	if (!has_kind)
 		err = need_kind(call, ALL_OF(kinds));
 	if (!err && !(running(call->session) & 1u << ask.kind))
-		err = not_recorded(growth_words[ask.kind]);
+		err = not_recorded(ask.kind);
 	if (!err)
 		err = source_of(ask.kind)->value(call, &ask, ret);
 	query_free(&ask.query);
@@ -441,7 +447,7 @@ struct err *growth_sites(struct call *call, struct query *query, const char **un
 	if (!err && !source->sites)
 		err = err_create(ERR_UNSUPPORTED, "there is no export of the kernel's stacks");
 	if (!err && !(running(call->session) & 1u << ask.kind))
-		err = not_recorded(growth_words[ask.kind]);
+		err = not_recorded(ask.kind);
 	if (!err)
 		err = source->sites(call, &ask, &ask.query.sites);
 	ask.query.limit = ask.query.order.limit;

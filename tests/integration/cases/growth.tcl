@@ -654,11 +654,13 @@ repeated growth-children 60 {
 case growth-bad-input 60 {
 	mdbg -c growth
 	check_refused 1 "no process" attach
+	mdbg -c "growth kernel"
+	check_refused 1 "kernel is not recorded" "`growth start kernel` begins"
 	set t [start mapper]
 	set m [live_start -p [pid_of $t]]
 	foreach {command error} {
 		growth			"*growth is not recorded*"
-		"growth mmap"		"*growth is not recorded*"
+		"growth mmap"		"*mmap is not recorded*"
 		"growth stop"		"*growth is not recorded*"
 		"growth log"		"*nothing was recorded*"
 		"growth start heap"	"*unknown kind 'heap'*"
