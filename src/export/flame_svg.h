@@ -14,8 +14,8 @@
 #pragma once
 
 #include "base/err.h"
+#include "base/text_set.h"
 #include "export/flame.h"
-#include "export/text_set.h"
 
 struct export_file;
 struct model;

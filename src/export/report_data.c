@@ -23,10 +23,10 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/text_set.h"
 #include "export/file.h"
 #include "export/markup.h"
 #include "export/model.h"
-#include "export/text_set.h"
 #include "heap/leak.h"
 #include "log/log.h"
 #include "report/traceback.h"

@@ -19,8 +19,8 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/text_set.h"
 #include "export/model.h"
-#include "export/text_set.h"
 #include "report/progress.h"
 
 /* Limits for damaged and hostile files. */

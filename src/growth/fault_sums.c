@@ -20,9 +20,7 @@ void fault_sums_init(struct fault_sums *sums, size_t most)
 
 void fault_sums_free(struct fault_sums *sums)
 {
-	vec_each_value(name, &sums->files)
-		free(name);
-	vec_free(&sums->files);
+	text_set_free(&sums->files);
 	vec_free(&sums->sums);
 	free(sums->index);
 	free(sums->pages);
@@ -31,21 +29,13 @@ void fault_sums_free(struct fault_sums *sums)
 
 uint32_t fault_sums_file(struct fault_sums *sums, const char *name)
 {
-	char *copy;
+	uint32_t nr;
 
-	if (!*name)
+	if (!sums->files.vec.nr && text_set_number(&sums->files, "", &nr))
 		return 0;
-	if (!sums->files.nr && vec_push(&sums->files, NULL))
+	if (sums->files.vec.nr >= FILES_MAX && !text_set_has(&sums->files, name))
 		return 0;
-	for (size_t i = 1; i < sums->files.nr; i++)
-		if (!strcmp(sums->files.at[i], name))
-			return (uint32_t)i;
-	copy = sums->files.nr < FILES_MAX ? strdup(name) : NULL;
-	if (!copy || vec_push(&sums->files, copy)) {
-		free(copy);
-		return 0;
-	}
-	return (uint32_t)sums->files.nr - 1;
+	return text_set_copy(&sums->files, name, &nr) ? 0 : nr;
 }
 
 /* Room for so many bytes more in a table, beside all others? */

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/text_set.h"
 #include "base/vec.h"
 
 struct fault_sum {
@@ -24,7 +25,7 @@ struct fault_sum {
 
 struct fault_sums {
 	VEC(struct fault_sum) sums;
-	VEC(char *) files;		/* names by number; that of 0 is "" */
+	struct text_set files;		/* names by number; that of 0 is "" */
 	uint32_t *index;		/* hash of (stack, file) -> number of the sum + 1 */
 	size_t index_room;		/* a power of two */
 	uint64_t *pages;		/* page << 24 | number of the sum + 1; 0: free */

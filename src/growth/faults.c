@@ -257,7 +257,7 @@ static uint32_t stack_of(struct faults *faults, const struct perf_sample *sample
 
 static bool is_own(const struct faults *faults, uint32_t file)
 {
-	const char *name = file ? faults->sums.files.at[file] : "";
+	const char *name = file ? faults->sums.files.vec.at[file] : "";
 
 	return !strcmp(name, OWN) || !strcmp(name, OWN_RECORD);
 }

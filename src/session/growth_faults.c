@@ -52,8 +52,8 @@ struct err *session_faults_stop(struct session *session)
 
 static struct err *copy_files(const struct fault_sums *sums, struct session_faults *ret)
 {
-	vec_each_value(name, &sums->files) {
-		char *copy = strdup(name ? name : "");
+	vec_each_value(name, &sums->files.vec) {
+		char *copy = strdup(name);
 
 		if (!copy || vec_push(&ret->files, copy)) {
 			free(copy);

@@ -41,6 +41,26 @@ static void test_sums(void)
 	fault_sums_free(&sums);
 }
 
+/* Names beyond the most have no number; those that are known keep theirs. */
+static void test_files(void)
+{
+	struct fault_sums sums;
+	char name[16];
+	unsigned numbered = 0;
+
+	fault_sums_init(&sums, 1 << 20);
+	for (unsigned i = 1; i <= 70000; i++) {
+		snprintf(name, sizeof(name), "/%u", i);
+		numbered += fault_sums_file(&sums, name) == i;
+	}
+	CU_ASSERT_EQUAL(numbered, 65535);
+	CU_ASSERT_EQUAL(fault_sums_file(&sums, "/70000"), 0);
+	CU_ASSERT_EQUAL(fault_sums_file(&sums, "/65535"), 65535);
+	CU_ASSERT_EQUAL(fault_sums_file(&sums, ""), 0);
+	CU_ASSERT_STRING_EQUAL(sums.files.vec.at[7], "/7");
+	fault_sums_free(&sums);
+}
+
 /* The pages of all sums are all pages, however many there are. */
 static void test_many(void)
 {
@@ -91,6 +111,7 @@ void suite_fault_sums(void)
 	CU_pSuite suite = CU_add_suite("fault sums", NULL, NULL);
 
 	CU_add_test(suite, "sums", test_sums);
+	CU_add_test(suite, "files", test_files);
 	CU_add_test(suite, "many", test_many);
 	CU_add_test(suite, "full", test_full);
 }

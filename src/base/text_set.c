@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers the distinct ones among many texts (text_set.h). */
 
-#include "export/text_set.h"
+#include "base/text_set.h"
 
 #include <string.h>
-
-#include "base/cleanup.h"
 
 /* FNV-1a. */
 static uint64_t hash_of(const char *text)
@@ -18,7 +16,7 @@ static uint64_t hash_of(const char *text)
 }
 
 /* The slot of the text, or the free one where it belongs; there is always a free one. */
-static uint32_t *find_slot(struct text_set *set, const char *text)
+static uint32_t *find_slot(const struct text_set *set, const char *text)
 {
 	for (uint64_t at = hash_of(text);; at++) {
 		uint32_t *slot = &set->slots[at & (set->nr_slots - 1)];
@@ -61,13 +59,21 @@ struct err *text_set_number(struct text_set *set, const char *text, uint32_t *re
 	return NULL;
 }
 
+bool text_set_has(const struct text_set *set, const char *text)
+{
+	return set->nr_slots && *find_slot(set, text);
+}
+
 struct err *text_set_copy(struct text_set *set, const char *text, uint32_t *ret)
 {
+	const uint32_t *slot = set->nr_slots ? find_slot(set, text) : NULL;
 	char *copy;
 	struct err *err;
 
-	if (set->nr_slots && *find_slot(set, text))
-		return text_set_number(set, text, ret);
+	if (slot && *slot) {
+		*ret = *slot - 1;
+		return NULL;
+	}
 	err = vec_reserve(&set->copies, 1);
 	copy = err ? NULL : strdup(text);
 	if (!copy)
@@ -82,5 +88,6 @@ void text_set_free(struct text_set *set)
 	vec_each_value(copy, &set->copies)
 		free(copy);
 	vec_free(&set->copies);
-	free(take(set->slots));
+	free(set->slots);
+	*set = (struct text_set)TEXT_SET_INIT;
 }

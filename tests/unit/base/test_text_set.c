@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export/text_set.h"
+#include "base/text_set.h"
 #include "unit.h"
 
 static void numbers_texts_once(void)
@@ -20,7 +20,9 @@ static void numbers_texts_once(void)
 	CU_ASSERT_PTR_NULL(text_set_copy(&set, same, &nr));
 	CU_ASSERT_EQUAL(nr, 0);
 	CU_ASSERT_EQUAL(set.copies.nr, 0);
+	CU_ASSERT(text_set_has(&set, same) && !text_set_has(&set, "other"));
 	text_set_free(&set);
+	CU_ASSERT(!text_set_has(&set, same));
 }
 
 static void keeps_copies(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers the distinct ones among many texts: 0, 1, 2 … in the order in which they come up. */
+/* Numbers the distinct ones among many texts: 0, 1, 2 ... in the order in which they come up. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,4 +22,5 @@ struct text_set {
 struct err *text_set_number(struct text_set *set, const char *text, uint32_t *ret) MUST_CHECK;
 /* The same of a text that does not live so long. */
 struct err *text_set_copy(struct text_set *set, const char *text, uint32_t *ret) MUST_CHECK;
+bool text_set_has(const struct text_set *set, const char *text);
 void text_set_free(struct text_set *set);
