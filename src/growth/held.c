@@ -22,15 +22,6 @@ void held_clear(struct held *held)
 	*held = (struct held)HELD_INIT;
 }
 
-uint64_t held_bytes(const struct held *held)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < HELD_KINDS; i++)
-		bytes += held->bytes[i];
-	return bytes;
-}
-
 static struct held_piece *piece_at(const struct held *held, struct place place)
 {
 	return place.chunk < held->chunks.nr ?

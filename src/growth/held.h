@@ -71,8 +71,6 @@ struct err *held_insert(struct held *held, const struct held_piece *piece) MUST_
  */
 struct err *held_remove(struct held *held, uint64_t start, uint64_t end, uint64_t before,
 			struct held_pieces *taken) MUST_CHECK;
-/* Bytes of all kinds. */
-uint64_t held_bytes(const struct held *held);
 
 /* Go through all pieces; nothing may be put in or taken out meanwhile. */
 #define held_each(piece, held)							\

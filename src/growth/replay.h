@@ -59,8 +59,6 @@ struct growth_replay {
 	struct map segments;	/* shared memory: id + 1 → size */
 };
 
-#define GROWTH_REPLAY_INIT	{ 0 }
-
 /* Forget all: after events were lost, or for a new run. The counts stay. */
 void growth_replay_forget(struct growth_replay *replay);
 void growth_replay_free(struct growth_replay *replay);

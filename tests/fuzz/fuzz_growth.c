@@ -41,7 +41,7 @@ static uint64_t shm_size(void *ctx, uint64_t id, uint64_t address)
 
 static void check(const struct held *held)
 {
-	uint64_t at = 0, bytes = 0;
+	uint64_t at = 0, bytes[HELD_KINDS] = { 0 };
 	size_t nr = 0;
 
 	held_each(piece, held) {
@@ -49,10 +49,10 @@ static void check(const struct held *held)
 		    (unsigned)piece->kind >= HELD_KINDS)
 			abort();
 		at = piece->end;
-		bytes += piece->end - piece->start;
+		bytes[piece->kind] += piece->end - piece->start;
 		nr++;
 	}
-	if (nr != held->nr || bytes != held_bytes(held))
+	if (nr != held->nr || memcmp(bytes, held->bytes, sizeof(bytes)))
 		abort();
 }
 
