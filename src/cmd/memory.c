@@ -222,7 +222,7 @@ const struct cmd cmd_api_memory = {
 			  "    kinds             a dict by kind (help memory), each with the keys\n"
 			  "                      of the first two lines\n"
 			  "    verdict           a dict: kind (what grows: one of the kinds, or\n"
-			  "                      nothing, unknown until a second look; of the\n"
+			  "                      nothing, unknown from the first look; of the\n"
 			  "                      heap: heap in use, free but kept, touched for\n"
 			  "                      the first time, unclear without a log) bytes\n"
 			  "                      seconds text ask (a command)\n"

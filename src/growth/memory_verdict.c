@@ -50,7 +50,11 @@ static uint64_t grown_in_use(const struct memory_sum *before, const struct memor
 	return was == MEMORY_UNKNOWN || is == MEMORY_UNKNOWN || is < was ? 0 : is - was;
 }
 
-/* The kind that grows most, other than mdbg's own; *bytes_ret is 0 if none grows. */
+/*
+ * The kind that grows most, other than mdbg's own; *bytes_ret is 0 if none grows. Page tables follow
+ * what is mapped, and a thread that touches two pages of its stack takes as much of them: they are
+ * named only if they grow by twice as much as any other kind.
+ */
 static enum memory_kind largest(const struct memory_look *before, const struct memory_look *now,
 				bool virtual, uint64_t *bytes_ret)
 {
@@ -62,7 +66,8 @@ static enum memory_kind largest(const struct memory_look *before, const struct m
 			grown(&before->kind[kind], &now->kind[kind], MEMORY_VSIZE) :
 			grown_in_use(&before->kind[kind], &now->kind[kind]);
 
-		if (kind == MEMORY_OWN || bytes <= most)
+		if (kind == MEMORY_OWN || bytes <= most ||
+		    (kind == MEMORY_KERNEL && bytes / 2 < most))
 			continue;
 		most = bytes;
 		best = kind;
@@ -125,7 +130,7 @@ static void judge_heap(const struct memory_look *before, const struct memory_loo
 	} else if (!divided) {
 		ret->kind = MEMORY_HEAP_UNCLEAR;
 		say(ret, "growth mmap", "anonymous memory grows, by %" PRIu64 " bytes, of which "
-		    "blocks hold %" PRId64 "; whose the rest is is not known", ret->bytes,
+		    "blocks hold %" PRId64 "; it is not known who holds the rest", ret->bytes,
 		    MAX(held, 0));
 	} else if (extended >= ret->bytes / 2) {
 		ret->kind = MEMORY_HEAP_FREE;
@@ -191,7 +196,8 @@ static void judge_history(const struct memory_look *before, const struct memory_
 	} else if (!judge_kept(now, past, false, ret)) {
 		ret->kind = MEMORY_SECOND_LOOK;
 		ret->ns = 0;
-		say(ret, "memory", "what grows is known after a second look");
+		say(ret, "memory", "what grows is not known from one look; a "
+		    "later one is compared with it");
 	}
 }
 

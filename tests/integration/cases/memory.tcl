@@ -196,7 +196,7 @@ case memory-touched 60 {
 case memory-first-verdict 60 {
 	set t [start kinds]
 	mdbg_ok -q -c memory -p [pid_of $t]
-	check {[regexp -line {^Verdict: what grows is known after a second look\. Ask `memory`\.$} $::out]} {$::out}
+	check {[regexp -line {^Verdict: what grows is not known from one look; a later one is compared with it\. Ask `memory`\.$} $::out]} {$::out}
 	set rows [parse_memory $::out]
 	check {[dict get $rows all VGROW] eq "-" && [dict get $rows heap RGROW] eq "-"} {$rows}
 	set m [live_start -p [pid_of $t]]

@@ -135,6 +135,18 @@ static void test_kinds(void)
 	}
 }
 
+/* Threads that hardly use their stacks take as much for page tables. */
+static void test_page_tables(void)
+{
+	struct memory_look before = look_at(10), now = look_at(20);
+
+	grow(&now, MEMORY_STACKS, 8 * MB, MB);
+	grow(&now, MEMORY_KERNEL, 0, MB + MB / 2);
+	check(&before, &now, NULL, MEMORY_KIND_GROWS, "thread");
+	grow(&now, MEMORY_KERNEL, 0, MB / 2);
+	check(&before, &now, NULL, MEMORY_KIND_GROWS, "memory maps");
+}
+
 /* A mapping that was anonymous and is heap now has not grown. */
 static void test_not_divided(void)
 {
@@ -222,6 +234,7 @@ void suite_memory_verdict(void)
 	CU_add_test(suite, "nothing grows", test_nothing);
 	CU_add_test(suite, "the heap", test_heap);
 	CU_add_test(suite, "other kinds", test_kinds);
+	CU_add_test(suite, "page tables", test_page_tables);
 	CU_add_test(suite, "heaps that are not known", test_not_divided);
 	CU_add_test(suite, "swapped out, or only mapped", test_swap_and_virtual);
 	CU_add_test(suite, "the history alone", test_history);
