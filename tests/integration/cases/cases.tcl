@@ -182,6 +182,56 @@ by_both case cases-environment-of-a-shell 60 {
 	}
 }
 
+# Type `memory`, have the target do its work, and type it again. Returns the second answer.
+proc typed_memory_twice {t m work} {
+	typed $m memory
+	order $t $work
+	return [typed $m memory]
+}
+
+case cases-mapped-and-given-back-in-part 60 {
+	investigate "Mapped and given back in part" $::build/targets/beside {
+		order $t "tiles 10"
+		set text [typed_memory_twice $t $m "tiles 300"]
+		check {[regexp {without malloc grows, by (\d+) bytes} $text -> bytes] && $bytes == 300 * 4096} {$text}
+		typed $m "growth start mmap"
+		order $t "tiles 200"
+		set text [typed $m "growth mmap limit 1"]
+		check {[string match "*\n#1  819200 bytes in 200 mappings\n*" $text]} {$text}
+		set text [typed $m "growth log mmap"]
+		check {[llength [regexp -all -inline -line {^\d+ mmap 0x[0-9a-f]+ 135168 } $text]] == 200} {$text}
+		check {[llength [regexp -all -inline -line {^\d+ munmap 0x[0-9a-f]+ 131072$} $text]] == 200} {$text}
+	}
+}
+
+case cases-the-same-pages-again-and-again 60 {
+	investigate "The same pages again and again" $::build/targets/beside {
+		start_growth $m fault
+		live $m "growth stop"
+		order $t "answers 2"
+		typed_memory_twice $t $m "answers 200"
+		typed $m "growth start fault"
+		order $t "answers 100"
+		set text [typed $m "growth fault limit 1"]
+		check {[regexp {\n#1  (\d+) pages in (\d+) faults } $text -> pages faults]} {$text}
+		check {$pages >= 250 && $pages <= 256 && $faults >= 99 * $pages && $faults <= 101 * $pages} {$text}
+	}
+}
+
+case cases-threads-that-nobody-joins 60 {
+	investigate "Threads that nobody joins" $::build/targets/beside {
+		order $t "jobs 1"
+		typed_memory_twice $t $m "jobs 20"
+		set text [typed $m thread]
+		check {[llength [regexp -all -inline {ended, not joined} $text]] == 21} {$text}
+		typed $m "growth start mmap"
+		order $t "jobs 2"
+		set text [typed $m thread]
+		check {[llength [regexp -all -inline {ended, not joined} $text]] == 23} {$text}
+		check {[llength [regexp -all -inline {its stack was mapped by} $text]] == 2} {$text}
+	}
+}
+
 case cases-outside-the-process 60 {
 	investigate "Outside the process" $::build/targets/sockets {
 		# The code that it runs later is in memory now, and does not count as growth.
