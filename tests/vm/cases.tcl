@@ -312,9 +312,6 @@ case vm-kernel-lines 60 {
 # bcc's memleak of the kernel, which prints a report every second. It compiles its programs by the headers that with-bcc has
 # put here.
 proc start_memleak {} {
-	if {[file exists /etc/no-bcc]} {
-		skip [string trim [slurp /etc/no-bcc]]
-	}
 	set chan [open |[list env PYTHONUNBUFFERED=1 [need memleak-bpfcc] -o 0 -T 100000 1 2> $::tmp/memleak.err] r]
 	if {[catch {hear $chan 60} line]} {
 		set why [slurp $::tmp/memleak.err]
