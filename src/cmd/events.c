@@ -155,7 +155,7 @@ static void on_signal(ClientData data, int mask UNUSED)
 	signals_drain();
 	if (!shell->depth)
 		prompt_interrupt(shell);
-	else if (cancel_requested() && (!shell->ends_itself || signals_ending()))
+	else if (shell_is_cancelled(shell))
 		shell_end_scripts(shell);
 }
 

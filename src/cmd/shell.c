@@ -33,6 +33,11 @@ void shell_end_scripts(struct shell *shell)
 	Tcl_LimitCheck(shell->tcl);
 }
 
+bool shell_is_cancelled(const struct shell *shell)
+{
+	return cancel_requested() && (!shell->ends_itself || signals_ending());
+}
+
 /*
  * While scripts run, Tcl calls on_watch ten times a second, by a time limit that is moved on each
  * time; it looks whether a signal has come. (Tcl_AsyncMark, which is made for this, takes locks in
@@ -56,7 +61,7 @@ static void on_watch(ClientData data, Tcl_Interp *tcl UNUSED)
 {
 	struct shell *shell = data;
 
-	if (cancel_requested())
+	if (shell_is_cancelled(shell))
 		shell->cancelled = true;
 	else
 		watch(shell);

@@ -100,6 +100,8 @@ bool shell_lines(struct shell *shell, Tcl_Channel channel, const char *name);
 /* Run a script of an event. Its errors are reported, and the interpreter's result stays. */
 void shell_background(struct shell *shell, Tcl_Obj *script);
 
+/* Has Ctrl-C come for the scripts at work, and not for a command that takes it itself? */
+bool shell_is_cancelled(const struct shell *shell);
 /*
  * End all scripts at work. This is for the event loop; elsewhere they see base/cancel.h themselves.
  */

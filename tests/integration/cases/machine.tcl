@@ -343,6 +343,22 @@ case memory-watch-in-a-pipe 60 {
 	finish $t
 }
 
+# Ctrl-C ends the watch and not the script that has begun it, whatever of Tcl's is due at that moment.
+repeated memory-watch-interrupted 60 {
+	set t [start cases]
+	set m [live_start -p [pid_of $t]]
+	for {set i 0} {$i < 8 * $::trials} {incr i} {
+		puts $m "memory watch 0.1"
+		hear_memory $m
+		delay [expr {$i % 10 * 10000}]
+		exec kill -INT [pid $m]
+		live_answer $m 20
+	}
+	check {[live_value $m mdbg::pid] == [pid_of $t]} {mdbg is gone}
+	live_end $m
+	finish $t
+}
+
 case memory-watch-from-a-script 60 {
 	set t [start cases]
 	set pid [pid_of $t]
