@@ -22,12 +22,21 @@ static NOINLINE void insert_elsewhere(const struct agent_state *state, struct ag
 	agent_thread_end(thread);
 }
 
+/* The block's record is not that of its granule. */
 static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
 					  struct agent_thread *thread, uint64_t block)
 {
+	struct log *log = log_of(state);
 	struct log_record old;
-	bool known = record_remove(log_of(state), block, thread->ledger.log_thread, &old);
+	uint64_t size;
+	bool known;
 
+	if (LIKELY(directory_remove_half(log, block, &size))) {
+		account_own_block(log, thread->ledger.log_thread, LOG_ACCOUNT(frees), size);
+		agent_thread_end(thread);
+		return 0;
+	}
+	known = record_remove(log, block, thread->ledger.log_thread, &old);
 	agent_thread_end(thread);
 	return known ? 0 : ledger_missed(&old);
 }
@@ -72,7 +81,7 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 	thread->ledger.last_time = time;
 	thread->ledger.inserted = block;
 	thread->ledger.inserted_sp = entry_sp(frame);
-	if (!slot || UNLIKELY(!directory_takes_words(log, block, &words)) ||
+	if (!slot || UNLIKELY(!directory_words_fit(block, &words)) ||
 	    UNLIKELY(!directory_slot_is_vacant(slot))) {
 		insert_elsewhere(probe->state, thread, block, words.size, entry);
 		return;
@@ -157,12 +166,34 @@ static ALWAYS_INLINE struct cache_entry *guess(const struct agent_frame *frame,
 	return NULL;
 }
 
+/* Record the block: in the slot, unless that is all NULL. */
+static ALWAYS_INLINE void leave_at(struct agent_frame *frame, const struct agent_probe *probe,
+				   struct agent_thread *thread, const struct directory_slot *slot)
+{
+	struct cache_entry *entry = slot->who ? guess(frame, probe, thread) : NULL;
+
+	if (LIKELY(entry))
+		record(frame, probe, thread, entry, slot);
+	else
+		leave_by_branches(frame, probe, thread, slot->who, slot->what);
+}
+
+/* The block does not have its granule for itself, but perhaps the lower half of it. */
+static NOINLINE void leave_half(struct agent_frame *frame, const struct agent_probe *probe,
+				struct agent_thread *thread)
+{
+	struct directory_slot slot = { NULL, NULL };
+
+	directory_half_is_open(log_of(probe->state), frame->ax, size_of_block(frame, probe), &slot);
+	leave_at(frame, probe, thread, &slot);
+}
+
 /* False: nothing was done. */
 static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread = agent_thread_idle(state);
-	struct cache_entry *entry = NULL;
+	struct log *log = log_of(state);
 	struct directory_spot spot;
 	struct directory_slot slot;
 
@@ -170,16 +201,15 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 	    UNLIKELY(thread->ledger.inserted == frame->ax) ||
 	    UNLIKELY(!find_spot(state, frame->ax, &spot)))
 		return false;
-	slot = directory_slot(&spot);
 	agent_thread_begin(thread);
-	if (LIKELY(directory_is_open(&spot, frame->ax)))
-		entry = guess(frame, probe, thread);
-	else
+	if (UNLIKELY(!directory_has_granule(log, frame->ax, size_of_block(frame, probe)))) {
+		leave_half(frame, probe, thread);
+		return true;
+	}
+	slot = directory_slot(&spot);
+	if (UNLIKELY(!directory_is_open(log, &spot, frame->ax)))
 		slot.who = NULL;
-	if (LIKELY(entry))
-		record(frame, probe, thread, entry, &slot);
-	else
-		leave_by_branches(frame, probe, thread, slot.who, slot.what);
+	leave_at(frame, probe, thread, &slot);
 	return true;
 }
 

@@ -84,6 +84,27 @@ bool directory_find_or_make(struct log *log, uint64_t address, struct directory_
 	return true;
 }
 
+bool directory_find_half(const struct log *log, const struct directory_spot *spot, uint64_t address,
+			 struct directory_spot *ret)
+{
+	return directory_is_lower(address) &&
+	       (__atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_HALVES) &&
+	       directory_find(log, address + DIRECTORY_HALVES, ret);
+}
+
+bool directory_open_half(struct log *log, const struct directory_spot *spot, uint64_t address,
+			 struct directory_spot *ret)
+{
+	uint8_t *page = directory_page(spot);
+
+	if (!directory_find_or_make(log, address + DIRECTORY_HALVES, ret) ||
+	    !directory_becomes_dense(log, ret))
+		return false;
+	if (!(__atomic_load_n(page, __ATOMIC_RELAXED) & DIRECTORY_PAGE_HALVES))
+		__atomic_fetch_or(page, DIRECTORY_PAGE_HALVES, __ATOMIC_RELEASE);
+	return true;
+}
+
 /* A page that is dense only because the one before it is may be nearly empty itself. */
 static bool is_filled(const struct log *log, const struct directory_spot *spot, unsigned page)
 {
@@ -171,8 +192,8 @@ bool directory_read(const struct log *log, const struct directory_spot *spot, ui
 	return false;
 }
 
-bool directory_retire(const struct log *log, const struct directory_spot *spot, uint64_t address,
-		      bool any_address, struct log_record *ret)
+bool directory_retire(const struct log *log, const struct directory_spot *spot, uint64_t from,
+		      uint64_t to, struct log_record *ret)
 {
 	uint64_t *who = &spot->line->who[spot->at], old, there;
 	uint32_t what;
@@ -182,11 +203,10 @@ bool directory_retire(const struct log *log, const struct directory_spot *spot, 
 		return false;
 	old = __atomic_load_n(who, __ATOMIC_RELAXED);
 	what = __atomic_load_n(&spot->line->what[spot->at], __ATOMIC_RELAXED);
-	there = ALIGN_DOWN(address, (uint64_t)DIRECTORY_GRANULE) +
-		(old >> WHO_OFFSET_SHIFT & 3) * 8;
-	if ((old & WHO_STATE) != WHO_LIVE || (there != address && !any_address))
+	there = ALIGN_DOWN(from, (uint64_t)DIRECTORY_GRANULE) + (old >> WHO_OFFSET_SHIFT & 3) * 8;
+	if ((old & WHO_STATE) != WHO_LIVE || there < from || there >= to)
 		return false;
-	/* Another block may begin in the granule of one that goes to the tables. */
+	/* Another block may begin in the granule of one whose record goes elsewhere. */
 	if (!__atomic_compare_exchange_n(who, &old, old ^ WHO_LIVE ^ WHO_RETIRED, false,
 					 __ATOMIC_RELEASE, __ATOMIC_RELAXED))
 		return false;
@@ -194,20 +214,29 @@ bool directory_retire(const struct log *log, const struct directory_spot *spot, 
 	return true;
 }
 
-bool directory_restore(const struct log *log, uint64_t address, uint64_t time)
+/* The record of this address at spot, if it is retired and has this time, lives again. */
+static bool restore_at(const struct log *log, const struct directory_spot *spot, uint64_t address,
+		       uint64_t time)
 {
-	struct directory_spot spot;
+	uint64_t *who = &spot->line->who[spot->at];
 	struct log_record record;
-	uint64_t *who;
 	bool live;
 
-	if (!directory_find(log, address, &spot) ||
-	    !directory_read(log, &spot, address, &record, &live) || live || record.time != time)
+	if (!directory_read(log, spot, address, &record, &live) || live || record.time != time)
 		return false;
-	who = &spot.line->who[spot.at];
 	__atomic_store_n(who, __atomic_load_n(who, __ATOMIC_RELAXED) ^ WHO_RETIRED ^ WHO_LIVE,
 			 __ATOMIC_RELEASE);
 	return true;
+}
+
+bool directory_restore(const struct log *log, uint64_t address, uint64_t time)
+{
+	struct directory_spot spot, half;
+
+	return directory_find(log, address, &spot) &&
+	       (restore_at(log, &spot, address, time) ||
+		(directory_find_half(log, &spot, address, &half) &&
+		 restore_at(log, &half, address, time)));
 }
 
 /* The target can write any number. */
@@ -228,12 +257,14 @@ bool directory_numbered(const struct log *log, uint64_t number, struct log_recor
 	uint64_t extent = __atomic_load_n(&spot.extent->number, __ATOMIC_RELAXED) - 1, who, address;
 	bool live;
 
-	if (extent >= DIRECTORY_EXTENTS || !directory_dense(&spot))
+	if (!directory_dense(&spot))
 		return false;
 	who = __atomic_load_n(&spot.line->who[spot.at], __ATOMIC_RELAXED);
-	address = extent * DIRECTORY_REACH + number % DIRECTORY_RECORDS * DIRECTORY_GRANULE +
+	address = extent % (DIRECTORY_EXTENTS + 1) * DIRECTORY_REACH +
+		  number % DIRECTORY_RECORDS * DIRECTORY_GRANULE +
 		  (who >> WHO_OFFSET_SHIFT & 3) * 8;
-	return address && (who & WHO_STATE) == WHO_LIVE &&
+	return extent < 2 * (DIRECTORY_EXTENTS + 1) && address_fits(address) &&
+	       (who & WHO_STATE) == WHO_LIVE &&
 	       directory_read(log, &spot, address, ret, &live) && live;
 }
 

@@ -35,9 +35,25 @@
  * The lowest five bits of a time stamp are those of the thread's number (ledger_time), so that 47
  * bits are exact for 20 days at 2.5 GHz after the log's start. All other records go to the tables.
  *
+ * Halves
+ *
+ * Allocators with a class of 16 bytes (jemalloc, tcmalloc, mimalloc) put two blocks in a granule,
+ * and programs have many of that size (each value of redis-server has one). The block that begins in
+ * the upper half has the granule's record, as above. The one that begins in the lower half, and ends
+ * before the granule does, has its record in another extent: the place of address +
+ * DIRECTORY_HALVES. It must have its half for itself: it reaches the upper one, or has more than 8
+ * bytes of an allocator that is known (header->near_size), since all of these begin 16 bytes apart.
+ * Such an extent and its pages are made as all are, but only for pages that are dense, and the page
+ * has a flag `halves` before the first such record is put in. Without the flag nobody looks there.
+ * So one address may have its record here or there, by the size of its block. A remove looks at the
+ * granule's record first. An insert takes out what it finds in both of records that would overlap
+ * its block: their frees were not seen. It uses a compare-and-swap for the granule's record, which
+ * may be that of a neighbour in the upper half by now. Presence and absence bits are those of the
+ * address itself.
+ *
  * Pages
  *
- * A page of the directory costs 4 KB, so it pays only where blocks are dense. Each page has two
+ * A page of the directory costs 4 KB, so it pays only where blocks are dense. Each page has
  * flags. Only if it is `dense` may records be put there; `mixed` is for presence bits (below). It
  * becomes dense when DIRECTORY_DENSE blocks that fit were put into the tables instead. It becomes
  * dense at its first such block if the page before it is well filled, or the last one of its extent
@@ -112,6 +128,11 @@
 
 #define DIRECTORY_PAGE_DENSE	1u
 #define DIRECTORY_PAGE_MIXED	2u	/* some presence bit of it was set */
+#define DIRECTORY_PAGE_HALVES	4u	/* of some lower half the record is apart */
+
+#define DIRECTORY_HALF		(DIRECTORY_GRANULE / 2)
+/* Added to an address: where the record is of a block that has only the lower half. */
+#define DIRECTORY_HALVES	((DIRECTORY_EXTENTS + 1) * DIRECTORY_REACH)
 
 struct directory_line {
 	uint64_t who[DIRECTORY_LINE_RECORDS];
@@ -261,6 +282,12 @@ static ALWAYS_INLINE uint64_t *directory_presence(const struct directory_spot *s
 	return &spot->extent->present[unit / 64];
 }
 
+/* Does the address lie in the lower half of its granule? */
+static ALWAYS_INLINE bool directory_is_lower(uint64_t address)
+{
+	return !(address & DIRECTORY_HALF);
+}
+
 /* The absence bit of an address, in the word of its line. */
 static ALWAYS_INLINE uint32_t directory_absence(const struct directory_spot *spot, uint64_t address)
 {
@@ -297,17 +324,30 @@ static ALWAYS_INLINE bool directory_takes_thread(uint64_t thread)
 	return !(thread >> WHO_THREAD_BITS);
 }
 
+/* Has a block the half of a granule for itself in which it begins? See above. */
+static ALWAYS_INLINE bool directory_has_half(const struct log *log, uint64_t address, uint64_t size)
+{
+	return address % DIRECTORY_HALF + size >= DIRECTORY_HALF ||
+	       (size > DIRECTORY_HALF / 2 && log->header->near_size < DIRECTORY_GRANULE);
+}
+
+/* Has it the granule from its first byte on? */
+static ALWAYS_INLINE bool directory_has_granule(const struct log *log, uint64_t address,
+						uint64_t size)
+{
+	return size > log->header->near_size ||
+	       address % DIRECTORY_GRANULE + size >= DIRECTORY_GRANULE ||
+	       (!directory_is_lower(address) && directory_has_half(log, address, size));
+}
+
 /*
- * May the record be here? See above. Its address fits (address_fits); its thread may be here, and
- * the lowest bits of its time are those of its thread.
+ * Does the record fit in 12 bytes? Its address fits (address_fits); its thread may be here, and the
+ * lowest bits of its time are those of its thread.
  */
-static ALWAYS_INLINE bool directory_takes_words(const struct log *log, uint64_t address,
-						const struct directory_words *words)
+static ALWAYS_INLINE bool directory_words_fit(uint64_t address, const struct directory_words *words)
 {
 	return words->size < DIRECTORY_SIZE_END && !(words->stack >> WHAT_STACK_BITS) &&
-	       !(words->ticks >> WHO_TIME_BITS) && !(address % 8) &&
-	       (words->size > log->header->near_size ||
-		address % DIRECTORY_GRANULE + words->size >= DIRECTORY_GRANULE);
+	       !(words->ticks >> WHO_TIME_BITS) && !(address % 8);
 }
 
 static ALWAYS_INLINE struct directory_words directory_words_of(const struct log *log,
@@ -322,18 +362,17 @@ static ALWAYS_INLINE struct directory_words directory_words_of(const struct log 
 }
 
 /* The same for any record. */
-static ALWAYS_INLINE bool directory_takes(const struct log *log, uint64_t address,
-					  struct slot_words words)
+static ALWAYS_INLINE bool directory_fits(const struct log *log, uint64_t address,
+					 struct slot_words words)
 {
 	struct directory_words packed = directory_words_of(log, words);
 	uint64_t ticks = words.time - log->header->origin;
 
 	return words.stack >> 48 == LOG_HEAP_UNKNOWN && directory_takes_thread(packed.thread) &&
-	       !((ticks ^ packed.thread) & WHO_TICK_BITS) &&
-	       directory_takes_words(log, address, &packed);
+	       !((ticks ^ packed.thread) & WHO_TICK_BITS) && directory_words_fit(address, &packed);
 }
 
-/* Store the record, for its owner. directory_takes has said yes. */
+/* Store the record, for its owner. It fits. */
 static ALWAYS_INLINE void directory_store_words(const struct directory_slot *slot, uint64_t address,
 						const struct directory_words *words)
 {
@@ -354,19 +393,36 @@ static ALWAYS_INLINE void directory_store(const struct log *log, const struct di
 	directory_store_words(&slot, address, &packed);
 }
 
-/* May a record of this address be stored without a look at the tables? */
-static ALWAYS_INLINE bool directory_is_open(const struct directory_spot *spot, uint64_t address)
-{
-	unsigned page = __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE);
-
-	return LIKELY(page & DIRECTORY_PAGE_DENSE) &&
-	       (LIKELY(!(page & DIRECTORY_PAGE_MIXED)) || !directory_present(spot, address));
-}
-
-/* Is no record of another block there? */
+/* Is no live record there? */
 static ALWAYS_INLINE bool directory_slot_is_vacant(const struct directory_slot *slot)
 {
 	return LIKELY(!(__atomic_load_n(slot->who, __ATOMIC_RELAXED) & WHO_LIVE));
+}
+
+/* Is there certainly no live record of the lower half alone of the granule of an address? */
+static ALWAYS_INLINE bool directory_half_is_vacant(const struct log *log, uint64_t address)
+{
+	struct directory_spot half;
+	struct directory_slot slot;
+
+	if (!directory_spot(log, address + DIRECTORY_HALVES, &half))
+		return false;
+	slot = directory_slot(&half);
+	return !directory_dense(&half) || directory_slot_is_vacant(&slot);
+}
+
+/* May the granule's record of this address be stored without a look elsewhere? */
+static ALWAYS_INLINE bool directory_is_open(const struct log *log,
+					    const struct directory_spot *spot, uint64_t address)
+{
+	unsigned page = __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE);
+
+	if (LIKELY(page == DIRECTORY_PAGE_DENSE))
+		return true;
+	return page & DIRECTORY_PAGE_DENSE &&
+	       (!(page & DIRECTORY_PAGE_MIXED) || !directory_present(spot, address)) &&
+	       (!(page & DIRECTORY_PAGE_HALVES) || !directory_is_lower(address) ||
+		directory_half_is_vacant(log, address));
 }
 
 /* Insert a record. False: the long way must. The caller keeps the accounts, here and below. */
@@ -375,8 +431,9 @@ static ALWAYS_INLINE bool directory_insert(const struct log *log, const struct d
 {
 	struct directory_slot slot = directory_slot(spot);
 
-	if (UNLIKELY(!directory_takes(log, address, words)) ||
-	    UNLIKELY(!directory_is_open(spot, address)) ||
+	if (UNLIKELY(!directory_fits(log, address, words)) ||
+	    UNLIKELY(!directory_has_granule(log, address, words.size)) ||
+	    UNLIKELY(!directory_is_open(log, spot, address)) ||
 	    UNLIKELY(!directory_slot_is_vacant(&slot)))
 		return false;
 	directory_store(log, spot, address, words);
@@ -419,6 +476,55 @@ static ALWAYS_INLINE bool directory_remove(const struct log *log, const struct d
 	return true;
 }
 
+/*
+ * The record of the lower half alone of an address, if the page says that there are such, and the
+ * short way knows where both are. False: it does not.
+ */
+static ALWAYS_INLINE bool directory_spot_half(const struct log *log, uint64_t address,
+					      struct directory_spot *spot,
+					      struct directory_spot *half)
+{
+	return directory_is_lower(address) && directory_spot(log, address, spot) &&
+	       (__atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_HALVES) &&
+	       directory_spot(log, address + DIRECTORY_HALVES, half);
+}
+
+/*
+ * May the record of a block without its granule be stored in that of its half, if that is vacant?
+ * *ret is the record then.
+ */
+static ALWAYS_INLINE bool directory_half_is_open(const struct log *log, uint64_t address,
+						 uint64_t size, struct directory_slot *ret)
+{
+	struct directory_spot spot, half;
+	unsigned page;
+	uint64_t who;
+
+	if (UNLIKELY(!directory_has_half(log, address, size)) ||
+	    UNLIKELY(!directory_spot_half(log, address, &spot, &half)) ||
+	    UNLIKELY(!directory_dense(&half)))
+		return false;
+	page = __atomic_load_n(directory_page(&spot), __ATOMIC_ACQUIRE);
+	if (UNLIKELY(!(page & DIRECTORY_PAGE_DENSE)) ||
+	    ((page & DIRECTORY_PAGE_MIXED) && directory_present(&spot, address)))
+		return false;
+	who = __atomic_load_n(&spot.line->who[spot.at], __ATOMIC_RELAXED);
+	if ((who & WHO_LIVE) && !(who & who_offset(DIRECTORY_HALF)))
+		return false;
+	*ret = directory_slot(&half);
+	return true;
+}
+
+/* directory_remove for a block that is not in the granule's record. */
+static ALWAYS_INLINE bool directory_remove_half(const struct log *log, uint64_t address,
+						uint64_t *size)
+{
+	struct directory_spot spot, half;
+
+	return directory_spot_half(log, address, &spot, &half) &&
+	       directory_remove(log, &half, address, NULL, size);
+}
+
 /* The functions below are for the long way. */
 
 /* Find the extent of an address, wherever the map has it. */
@@ -427,6 +533,12 @@ bool directory_find(const struct log *log, uint64_t address, struct directory_sp
 bool directory_find_or_make(struct log *log, uint64_t address, struct directory_spot *ret);
 /* A record that fits is about to be put in. Returns whether the page is, or becomes, dense. */
 bool directory_becomes_dense(const struct log *log, const struct directory_spot *spot);
+/* Find the record of the lower half alone of an address, which is at spot. False: there is none. */
+bool directory_find_half(const struct log *log, const struct directory_spot *spot, uint64_t address,
+			 struct directory_spot *ret);
+/* A record that fits is about to be put in there. False: it cannot be. */
+bool directory_open_half(struct log *log, const struct directory_spot *spot, uint64_t address,
+			 struct directory_spot *ret);
 /* The tables are about to get a record of this address. */
 void directory_set_present(const struct directory_spot *spot, uint64_t address);
 /* The directory is about to get a record of this address, and the tables have none. */
@@ -438,11 +550,11 @@ void directory_set_absent(const struct directory_spot *spot, uint64_t address);
 bool directory_read(const struct log *log, const struct directory_spot *spot, uint64_t address,
 		    struct log_record *ret, bool *live_ret);
 /*
- * Take out the live record of the granule of a new block, if it is of this address, or of
- * `any_address`: then the block has the whole granule. False: there is none.
+ * Take out the live record there, if its address is `from` at least and below `to`, which is in the
+ * same granule. False: there is none.
  */
-bool directory_retire(const struct log *log, const struct directory_spot *spot, uint64_t address,
-		      bool any_address, struct log_record *ret);
+bool directory_retire(const struct log *log, const struct directory_spot *spot, uint64_t from,
+		      uint64_t to, struct log_record *ret);
 /* Make the retired record of this address live again, if it has this time. */
 bool directory_restore(const struct log *log, uint64_t address, uint64_t time);
 /* Call fn for each live record, with its number plus one. Returns true if fn has. */

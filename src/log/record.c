@@ -16,68 +16,100 @@ static void count_replaced(struct log *log, uint32_t thread, uint64_t size)
 	account_add(log, thread, LOG_ACCOUNT(free_bytes), size);
 }
 
-/* Put a record into the tables, and before that note its presence, if there is an extent. */
-static bool insert_in_tables(struct log *log, uint64_t address, struct slot_words words,
-			     const struct directory_spot *spot, struct log_record *old)
+/* A record that is put in by a thread. *old is the one of the same address that it replaces. */
+struct insertion {
+	struct log *log;
+	uint64_t address;
+	struct slot_words words;
+	uint32_t thread;
+	struct log_record *old;
+};
+
+/* Put the record into the tables, and before that note its presence, if there is an extent. */
+static bool insert_in_tables(const struct insertion *in, const struct directory_spot *spot)
 {
 	bool replaced;
 
 	if (spot)
-		directory_set_present(spot, address);
-	if (!tables_insert(log, address, words, old, &replaced))
+		directory_set_present(spot, in->address);
+	if (!tables_insert(in->log, in->address, in->words, in->old, &replaced))
 		return false;
 	if (replaced)
-		count_replaced(log, slot_stack_thread(words.stack), old->size);
+		count_replaced(in->log, in->thread, in->old->size);
 	return true;
 }
 
-/* The directory gets a record of this address. If the tables have one, its free was not seen. */
-static void replace_in_tables(struct log *log, const struct directory_spot *spot, uint64_t address,
-			      uint32_t thread, struct log_record *old)
+/* The directory gets the record. If the tables have one of its address, its free was not seen. */
+static void replace_in_tables(const struct insertion *in, const struct directory_spot *spot)
 {
 	bool found;
 
-	if (!directory_present(spot, address))
+	if (!directory_present(spot, in->address))
 		return;
-	if (tables_remove(log, address, old, &found))
-		count_replaced(log, thread, old->size);
-	directory_set_absent(spot, address);
+	if (tables_remove(in->log, in->address, in->old, &found))
+		count_replaced(in->log, in->thread, in->old->size);
+	directory_set_absent(spot, in->address);
 }
 
 /*
- * If the directory has a record in the granule of this new block, of whatever address, its free was
- * not seen.
+ * If the directory has a record at spot whose address is `from` at least and below `to`, it is of a
+ * block that the new one overlaps: its free was not seen.
  */
-static void replace_in_directory(struct log *log, const struct directory_spot *spot,
-				 uint64_t address, bool any_address, uint32_t thread,
-				 struct log_record *old)
+static void replace_at(const struct insertion *in, const struct directory_spot *spot, uint64_t from,
+		       uint64_t to)
 {
-	if (!directory_retire(log, spot, address, any_address, old))
+	struct log_record there;
+
+	if (!directory_retire(in->log, spot, from, to, &there))
 		return;
-	count_replaced(log, thread, old->size);
-	if (old->address != address)
-		old->address = 0;
+	count_replaced(in->log, in->thread, there.size);
+	if (there.address == in->address)
+		*in->old = there;
+}
+
+/* The same for the record of the granule at spot, and that of its lower half. */
+static void replace_in_directory(const struct insertion *in, const struct directory_spot *spot,
+				 uint64_t from, uint64_t to)
+{
+	struct directory_spot half;
+
+	replace_at(in, spot, from, to);
+	if (directory_find_half(in->log, spot, in->address, &half))
+		replace_at(in, &half, from, to);
+}
+
+/* Put the record at `at`, which is spot or that of the lower half of its granule, up to `end`. */
+static bool insert_in_directory(const struct insertion *in, const struct directory_spot *spot,
+				const struct directory_spot *at, uint64_t end)
+{
+	uint64_t granule = ALIGN_DOWN(in->address, (uint64_t)DIRECTORY_GRANULE);
+
+	replace_in_directory(in, spot, granule, granule + end);
+	replace_in_tables(in, spot);
+	directory_store(in->log, at, in->address, in->words);
+	return true;
 }
 
 /* Put a record where it belongs. False: there is no room. */
-static bool insert_anywhere(struct log *log, uint64_t address, struct slot_words words,
-			    struct log_record *old)
+static bool insert_anywhere(const struct insertion *in)
 {
-	uint32_t thread = slot_stack_thread(words.stack);
-	struct directory_spot spot;
+	struct directory_spot spot, half;
+	bool fits, has_granule;
 
-	if (!address_fits(address))
+	if (!address_fits(in->address))
 		return false;
-	if (!directory_find_or_make(log, address, &spot))
-		return insert_in_tables(log, address, words, NULL, old);
-	if (!directory_takes(log, address, words) || !directory_becomes_dense(log, &spot)) {
-		replace_in_directory(log, &spot, address, false, thread, old);
-		return insert_in_tables(log, address, words, &spot, old);
-	}
-	replace_in_directory(log, &spot, address, true, thread, old);
-	replace_in_tables(log, &spot, address, thread, old);
-	directory_store(log, &spot, address, words);
-	return true;
+	if (!directory_find_or_make(in->log, in->address, &spot))
+		return insert_in_tables(in, NULL);
+	has_granule = directory_has_granule(in->log, in->address, in->words.size);
+	fits = directory_fits(in->log, in->address, in->words) &&
+	       (has_granule || directory_has_half(in->log, in->address, in->words.size)) &&
+	       directory_becomes_dense(in->log, &spot);
+	if (fits && has_granule)
+		return insert_in_directory(in, &spot, &spot, DIRECTORY_GRANULE);
+	if (fits && directory_open_half(in->log, &spot, in->address, &half))
+		return insert_in_directory(in, &spot, &half, DIRECTORY_HALF);
+	replace_in_directory(in, &spot, in->address, in->address + 1);
+	return insert_in_tables(in, &spot);
 }
 
 NOINLINE bool record_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time,
@@ -85,10 +117,11 @@ NOINLINE bool record_insert(struct log *log, uint64_t address, uint64_t size, ui
 {
 	uint32_t thread = slot_stack_thread(stack);
 	struct log_record old;
+	struct insertion in = { log, address, { time, size, stack }, thread, &old };
 	bool is_in;
 
 	old.address = 0;
-	is_in = insert_anywhere(log, address, (struct slot_words){ time, size, stack }, &old);
+	is_in = insert_anywhere(&in);
 	if (is_in) {
 		account_add(log, thread, LOG_ACCOUNT(allocs), 1);
 		account_add(log, thread, LOG_ACCOUNT(alloc_bytes), size);
@@ -128,10 +161,31 @@ bool log_insert(struct log *log, const struct log_record *record, struct log_rec
 	return is_in;
 }
 
+/*
+ * Read the record of this address in the directory: the live one, or else the younger one of two.
+ * False: there is none. *live says whether it is live.
+ */
+static bool read_in_directory(const struct log *log, const struct directory_spot *spot,
+			      uint64_t address, struct log_record *ret, bool *live)
+{
+	struct log_record other;
+	struct directory_spot half;
+	bool found = directory_read(log, spot, address, ret, live), other_live;
+
+	if ((found && *live) || !directory_find_half(log, spot, address, &half) ||
+	    !directory_read(log, &half, address, &other, &other_live))
+		return found;
+	if (!found || other_live || other.time > ret->time) {
+		*ret = other;
+		*live = other_live;
+	}
+	return true;
+}
+
 /* Take a record out, wherever it is. If there is none, *found says whether there was one. */
 static bool remove_anywhere(struct log *log, uint64_t address, struct log_record *ret, bool *found)
 {
-	struct directory_spot spot;
+	struct directory_spot spot, half;
 	uint64_t size;
 	bool live;
 
@@ -141,11 +195,13 @@ static bool remove_anywhere(struct log *log, uint64_t address, struct log_record
 	if (!directory_find(log, address, &spot))
 		return __atomic_load_n(&log->header->uncovered, __ATOMIC_ACQUIRE) &&
 		       tables_remove(log, address, ret, found);
-	if (directory_remove(log, &spot, address, ret, &size))
+	if (directory_remove(log, &spot, address, ret, &size) ||
+	    (directory_find_half(log, &spot, address, &half) &&
+	     directory_remove(log, &half, address, ret, &size)))
 		return true;
 	if (directory_present(&spot, address) && tables_remove(log, address, ret, found))
 		return true;
-	*found |= directory_read(log, &spot, address, ret, &live);
+	*found |= read_in_directory(log, &spot, address, ret, &live);
 	return false;
 }
 
@@ -198,7 +254,7 @@ bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 	if (!address_fits(address))
 		return false;
 	return (directory_find(log, address, &spot) &&
-		directory_read(log, &spot, address, ret, &live) && live) ||
+		read_in_directory(log, &spot, address, ret, &live) && live) ||
 	       tables_lookup(log, address, ret);
 }
 
@@ -216,7 +272,7 @@ static enum tables_last last_record(const struct log *log, uint64_t address, str
 	if (!address_fits(address))
 		return TABLES_NONE;
 	found = directory_find(log, address, &spot) &&
-		directory_read(log, &spot, address, ret, &live);
+		read_in_directory(log, &spot, address, ret, &live);
 	if (live)
 		return TABLES_LIVE;
 	last = tables_last(log, address, &other);

@@ -72,5 +72,8 @@ expect some -DBROKEN_PRESENCE
 expect some -DBROKEN_ABSENCE
 expect some -DBROKEN_RETIRE
 expect some -DKILL -DBROKEN_SET
+expect none -DHALVES -DROUNDS=1
+expect some -DHALVES -DROUNDS=1 -DBROKEN_HALVES
+expect some -DHALVES -DROUNDS=1 -DBROKEN_SWAP
 [ "${1-}" = long ] && expect none -DROUNDS=4 -DKILL
 exit $status

@@ -24,6 +24,8 @@ int main(int argc, char **argv)
 		 .allocate = 42, .directory = 1 },
 		{ .writers = 3, .readers = 1, .operations = 5000 * times, .addresses = 5000,
 		 .allocate = 50, .directory = 1 },
+		{ .writers = 3, .readers = 2, .operations = 5000 * times, .addresses = 40,
+		 .allocate = 42, .directory = 1, .halves = 1 },
 		{ .writers = 4, .readers = 1, .operations = 20000 * times, .addresses = 32,
 		 .allocate = 42, .samples = 1 },
 	};

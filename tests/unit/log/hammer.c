@@ -58,22 +58,28 @@ static void failed(struct state *state, int line, const char *what)
 		printf("hammer.c:%d: %s\n", line, what);
 }
 
-static uint64_t address_of(unsigned long index)
+static uint64_t spacing(const struct state *state)
 {
-	return BASE + index * SPACING;
+	return state->spec->halves ? SPACING / 2 : SPACING;
+}
+
+static uint64_t address_of(const struct state *state, unsigned long index)
+{
+	return BASE + index * spacing(state);
 }
 
 /*
  * The one record that was ever put in at this address and time. Seven of eight fit in the
- * directory, if that is to be used.
+ * directory, if that is to be used, and have 9 to 16 bytes if two are to share a granule.
  */
 static struct log_record record_of(const struct state *state, uint64_t address, uint64_t time)
 {
 	uint64_t mixed = (address ^ time * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
 	bool small = state->spec->directory && mixed >> 61;
+	uint64_t size = small ? mixed >> 55 : mixed >> 16;
 
 	return (struct log_record){
-		.address = address, .size = mixed >> (small ? 52 : 16) >> (small ? 3 : 0),
+		.address = address, .size = small && state->spec->halves ? 9 + size % 8 : size,
 		.time = time, .thread = (uint32_t)(mixed >> 20 & 0xf),
 		.stack = (uint32_t)mixed % 8192,
 		.heap = small ? LOG_HEAP_UNKNOWN : (uint16_t)(mixed >> 40),
@@ -132,7 +138,7 @@ static bool put(struct writer *writer, unsigned long index, struct log_record *r
 {
 	struct state *state = writer->state;
 	uint64_t time = tick(state, writer->thread);
-	struct log_record record = record_of(state, address_of(index), time);
+	struct log_record record = record_of(state, address_of(state, index), time);
 
 	record.thread = writer->thread;
 	if (!log_insert(&state->log, &record, replaced))
@@ -143,7 +149,7 @@ static bool put(struct writer *writer, unsigned long index, struct log_record *r
 
 static void check_record(struct state *state, unsigned long index, const struct log_record *record)
 {
-	CHECK(state, record->address == address_of(index));
+	CHECK(state, record->address == address_of(state, index));
 	CHECK(state, record->time == state->time[index]);
 	CHECK(state, is_right(state, record));
 }
@@ -180,12 +186,12 @@ static void release(struct writer *writer)
 		return;
 	/* As the agent asks: of a live block it may never be told so. */
 	CHECK(state, !state->spec->samples ||
-	      !counting_filter_lacks(&state->log, address_of(index)));
-	if (log_remove(&state->log, address_of(index), writer->thread, &record))
+	      !counting_filter_lacks(&state->log, address_of(state, index)));
+	if (log_remove(&state->log, address_of(state, index), writer->thread, &record))
 		check_record(state, index, &record);
 	else
 		CHECK(state, !"a live block is not there");
-	CHECK(state, !log_lookup(&state->log, address_of(index), &record));
+	CHECK(state, !log_lookup(&state->log, address_of(state, index), &record));
 	pool_put(state, &state->idle, index);
 }
 
@@ -196,7 +202,7 @@ static void replace(struct writer *writer, unsigned long index)
 	struct log_record old;
 
 	CHECK(state, put(writer, index, &old));
-	CHECK(state, old.address == address_of(index) && old.time == before && is_right(state, &old));
+	CHECK(state, old.address == address_of(state, index) && old.time == before && is_right(state, &old));
 }
 
 static void restore(struct writer *writer, unsigned long index)
@@ -204,7 +210,7 @@ static void restore(struct writer *writer, unsigned long index)
 	struct state *state = writer->state;
 	struct log_record record;
 
-	CHECK(state, log_remove(&state->log, address_of(index), writer->thread, &record));
+	CHECK(state, log_remove(&state->log, address_of(state, index), writer->thread, &record));
 	check_record(state, index, &record);
 	if (log_restore(&state->log, &record, writer->thread))
 		return;
@@ -216,10 +222,11 @@ static void restore(struct writer *writer, unsigned long index)
 
 static void look(struct writer *writer, unsigned long index)
 {
+	struct state *state = writer->state;
 	struct log_record record;
 
-	CHECK(writer->state, log_lookup(&writer->state->log, address_of(index), &record));
-	check_record(writer->state, index, &record);
+	CHECK(state, log_lookup(&state->log, address_of(state, index), &record));
+	check_record(state, index, &record);
 }
 
 /* All writers intern the same stacks: each must get the id that the others got. */
@@ -278,7 +285,7 @@ static bool check_one(const struct log_record *record, uint64_t slot, void *ctx)
 {
 	(void)slot;
 	struct scan *scan = ctx;
-	uint64_t index = (record->address - BASE) / SPACING;
+	uint64_t index = (record->address - BASE) / spacing(scan->state);
 
 	CHECK(scan->state, is_right(scan->state, record));
 	if (index < IMMORTALS)
@@ -295,7 +302,7 @@ static void look_closely(struct state *state)
 	struct log_record record;
 
 	for (unsigned i = 0; i < 100000; i++) {
-		uint64_t address = address_of(IMMORTALS + i % state->spec->addresses);
+		uint64_t address = address_of(state, IMMORTALS + i % state->spec->addresses);
 
 		if (log_lookup(&state->log, address, &record))
 			CHECK(state, record.address == address && is_right(state, &record));
@@ -360,13 +367,15 @@ static void check_end(struct state *state, const struct writer *writers)
 	for (unsigned i = 0; i < state->spec->writers; i++) {
 		live += writers[i].nr_held;
 		for (unsigned j = 0; j < writers[i].nr_held; j++)
-			CHECK(state, log_lookup(&state->log, address_of(writers[i].held[j]),
+			CHECK(state, log_lookup(&state->log, address_of(state, writers[i].held[j]),
 						&record));
 	}
 	for (unsigned long i = 0; i < state->shared.nr; i++)
-		CHECK(state, log_lookup(&state->log, address_of(state->shared.index[i]), &record));
+		CHECK(state, log_lookup(&state->log, address_of(state, state->shared.index[i]),
+					&record));
 	for (unsigned long i = 0; i < state->idle.nr; i++)
-		CHECK(state, !log_lookup(&state->log, address_of(state->idle.index[i]), &record));
+		CHECK(state, !log_lookup(&state->log, address_of(state, state->idle.index[i]),
+					 &record));
 	CHECK(state, !state->spec->directory == !directory_pages(&state->log));
 	log_each(&state->log, count_one, &found);
 	CHECK(state, found == live);
@@ -394,13 +403,13 @@ static void begin(struct state *state)
 	if (base == MAP_FAILED || log_format(base, &config, &state->log))
 		abort();
 	if (state->spec->directory)
-		log_set_near_size(&state->log, 0);
+		log_set_near_size(&state->log, state->spec->halves ? 16 : 0);
 	state->time = calloc(nr, sizeof(*state->time));
 	state->idle.index = calloc(nr, sizeof(*state->idle.index));
 	state->shared.index = calloc(nr, sizeof(*state->shared.index));
 	pthread_mutex_init(&state->lock, NULL);
 	for (unsigned long i = 0; i < nr; i++) {
-		struct log_record record = record_of(state, address_of(i), tick(state, 0));
+		struct log_record record = record_of(state, address_of(state, i), tick(state, 0));
 
 		record.thread = 0;
 		if (i >= IMMORTALS)

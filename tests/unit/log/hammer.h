@@ -14,6 +14,7 @@ struct hammer_spec {
 	unsigned allocate;		/* of 100 operations; 82 less this many are frees */
 	int fills;			/* the table is expected to become full */
 	int directory;			/* most records fit there */
+	int halves;			/* and share their granules, two in each */
 	int samples;			/* the log is one that samples: it has a counting filter */
 };
 

@@ -4,91 +4,11 @@
  * directory and the tables are one log.
  */
 
-#include "log/directory.h"
-
 #include <string.h>
 
-#include "log/block_table.h"
-#include "log/ledger.h"
-#include "region.h"
-#include "same_record.h"
+#include "one_writer.h"
 
 void suite_directory(void);
-
-#define REGION	(64ull << 20)
-#define BASE	(0x555555400000ull / DIRECTORY_REACH * DIRECTORY_REACH)
-#define PAGE	(DIRECTORY_REACH / DIRECTORY_PAGES)
-#define STEP	96ull
-
-static struct log log_;
-static uint32_t thread_;
-static uint64_t now_;
-
-static void open_log(void)
-{
-	region_open(REGION, &log_);
-	log_set_near_size(&log_, 0);
-	thread_ = log_thread(&log_, 1, 1);
-	CU_ASSERT_EQUAL_FATAL(thread_, 1);
-	now_ = 0;
-}
-
-static uint64_t tick(void)
-{
-	return log_.header->origin + (++now_ * TIME_STEP | thread_);
-}
-
-static struct log_record record(uint64_t address, uint64_t size)
-{
-	return (struct log_record){ .address = address, .size = size, .time = tick(),
-				    .thread = thread_, .stack = 5, .heap = LOG_HEAP_UNKNOWN };
-}
-
-static struct log_record insert(uint64_t address, uint64_t size)
-{
-	struct log_record in = record(address, size), old;
-
-	CU_ASSERT_TRUE_FATAL(log_insert(&log_, &in, &old));
-	CU_ASSERT_EQUAL(old.address, 0);
-	return in;
-}
-
-/* Is its live record in the directory? */
-static bool is_there(uint64_t address)
-{
-	struct directory_spot spot;
-	struct log_record at;
-	bool live;
-
-	return directory_find(&log_, address, &spot) &&
-	       directory_read(&log_, &spot, address, &at, &live) && live;
-}
-
-static void check_in(const struct log_record *in)
-{
-	struct log_record out;
-
-	CU_ASSERT_TRUE(log_lookup(&log_, in->address, &out));
-	CU_ASSERT_TRUE(same_record(in, &out));
-}
-
-static void remove_it(const struct log_record *in)
-{
-	struct log_record out;
-
-	CU_ASSERT_TRUE(log_remove(&log_, in->address, thread_, &out));
-	CU_ASSERT_TRUE(same_record(in, &out));
-	CU_ASSERT_FALSE(log_lookup(&log_, in->address, &out));
-	CU_ASSERT_TRUE(log_retired(&log_, in->address, &out));
-	CU_ASSERT_TRUE(same_record(in, &out));
-}
-
-/* Fill a page until it is dense, with blocks from its end on. */
-static void make_dense(uint64_t page)
-{
-	for (uint64_t i = 1; i <= DIRECTORY_DENSE; i++)
-		insert(page + PAGE - i * 64, 40);
-}
 
 static void test_becomes_dense(void)
 {
@@ -217,7 +137,8 @@ static void test_fits(void)
 		in.time += tick();
 		words = (struct slot_words){ in.time, in.size,
 					     slot_stack(in.stack, in.thread, in.heap) };
-		CU_ASSERT_EQUAL(directory_takes(&log_, in.address, words), fits[i].fits);
+		CU_ASSERT_EQUAL(directory_fits(&log_, in.address, words) &&
+				directory_has_granule(&log_, in.address, in.size), fits[i].fits);
 		if (in.thread != thread_ || in.stack > 8192)
 			continue;	/* no such thread or stack is in this log */
 		CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));

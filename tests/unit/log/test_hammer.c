@@ -58,6 +58,19 @@ static void test_directory(void)
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
 }
 
+/* Of each two of them one has its record apart. */
+static void test_halves(void)
+{
+	struct hammer_spec close = { .writers = 2, .readers = 2, .operations = 200000,
+				     .addresses = 40, .allocate = 42, .directory = 1, .halves = 1 };
+	struct hammer_spec many = { .writers = 4, .readers = 1, .operations = 100000,
+				    .addresses = 50000, .allocate = 50, .directory = 1,
+				    .halves = 1 };
+
+	CU_ASSERT_EQUAL(hammer(&close), 0);
+	CU_ASSERT_EQUAL(hammer(&many), 0);
+}
+
 /* All of them in two counters of the counting filter. */
 static void test_sampling(void)
 {
@@ -85,6 +98,7 @@ void suite_hammer(void)
 	CU_add_test(suite, "full tables", test_full);
 	CU_add_test(suite, "directory, few addresses", test_directory_close);
 	CU_add_test(suite, "directory", test_directory);
+	CU_add_test(suite, "halves of granules", test_halves);
 	CU_add_test(suite, "a log that samples", test_sampling);
 	CU_add_test(suite, "a log that samples, growing", test_sampling_growing);
 }
