@@ -38,18 +38,19 @@
  * Halves
  *
  * Allocators with a class of 16 bytes (jemalloc, tcmalloc, mimalloc) put two blocks in a granule,
- * and programs have many of that size (each value of redis-server has one). The block that begins in
- * the upper half has the granule's record, as above. The one that begins in the lower half, and ends
- * before the granule does, has its record in another extent: the place of address +
- * DIRECTORY_HALVES. It must have its half for itself: it reaches the upper one, or has more than 8
- * bytes of an allocator that is known (header->near_size), since all of these begin 16 bytes apart.
+ * and programs have many of that size (each value of redis-server has one). The block that begins
+ * in the upper half has the granule's record, as above. The one that begins in the lower half, and
+ * ends before the granule does, has its record in another extent: at the place of its address plus
+ * DIRECTORY_HALVES. It must have its half for itself: it reaches the upper one, or it has more than
+ * 8 bytes of an allocator that is known (header->near_size), because all of these put such blocks
+ * 16 bytes apart.
+ *
  * Such an extent and its pages are made as all are, but only for pages that are dense, and the page
- * has a flag `halves` before the first such record is put in. Without the flag nobody looks there.
- * So one address may have its record here or there, by the size of its block. A remove looks at the
- * granule's record first. An insert takes out what it finds in both of records that would overlap
- * its block: their frees were not seen. It uses a compare-and-swap for the granule's record, which
- * may be that of a neighbour in the upper half by now. Presence and absence bits are those of the
- * address itself.
+ * gets the flag `halves` before the first such record is put in: without it nobody looks there. So
+ * one address may have its record here or there, by the size of its block. A remove looks at the
+ * granule's record first. An insert takes out of both records what overlaps its block, whose free
+ * was not seen: by compare-and-swap, because the granule's record may be that of a neighbour in the
+ * upper half by now. Presence and absence bits are those of the address itself.
  *
  * Pages
  *
