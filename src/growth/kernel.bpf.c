@@ -7,12 +7,6 @@
  * slot is taken by a compare and swap of the key. What a processor has for itself is written by one
  * program at a time: the kernel lets no program interrupt itself (and counts that, as misses), and
  * one that has interrupted another one that records does not record (`nested`).
- *
- * To walk the kernel's stack takes microseconds. The walk of an allocation is cached by where it
- * begins: the call and the stack pointer. If all words that had the return addresses have them
- * still, it is the same walk, since each frame's size follows from its return address. Interrupts
- * have a stack of their own (half of the allocations of a network's loopback are in them), whose
- * last word is the stack pointer of what was interrupted: its words follow as if they were there.
  */
 #include <stddef.h>
 
@@ -23,8 +17,7 @@
 
 #include "growth/kernel_tables.h"
 
-#define STACK_BYTES	0x4000ull	/* of a kernel stack on x86_64, which it is aligned to */
-#define OWN_FRAMES	2		/* of learn and of the program, which are on the stack */
+#define OWN_FRAMES	2		/* of stack_of and of the program, which are on the stack */
 #define MIX		0x9e3779b97f4a7c15ull
 #define IN_ORDER()	asm volatile("" : : : "memory")	/* the compiler moves no access over it */
 
@@ -64,13 +57,6 @@ struct {
 	__type(value, struct kernel_cpu);
 } cpus SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct kernel_walk);
-} walks SEC(".maps");
-
 struct kmem_cache {
 	unsigned int size;
 } __attribute__((preserve_access_index));
@@ -109,176 +95,19 @@ static __always_inline __u32 intern(struct kernel_cpu *cpu, __u32 nr)
 		stack->nr = nr;
 		return id;
 	}
-	cpu->stackless++;
 	return KERNEL_NO_STACK;
 }
 
-struct search {
-	struct kernel_cpu *cpu;
-	struct kernel_walk *walk;
-	__u32 found, nr;
-};
-
-/* Is word i of the stack the next return address? */
-static long find_word(__u32 i, void *ctx)
-{
-	struct search *search = ctx;
-	__u32 k = search->found;
-
-	if (k >= search->nr)
-		return 1;
-	/* The verifier is to see these bounds. */
-	asm volatile("" : "+r"(i), "+r"(k));
-	i &= 2 * KERNEL_WORDS - 1;
-	k &= KERNEL_PLACES - 1;
-	if (search->cpu->word[i] == search->cpu->pc[k]) {
-		search->walk->pc[k] = search->cpu->pc[k];
-		search->walk->at[k] = i;
-		search->found++;
-	}
-	return 0;
-}
-
-/*
- * Where the kernel's stack is: the frame pointer of a function of its own, which has few variables,
- * is of that stack; that of a larger one may be of memory that the kernel keeps for BPF. All calls
- * come from the same place, so that sp tells the depth.
- */
-static __noinline __u64 stack_pointer(__u32 nr)
+/* The number of the stack that the kernel walks here. */
+static __noinline __u32 stack_of(void *ctx, __u32 nr)
 {
 	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
-	__u64 sp;
-
-	if (!cpu)
-		return 0;
-	asm volatile("*(u64 *)(%1 + 0) = r10\n%0 = *(u64 *)(%1 + 0)"
-		     : "=r"(sp) : "r"(cpu) : "memory");
-	return sp;
-}
-
-/* Copy so many words of a stack from sp up, but not beyond its end. Returns how many; 0: none. */
-static __always_inline __u64 read_part(__u64 *to, __u64 sp, __u64 words)
-{
-	__u64 rest = (STACK_BYTES - (sp & (STACK_BYTES - 1))) / 8;
-
-	if (words > rest)
-		words = rest;
-	if (words > KERNEL_WORDS)
-		words = KERNEL_WORDS;
-	return bpf_probe_read_kernel(to, words * 8, (void *)sp) ? 0 : words;
-}
-
-/* The same to cpu->word, and beyond the end of a stack what it has interrupted. */
-static __noinline __u32 read_stack(__u32 nr, __u64 sp, __u32 words)
-{
-	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
-	__u64 got, next;
-
-	if (!cpu)
-		return 0;
-	got = read_part(cpu->word, sp, words);
-	if (!got || got >= words || (sp + got * 8) & (STACK_BYTES - 1))
-		return got;
-	next = cpu->word[(got - 1) & (KERNEL_WORDS - 1)];
-	/* The end of a task's stack has registers of the user, or nothing. */
-	if (next >> 47 != 0x1ffff || next & 7)
-		return got;
-	return got + read_part(cpu->word + got, next, words - got);
-}
-
-/* Walk, and remember the walk as number at. cpu->word has so many words of the stack. */
-static __noinline __u32 learn(void *ctx, __u32 nr, __u32 at, __u32 words)
-{
-	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
-	struct kernel_walk *walk = bpf_map_lookup_elem(&walks, &at);
-	struct search search = { cpu, walk, 0, 0 };
 	long bytes;
 
-	if (!cpu || !walk)
+	if (!cpu)
 		return KERNEL_NO_STACK;
-	walk->words = 0;
-	cpu->misses++;
 	bytes = bpf_get_stack(ctx, cpu->pc, KERNEL_DEPTH * sizeof(__u64), OWN_FRAMES);
-	if (bytes <= 0)
-		return KERNEL_NO_STACK;
-	search.nr = bytes / 8;
-	walk->stack = intern(cpu, search.nr);
-	bpf_loop(words, find_word, &search, 0);
-	if (search.found != search.nr)
-		return walk->stack;
-	/* The places that it does not need are as its first one. */
-	for (__u32 i = 1; i < KERNEL_DEPTH; i++) {
-		if (i < search.nr)
-			continue;
-		walk->pc[i] = walk->pc[0];
-		walk->at[i] = walk->at[0];
-	}
-	walk->words = walk->at[(search.nr - 1) & (KERNEL_PLACES - 1)] + 1;
-	return walk->stack;
-}
-
-/*
- * Are the return addresses of a cached walk where they were? All places are compared, without a
- * branch, each of which the verifier would follow.
- */
-static __always_inline int is_same(const struct kernel_cpu *cpu, const struct kernel_walk *walk)
-{
-	__u64 differ = 0;
-
-	for (__u32 i = 0; i < KERNEL_DEPTH; i++)
-		differ |= cpu->word[walk->at[i] & (2 * KERNEL_WORDS - 1)] ^ walk->pc[i];
-	return !differ;
-}
-
-static __always_inline int begins_at(const struct kernel_walk *walk, __u64 ip, __u64 sp)
-{
-	return walk->ip == ip && walk->sp == sp;
-}
-
-/* How many words are needed to compare all cached walks that begin so; 0: there is none. */
-static __noinline __u32 words_of(__u32 set, __u64 ip, __u64 sp)
-{
-	__u32 words = 0;
-
-	for (__u32 i = 0; i < KERNEL_ALIKE; i++) {
-		__u32 at = set + i;
-		struct kernel_walk *walk = bpf_map_lookup_elem(&walks, &at);
-
-		if (walk && begins_at(walk, ip, sp) && words < walk->words)
-			words = walk->words;
-	}
-	return words;
-}
-
-static __always_inline __u32 stack_of(void *ctx, struct kernel_cpu *cpu, __u32 nr, __u64 ip)
-{
-	__u64 sp = stack_pointer(nr), depth = sp & (STACK_BYTES - 1);
-	__u32 set = nr * KERNEL_CACHE + ((ip ^ depth << 40) * MIX >> 40) % KERNEL_CACHE;
-	__u32 at, words;
-	struct kernel_walk *walk;
-
-	set &= ~(KERNEL_ALIKE - 1u);
-	words = words_of(set, ip, depth);
-	if (words)
-		words = read_stack(nr, sp, words);
-	for (__u32 i = 0; words && i < KERNEL_ALIKE; i++) {
-		at = set + i;
-		walk = bpf_map_lookup_elem(&walks, &at);
-		if (!walk || !walk->words || walk->words > words || !begins_at(walk, ip, depth) ||
-		    !is_same(cpu, walk))
-			continue;
-		cpu->hits++;
-		return walk->stack;
-	}
-	/* It takes the place of one of them, each in its turn. */
-	at = set + cpu->misses % KERNEL_ALIKE;
-	walk = bpf_map_lookup_elem(&walks, &at);
-	words = read_stack(nr, sp, 2 * KERNEL_WORDS);
-	if (!walk || !words)
-		return KERNEL_NO_STACK;
-	walk->ip = ip;
-	walk->sp = depth;
-	return learn(ctx, nr, at, words);
+	return bytes <= 0 ? KERNEL_NO_STACK : intern(cpu, bytes / 8);
 }
 
 /*
@@ -374,11 +203,11 @@ static __always_inline struct kernel_slot *slot_for(struct kernel_bucket *bucket
  * An address is in the sample or not, whoever allocates it, so a free needs to know nothing of it.
  * The stack comes before the slot, or the verifier follows all of its paths for each slot.
  */
-static __always_inline void add(void *ctx, struct kernel_cpu *cpu, __u64 ip, __u64 key, __u32 size,
+static __always_inline void add(void *ctx, struct kernel_cpu *cpu, __u64 key, __u32 size,
 				__u32 pages)
 {
 	__u32 nr = bpf_get_smp_processor_id() & cpu_mask, at = bucket_nr(key);
-	__u32 stack = stack_of(ctx, cpu, nr, ip) & KERNEL_NO_STACK;
+	__u32 stack = stack_of(ctx, nr) & KERNEL_NO_STACK;
 	struct kernel_bucket *bucket = bpf_map_lookup_elem(&buckets, &at);
 	struct kernel_slot *slot = bucket ? slot_for(bucket, key, at) : 0;
 	__u64 now = bpf_ktime_get_ns();
@@ -396,7 +225,7 @@ static __always_inline void add(void *ctx, struct kernel_cpu *cpu, __u64 ip, __u
 	pace(cpu, now);
 }
 
-static __always_inline int record(void *ctx, struct kernel_cpu *cpu, __u64 ip, __u64 key,
+static __always_inline int record(void *ctx, struct kernel_cpu *cpu, __u64 key,
 				  __u32 size, __u32 pages)
 {
 	if (cpu->busy) {
@@ -405,7 +234,7 @@ static __always_inline int record(void *ctx, struct kernel_cpu *cpu, __u64 ip, _
 	}
 	cpu->busy = 1;
 	IN_ORDER();
-	add(ctx, cpu, ip, key, size, pages);
+	add(ctx, cpu, key, size, pages);
 	IN_ORDER();
 	cpu->busy = 0;
 	return 0;
@@ -437,7 +266,7 @@ int on_kmalloc(__u64 *ctx)
 {
 	struct kernel_cpu *cpu = choose(ctx[1]);
 
-	return cpu ? record(ctx, cpu, ctx[0], ctx[1], ctx[3], 0) : 0;
+	return cpu ? record(ctx, cpu, ctx[1], ctx[3], 0) : 0;
 }
 
 /* (call_site, ptr, s, ...) since Linux 6.1 */
@@ -447,7 +276,7 @@ int on_cache_alloc(__u64 *ctx)
 	struct kmem_cache *cache = (void *)ctx[2];
 	struct kernel_cpu *cpu = choose(ctx[1]);
 
-	return cpu ? record(ctx, cpu, ctx[0], ctx[1], BPF_CORE_READ(cache, size), 0) : 0;
+	return cpu ? record(ctx, cpu, ctx[1], BPF_CORE_READ(cache, size), 0) : 0;
 }
 
 /* (call_site, ptr, ...) */
@@ -469,7 +298,7 @@ int on_page_alloc(__u64 *ctx)
 {
 	struct kernel_cpu *cpu = choose(ctx[0]);
 
-	return cpu ? record(ctx, cpu, 1, ctx[0], 4096u << (ctx[1] & 15), KERNEL_PAGES) : 0;
+	return cpu ? record(ctx, cpu, ctx[0], 4096u << (ctx[1] & 15), KERNEL_PAGES) : 0;
 }
 
 SEC("raw_tp/mm_page_free")

@@ -145,8 +145,7 @@ static struct err *set_constants(struct kernel_growth *growth, uint64_t most, bo
 	    bpf_map__set_max_entries(map_of(growth, "counts"),
 				     growth->nr_buckets / KERNEL_COUNTS) ||
 	    bpf_map__set_max_entries(map_of(growth, "stacks"), STACKS) ||
-	    bpf_map__set_max_entries(map_of(growth, "cpus"), growth->nr_cpus) ||
-	    bpf_map__set_max_entries(map_of(growth, "walks"), growth->nr_cpus * KERNEL_CACHE))
+	    bpf_map__set_max_entries(map_of(growth, "cpus"), growth->nr_cpus))
 		return failed(EINVAL, "size the tables");
 	return NULL;
 }
@@ -321,8 +320,6 @@ void kernel_growth_figures(struct kernel_growth *growth, struct kernel_figures *
 	*ret = (struct kernel_figures){ .full = 0 };
 	for (uint32_t i = 0; i < growth->nr_cpus; i++) {
 		ret->full += growth->cpus[i].full;
-		ret->walks += growth->cpus[i].misses;
-		ret->cached += growth->cpus[i].hits;
 		ret->missed += growth->cpus[i].nested;
 	}
 	bpf_object__for_each_program(program, growth->object)

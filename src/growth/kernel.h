@@ -13,11 +13,11 @@
  * Objects lie in pages that the kernel's slab allocator has taken: these pages are among the pages,
  * under stacks of the slab allocator. So the two are separate sums, which are never added.
  *
- * Cost. A walk of the kernel's stack takes microseconds. So walks are cached, and a processor
- * records KERNEL_BUDGET allocations in 100 ms; beyond that it records those of a part of all
- * addresses, and each stands for as many as it was chosen from. At a calm rate all are recorded,
- * and the figures are exact; the answer says what part of them is estimated. `set kernel-sampling
- * off` records all at any rate.
+ * Cost. A walk of the kernel's stack takes microseconds. So a processor records KERNEL_BUDGET
+ * allocations in 100 ms; beyond that it records those of a part of all addresses, and each stands
+ * for as many as it was chosen from. At a calm rate all are recorded, and the figures are exact;
+ * the answer says what part of them is estimated. `set kernel-sampling off` records all at any
+ * rate.
  *
  * What frees without a tracepoint (kmem_cache_free_bulk, kfree_rcu in bulk) seems held until its
  * address is used again. A block of pages that is split counts as freed with its first page.
@@ -44,7 +44,6 @@ struct kernel_held {
 struct kernel_figures {
 	uint64_t full;			/* allocations that the table had no room for */
 	uint64_t missed;		/* events that came inside of another one */
-	uint64_t walks, cached;		/* of stacks */
 };
 
 /* Can this mdbg do it at all? It was built with libbpf and clang. */

@@ -7,10 +7,6 @@
 #define KERNEL_WAYS	8		/* slots of a bucket; less than 16 */
 #define KERNEL_COUNTS	16		/* buckets whose taken slots are counted in a word of 64 bits */
 #define KERNEL_DEPTH	28		/* frames of a stack */
-#define KERNEL_PLACES	32		/* a power of two that is not smaller */
-#define KERNEL_WORDS	512		/* of one of the kernel's stacks that a cached walk looks at */
-#define KERNEL_CACHE	1024		/* cached walks of a processor; a power of two */
-#define KERNEL_ALIKE	4		/* of them for one beginning; a power of two */
 #define KERNEL_PROBES	8		/* places where a stack can be */
 #define KERNEL_PAGES	0x80000000u	/* in kernel_slot.stack: pages, not an object */
 #define KERNEL_SHIFT_AT	24		/* in kernel_slot.stack: it stands for 1 << these 5 bits */
@@ -19,7 +15,7 @@
 
 /* A processor records so many allocations in a window, and then a sample of them. */
 #define KERNEL_WINDOW	100000000ull	/* ns */
-#define KERNEL_BUDGET	500
+#define KERNEL_BUDGET	250
 
 /*
  * An allocation that is not freed. key is written first, and cleared when it is freed; time is 0
@@ -39,30 +35,15 @@ struct kernel_bucket {
 struct kernel_stack {
 	__u64 hash;		/* 0: free */
 	__u32 nr, pad;		/* nr is written last */
-	__u64 pc[KERNEL_PLACES];
-};
-
-/*
- * A walk, and the words of the kernel's stack that its return addresses are in. Where it has less
- * than KERNEL_DEPTH of them, the rest are as the first one.
- */
-struct kernel_walk {
-	__u64 ip, sp;		/* where it begins; sp within the kernel's stack */
-	__u32 stack;
-	__u32 words;		/* up to the last return address; 0: they were not all found */
-	__u64 pc[KERNEL_PLACES];
-	__u16 at[KERNEL_PLACES];
+	__u64 pc[KERNEL_DEPTH];
 };
 
 /* Of a processor. */
 struct kernel_cpu {
-	__u64 word[2 * KERNEL_WORDS];
-	__u64 pc[KERNEL_PLACES];
-	__u64 hits, misses;	/* of the cached walks */
+	__u64 pc[KERNEL_DEPTH];
 	__u64 full;		/* allocations without a slot */
 	__u64 busy;		/* an allocation is being recorded */
 	__u64 nested;		/* allocations that came inside of that */
-	__u64 stackless;	/* allocations whose stack had no room */
 	__u64 window, taken;	/* when it began; allocations recorded in it */
 	__u64 shift;		/* 1 of 1 << shift addresses is recorded */
 };

@@ -2,11 +2,12 @@
 # What a machine keeps of its throughput while `growth kernel` records: pairs of processes that send messages to each other
 # (stress-ng --sock), which is allocations of the kernel more than anything else.
 
-set kernel_rounds 15
+set kernel_rounds 80
 
-# Operations a second of a run.
+# Operations a second of a run. Both ends are on one processor: where they may run on any, a run with them side by side on one
+# or on two processors differs by a third, which of the two it is changes from run to run, and no median stands still.
 proc socket_rate {} {
-	set text [exec stress-ng --sock 1 --timeout 2s --metrics-brief 2>@1]
+	set text [exec taskset -c 0 stress-ng --sock 1 --timeout 1s --metrics-brief 2>@1]
 	check {[regexp {\msock +(\d+) +([\d.]+) } $text -> operations seconds]} {$text}
 	return [expr {$operations / $seconds}]
 }
