@@ -2,7 +2,7 @@
 # What growth adds to a call of mmap or munmap: the fastest of many batches, in turn without and with it. And what
 # redis-server keeps of its requests: the recording of malloc is on in both, so that the difference is that of growth.
 
-source [file join $bench_here redis.tcl]	;# requests
+source [file join $bench_here redis.tcl]	;# requests_a_second
 
 set growth_rounds 15
 
@@ -35,7 +35,7 @@ proc measure_growth {m what options} {
 	if {$what eq "with"} {
 		live $m "growth start brk mmap shm"
 	}
-	lassign [requests $options] rate us
+	lassign [requests_a_second $options] rate us
 	dict lappend ::rates $what $rate
 	dict lappend ::us $what $us
 	if {$what eq "with"} {
@@ -54,7 +54,7 @@ proc bench_growth_redis {} {
 	foreach {name options} $::growth_loads {
 		set ::rates [set ::us [dict create]]
 		set ::growth_events 0
-		requests $options
+		requests_a_second $options
 		for {set i 0} {$i < $::growth_rounds} {incr i} {
 			foreach what [expr {$i % 2 ? {with without} : {without with}}] {
 				measure_growth $m $what $options
