@@ -87,7 +87,7 @@ proc begin_bpftrace {t} {
 }
 
 proc end_bpftrace {pid} {
-	exec kill -INT $pid
+	exec kill -TERM $pid
 	until {![is_alive $pid]} 300
 }
 
