@@ -4,8 +4,8 @@
 
 set kernel_rounds 80
 
-# Operations a second of a run. Both ends are on one processor: where they may run on any, a run with them side by side on one
-# or on two processors differs by a third, which of the two it is changes from run to run, and no median stands still.
+# Operations a second of a run. Both ends are on one processor. Where they may be on any, the scheduler puts them on one or on
+# two, which it changes from run to run, and the rates of the two differ by a third.
 proc socket_rate {} {
 	set text [exec taskset -c 0 stress-ng --sock 1 --timeout 1s --metrics-brief 2>@1]
 	check {[regexp {\msock +(\d+) +([\d.]+) } $text -> operations seconds]} {$text}

@@ -26,7 +26,7 @@ proc processor_us {} {
 
 # Requests per second, us of the server's processor time for each.
 proc requests_a_second {options} {
-	regexp {\d+$} [lindex [regexp -inline -- {-n \d+} $options] 0] n
+	set n [dict get $options -n]
 	set before [processor_us]
 	set text [exec redis-benchmark -p $::port -c 50 --csv {*}$options 2>@1]
 	if {![regexp -line {^"[SG]ET","([0-9.]+)"} $text -> rate]} {
