@@ -40,10 +40,13 @@ void mapped_files_lose(struct mapped_files *files)
 	list_clear(&files->found);
 }
 
-/* Add a file, whose name then belongs to the list. The older half goes when the list is full. */
+/*
+ * Add a file, whose name then belongs to the list. The older half goes when the list is full. Few
+ * come after one with a larger number: those that have waited for another look.
+ */
 static void list_add(struct mapped_file_list *list, const struct mapped_file *file)
 {
-	size_t half = list->vec.nr / 2;
+	size_t half = list->vec.nr / 2, at;
 
 	if (list->vec.nr >= MAPPED_FILES_MAX) {
 		for (size_t i = 0; i < half; i++)
@@ -52,8 +55,13 @@ static void list_add(struct mapped_file_list *list, const struct mapped_file *fi
 		memmove(list->vec.at, list->vec.at + half,
 			list->vec.nr * sizeof(list->vec.at[0]));
 	}
-	if (vec_push(&list->vec, *file))
+	if (vec_reserve(&list->vec, 1)) {
 		free(file->name);
+		return;
+	}
+	for (at = list->vec.nr++; at > 0 && list->vec.at[at - 1].number > file->number; at--)
+		list->vec.at[at] = list->vec.at[at - 1];
+	list->vec.at[at] = *file;
 }
 
 static struct mapped_file *list_find(const struct mapped_file_list *list, uint64_t number)
@@ -156,23 +164,41 @@ static void find(struct mapped_file *file, const struct held_piece *piece,
 	file->name = name_of(map);
 }
 
+/* What was found goes to the list of it, and what could be found at a later look stays. */
+static void take_found(struct mapped_files *files)
+{
+	struct mapped_file_list *asked = &files->asked;
+	size_t nr = 0;
+
+	vec_each(file, &asked->vec) {
+		if (file->name) {
+			list_add(&files->found, file);
+		} else if (file->wait) {
+			file->wait = false;
+			asked->vec.at[nr++] = *file;
+		}
+	}
+	asked->vec.nr = nr;
+}
+
 void mapped_files_look(struct mapped_files *files, const struct held *held,
-		       const struct proc_maps *maps, uint64_t now)
+		       const struct proc_maps *maps, uint64_t began, uint64_t ended)
 {
 	struct mapped_file *file;
 
-	files->looked = now;
+	files->looked = ended;
 	if (!files->asked.vec.nr)
 		return;
 	held_each(piece, held) {
 		file = piece->kind == HELD_MMAP ? list_find(&files->asked, piece->event) : NULL;
-		if (file && !file->name)
+		if (!file || file->name)
+			continue;
+		if (piece->since < began)
 			find(file, piece, maps);
+		else
+			file->wait = true;
 	}
-	vec_each(asked, &files->asked.vec)
-		if (asked->name)
-			list_add(&files->found, asked);
-	vec_clear(&files->asked.vec);
+	take_found(files);
 }
 
 struct err *mapped_files_copy(const struct mapped_files *files, struct mapped_file_list *ret)

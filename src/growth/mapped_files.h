@@ -6,16 +6,22 @@
  * that anybody looks. So the name is that of the mapping itself in /proc/PID/maps, while it is
  * there:
  *
- *	asked	an event was replayed, and nobody has looked at the mappings since
+ *	asked	an event was replayed, and the mappings were not read since a piece of it came to
+ *		its place
  *	found	a piece of the call was still held after the replay, and a file is mapped at its
  *		place, with the offset that the call has asked for
  *	known	found, and no event that was entered before the look has taken the place away
  *
  * The mappings are read while the process runs. A program that maps one file after another gets the
- * same address again and again, so that a mapping may be that of a later call, whose event was not
- * read yet. Therefore a name counts only when all calls that were entered before the look have
- * their events (late_calls.h), and these were replayed as well. A call whose mapping was gone at
- * the first look has no name.
+ * same address again and again, so that a mapping may be that of another call:
+ *
+ *	of an earlier one, if the mappings were read before the call returned, or before a mremap
+ *	that has moved it. These events are replayed all the same, since events are read after the
+ *	mappings; so the call stays `asked` until the next look.
+ *	of a later one, whose event was not read yet. So a name counts only when all calls that were
+ *	entered before the look have their events (late_calls.h), and these were replayed as well.
+ *
+ * A call whose mapping was gone at its first look has no name.
  */
 #pragma once
 
@@ -31,6 +37,7 @@ struct mapped_file {
 	uint64_t offset;	/* in the file, of the call */
 	uint64_t start, end;	/* where it was found */
 	char *name;		/* NULL: not found */
+	bool wait;		/* the mappings were read before a piece was at its place */
 };
 
 /* In order of number. */
@@ -40,7 +47,7 @@ struct mapped_file_list {
 
 struct mapped_files {
 	struct mapped_file_list asked, found, known;
-	uint64_t looked;	/* when the mappings were read for `found`: time stamp */
+	uint64_t looked;	/* when the mappings had been read for `found`: time stamp */
 	struct late_calls late;	/* from that moment on */
 };
 
@@ -55,11 +62,11 @@ void mapped_files_lose(struct mapped_files *files);
 /* The events of all calls before the last look were replayed: what was found is known. */
 void mapped_files_settle(struct mapped_files *files);
 /*
- * Look for what was asked for, after mapped_files_settle. The mappings were read before the time
- * stamp `now`, and all events that were published by then were replayed into `held`.
+ * Look for what was asked for, after mapped_files_settle. The mappings were read between the two
+ * time stamps, and all events that were published by then were replayed into `held`.
  */
 void mapped_files_look(struct mapped_files *files, const struct held *held,
-		       const struct proc_maps *maps, uint64_t now);
+		       const struct proc_maps *maps, uint64_t began, uint64_t ended);
 /* Copy what is known. The caller frees *ret, also after an error. */
 struct err *mapped_files_copy(const struct mapped_files *files,
 			      struct mapped_file_list *ret) MUST_CHECK;

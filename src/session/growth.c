@@ -211,19 +211,20 @@ static void drain(struct session *session, const struct log *log)
 	struct mapped_files *files = &growth->files;
 	pid_t tid = session->current->target->mem.tid;
 	struct growth_world world;
-	uint64_t looked;
+	uint64_t began, ended;
 	bool over;
 
 	follow_run(growth, log);
 	over = !files->found.vec.nr || late_calls_are_over(&files->late);
 	if (growth->next == log_growth_next(log) && (!over || !wants_look(files)))
 		return;
+	began = log_now();
 	err_ignore(procfs_maps(tid, &maps));
-	looked = log_now();
+	ended = log_now();
 	world = world_of(session, &maps);
 	if (replay_all(growth, log, &world) && over) {
 		mapped_files_settle(files);
-		mapped_files_look(files, &growth->replay.held, &maps, looked);
+		mapped_files_look(files, &growth->replay.held, &maps, began, ended);
 		if (files->found.vec.nr)
 			late_calls_begin(&files->late, tid);
 	}

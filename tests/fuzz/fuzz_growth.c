@@ -73,11 +73,11 @@ static void look(const struct growth_replay *replay, struct mapped_files *files,
 	char path[] = "/file";
 	struct proc_map map = { .start = number(input), .offset = number(input), .path = path };
 	const struct proc_maps maps = { { &map, 1, 1 } };
-	uint64_t last = 0;
+	uint64_t last = 0, began = number(input);
 
 	map.end = map.start + MIN(number(input), UINT64_MAX - map.start);
 	mapped_files_settle(files);
-	mapped_files_look(files, &replay->held, &maps, number(input));
+	mapped_files_look(files, &replay->held, &maps, began, number(input));
 	vec_each(file, &files->known.vec) {
 		if (file->number <= last || !file->name ||
 		    mapped_file_name(&files->known, file->number) != file->name)

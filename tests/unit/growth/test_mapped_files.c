@@ -51,8 +51,16 @@ static void unmap(uint64_t at, uint64_t pages, uint64_t entered)
 	     entered);
 }
 
-/* A look at one mapping. */
-static void look(uint64_t start, uint64_t pages, uint64_t offset, const char *path)
+/* A page is moved. */
+static void move(uint64_t from, uint64_t to)
+{
+	call((struct growth_event){ .call = GROWTH_CALL_MREMAP, .result = to,
+				    .arg = { from, STEP, STEP, MREMAP_MAYMOVE } }, ++now);
+}
+
+/* A look at one mapping, which was read since `began`. */
+static void look_since(uint64_t began, uint64_t start, uint64_t pages, uint64_t offset,
+		       const char *path)
 {
 	struct proc_map map = { .start = start, .end = start + pages * STEP, .offset = offset,
 				.path = strdup(path) };
@@ -60,8 +68,13 @@ static void look(uint64_t start, uint64_t pages, uint64_t offset, const char *pa
 
 	CU_ASSERT_PTR_NULL_FATAL(vec_push(&maps.vec, map));
 	mapped_files_settle(&files);
-	mapped_files_look(&files, &replay.held, &maps, ++now);
+	mapped_files_look(&files, &replay.held, &maps, began, ++now);
 	proc_maps_free(&maps);
+}
+
+static void look(uint64_t start, uint64_t pages, uint64_t offset, const char *path)
+{
+	look_since(++now, start, pages, offset, path);
 }
 
 static bool is_known(uint64_t event, const char *name)
@@ -142,6 +155,53 @@ static void test_reused(void)
 	end();
 }
 
+/* The mapping is that of an earlier call: it was read before the last one, whose event was. */
+static void test_read_too_early(void)
+{
+	uint64_t first, second, began;
+
+	begin();
+	first = map(8 * STEP, 1, MAP_PRIVATE | MAP_FIXED, 0);
+	began = ++now;
+	second = map(8 * STEP, 2, MAP_PRIVATE | MAP_FIXED, 0);
+	look_since(began, 8 * STEP, 1, 0, "/first");
+	mapped_files_settle(&files);
+	CU_ASSERT(is_known(first, NULL) && is_known(second, NULL));
+	/* The next look is in time for the second one. */
+	look(8 * STEP, 2, 0, "/second");
+	mapped_files_settle(&files);
+	CU_ASSERT(is_known(first, NULL) && is_known(second, "/second"));
+	/* A mremap has moved it to the place of another one meanwhile. */
+	first = map(16 * STEP, 1, MAP_PRIVATE, 0);
+	began = ++now;
+	move(16 * STEP, 32 * STEP);
+	look_since(began, 32 * STEP, 1, 0, "/before it");
+	mapped_files_settle(&files);
+	CU_ASSERT(is_known(first, NULL));
+	look(32 * STEP, 1, 0, "/first");
+	mapped_files_settle(&files);
+	CU_ASSERT(is_known(first, "/first"));
+	end();
+}
+
+/* While a call waits for the next look, a later one is known. */
+static void test_known_later(void)
+{
+	uint64_t first, second, began;
+
+	begin();
+	first = map(16 * STEP, 1, MAP_PRIVATE, 0);
+	second = map(8 * STEP, 1, MAP_PRIVATE, 0);
+	began = ++now;
+	move(16 * STEP, 32 * STEP);
+	look_since(began, 8 * STEP, 1, 0, "/second");
+	look(32 * STEP, 1, 0, "/first");
+	CU_ASSERT(is_known(first, NULL) && is_known(second, "/second"));
+	mapped_files_settle(&files);
+	CU_ASSERT(is_known(first, "/first") && is_known(second, "/second"));
+	end();
+}
+
 /* Other mappings than that of the call, and calls that have none. */
 static void test_not_found(void)
 {
@@ -199,6 +259,8 @@ void suite_mapped_files(void)
 
 	CU_add_test(suite, "known", test_known);
 	CU_add_test(suite, "addresses that are used again", test_reused);
+	CU_add_test(suite, "mappings that were read too early", test_read_too_early);
+	CU_add_test(suite, "known after a later one", test_known_later);
 	CU_add_test(suite, "not found", test_not_found);
 	CU_add_test(suite, "many", test_many);
 }
