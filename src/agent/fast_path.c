@@ -67,14 +67,14 @@ static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
  */
 static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
 				 struct agent_thread *thread, struct cache_entry *entry,
-				 const struct directory_slot *slot)
+				 const struct directory_slot *slot, uint64_t size)
 {
 	struct log *log = log_of(probe->state);
 	uint64_t block = frame->ax, time = ledger_time(&thread->ledger);
 	struct directory_words words = {
 		.ticks = (time - log->header->origin) >> WHO_TICK_SHIFT,
 		.thread = thread->ledger.log_thread,
-		.size = size_of_block(frame, probe),
+		.size = size,
 		.stack = entry->stack,
 	};
 
@@ -94,13 +94,12 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 
 /*
  * Find where a record is. Its line may be far away: begin to load it while other work is done.
- * False: the block is NULL, or its place in the directory is not known.
+ * False: its place in the directory is not known, or the block is NULL.
  */
 static ALWAYS_INLINE bool find_spot(const struct agent_state *state, uint64_t block,
 				    struct directory_spot *ret)
 {
-	/* In a program with a very low heap the directory has a place for address 0, too. */
-	if (UNLIKELY(!block) || UNLIKELY(!directory_spot(log_of(state), block, ret)))
+	if (UNLIKELY(!directory_spot(log_of(state), block, ret)))
 		return false;
 	__builtin_prefetch(&ret->line->who[ret->at], 1);
 	return true;
@@ -135,7 +134,8 @@ static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct a
 		item = item_find(&thread->cache, key);
 	entry = unwind_cache_find_from(&thread->cache, &walk, item, key);
 	if (LIKELY(entry)) {
-		record(frame, probe, thread, entry, LIKELY(who) ? &slot : NULL);
+		record(frame, probe, thread, entry, LIKELY(who) ? &slot : NULL,
+		       size_of_block(frame, probe));
 		return;
 	}
 	agent_thread_end(thread);
@@ -166,14 +166,15 @@ static ALWAYS_INLINE struct cache_entry *guess(const struct agent_frame *frame,
 	return NULL;
 }
 
-/* Record the block: in the slot, unless that is all NULL. */
+/* Record the block in the slot. */
 static ALWAYS_INLINE void leave_at(struct agent_frame *frame, const struct agent_probe *probe,
-				   struct agent_thread *thread, const struct directory_slot *slot)
+				   struct agent_thread *thread, const struct directory_slot *slot,
+				   uint64_t size)
 {
-	struct cache_entry *entry = slot->who ? guess(frame, probe, thread) : NULL;
+	struct cache_entry *entry = guess(frame, probe, thread);
 
 	if (LIKELY(entry))
-		record(frame, probe, thread, entry, slot);
+		record(frame, probe, thread, entry, slot, size);
 	else
 		leave_by_branches(frame, probe, thread, slot->who, slot->what);
 }
@@ -182,10 +183,13 @@ static ALWAYS_INLINE void leave_at(struct agent_frame *frame, const struct agent
 static NOINLINE void leave_half(struct agent_frame *frame, const struct agent_probe *probe,
 				struct agent_thread *thread)
 {
-	struct directory_slot slot = { NULL, NULL };
+	uint64_t size = size_of_block(frame, probe);
+	struct directory_slot slot;
 
-	directory_half_is_open(log_of(probe->state), frame->ax, size_of_block(frame, probe), &slot);
-	leave_at(frame, probe, thread, &slot);
+	if (directory_half_is_open(log_of(probe->state), frame->ax, size, &slot))
+		leave_at(frame, probe, thread, &slot, size);
+	else
+		leave_by_branches(frame, probe, thread, NULL, NULL);
 }
 
 /* False: nothing was done. */
@@ -196,20 +200,24 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 	struct log *log = log_of(state);
 	struct directory_spot spot;
 	struct directory_slot slot;
+	uint64_t size;
 
 	if (UNLIKELY(!thread) || UNLIKELY(!ledger_holds(&thread->ledger, entry_sp(frame))) ||
 	    UNLIKELY(thread->ledger.inserted == frame->ax) ||
 	    UNLIKELY(!find_spot(state, frame->ax, &spot)))
 		return false;
 	agent_thread_begin(thread);
-	if (UNLIKELY(!directory_has_granule(log, frame->ax, size_of_block(frame, probe)))) {
+	size = size_of_block(frame, probe);
+	if (UNLIKELY(!directory_has_granule(log, frame->ax, size))) {
 		leave_half(frame, probe, thread);
 		return true;
 	}
+	if (UNLIKELY(!directory_is_open(log, &spot, frame->ax))) {
+		leave_by_branches(frame, probe, thread, NULL, NULL);
+		return true;
+	}
 	slot = directory_slot(&spot);
-	if (UNLIKELY(!directory_is_open(log, &spot, frame->ax)))
-		slot.who = NULL;
-	leave_at(frame, probe, thread, &slot);
+	leave_at(frame, probe, thread, &slot, size);
 	return true;
 }
 
@@ -222,12 +230,47 @@ ENTRY void agent_leave(struct agent_frame *frame, const struct agent_probe *prob
 		record_leave(frame, probe);
 }
 
+/* Take out the record at the spot, or wherever else it is. */
+static ALWAYS_INLINE uint64_t release_at(uint64_t block, uint64_t sp,
+					 const struct agent_probe *probe,
+					 struct agent_thread *thread,
+					 const struct directory_spot *spot)
+{
+	struct log *log = log_of(probe->state);
+	uint64_t size;
+
+	agent_thread_begin(thread);
+	if (UNLIKELY(probe->ledger.wraps))
+		note_freed(&thread->ledger, block, sp);
+	if (UNLIKELY(!directory_remove(log, spot, block, NULL, &size)))
+		return remove_elsewhere(probe->state, thread, block);
+	account_own_block(log, thread->ledger.log_thread, LOG_ACCOUNT(frees), size);
+	agent_thread_end(thread);
+	return 0;
+}
+
+/*
+ * The page has halves, so the record may be that of the lower half alone. Which of the two it is
+ * will be known only when the granule's is there. So this code begins to load both.
+ */
+static NOINLINE uint64_t release_half(uint64_t block, uint64_t sp, const struct agent_probe *probe,
+				      struct agent_thread *thread)
+{
+	const struct log *log = log_of(probe->state);
+	struct directory_spot spot, half;
+
+	if (UNLIKELY(!directory_spot(log, block, &spot)))
+		return record_release(block, sp, probe);
+	if (directory_is_lower(block) && directory_spot(log, block + DIRECTORY_HALVES, &half))
+		__builtin_prefetch(&half.line->who[half.at], 1);
+	return release_at(block, sp, probe, thread, &spot);
+}
+
 ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread;
 	struct directory_spot spot;
-	uint64_t size;
 
 	if (UNLIKELY(probe->fast != AGENT_FAST_ALL))
 		return sample_release(block, sp, probe);
@@ -238,12 +281,7 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 	    UNLIKELY(!find_spot(state, block, &spot)))
 		return record_release(block, sp, probe);
 	fetch_head(block);
-	agent_thread_begin(thread);
-	if (UNLIKELY(probe->ledger.wraps))
-		note_freed(&thread->ledger, block, sp);
-	if (UNLIKELY(!directory_remove(log_of(state), &spot, block, NULL, &size)))
-		return remove_elsewhere(state, thread, block);
-	account_own_block(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(frees), size);
-	agent_thread_end(thread);
-	return 0;
+	if (UNLIKELY(directory_has_halves(&spot)))
+		return release_half(block, sp, probe, thread);
+	return release_at(block, sp, probe, thread, &spot);
 }

@@ -38,16 +38,14 @@ static inline uint64_t agent_thread_place(const struct agent_state *state, uint6
 /*
  * The state of the current thread, if it is in its first place and the short ways are open to it.
  * Otherwise NULL, and agent_thread_hold must be asked. There must be `threads` and a tid_offset.
+ * The key of a state is a thread pointer that was checked when the place was claimed.
  */
 static ALWAYS_INLINE struct agent_thread *agent_thread_idle(const struct agent_state *state)
 {
-	struct agent_thread *thread;
-	uint64_t tp;
+	uint64_t tp = cpu_unchecked_thread_pointer();
+	struct agent_thread *thread = &state->threads[agent_thread_place(state, tp)];
 
-	if (UNLIKELY(!cpu_thread_pointer(state->self_offset, &tp)))
-		return NULL;
-	thread = &state->threads[agent_thread_place(state, tp)];
-	if (UNLIKELY(thread->ledger.key != tp) ||
+	if (UNLIKELY(!tp) || UNLIKELY(thread->ledger.key != tp) ||
 	    UNLIKELY(thread->ledger.lwp != cpu_thread_word(state->tid_offset)) ||
 	    UNLIKELY(thread->ledger.shut))
 		return NULL;

@@ -70,13 +70,13 @@ static bool make(const struct log *log, uint64_t number, uint64_t *ret)
 
 bool directory_find_or_make(struct log *log, uint64_t address, struct directory_spot *ret)
 {
-	uint64_t place;
+	uint64_t number = directory_extent_number(address), place;
 
 	if (directory_find(log, address, ret))
 		return true;
 	if (__atomic_load_n(&log->header->uncovered, __ATOMIC_RELAXED))
 		return false;
-	if (!make(log, directory_extent_number(address), &place)) {
+	if (!number || !make(log, number, &place)) {
 		__atomic_store_n(&log->header->uncovered, 1, __ATOMIC_RELEASE);
 		return false;
 	}
@@ -87,8 +87,7 @@ bool directory_find_or_make(struct log *log, uint64_t address, struct directory_
 bool directory_find_half(const struct log *log, const struct directory_spot *spot, uint64_t address,
 			 struct directory_spot *ret)
 {
-	return directory_is_lower(address) &&
-	       (__atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_HALVES) &&
+	return directory_is_lower(address) && directory_has_halves(spot) &&
 	       directory_find(log, address + DIRECTORY_HALVES, ret);
 }
 

@@ -20,7 +20,8 @@
  * An extent is made when the first block of its addresses is recorded, wherever the record goes. A
  * map, indexed by the lowest bits of the extent's number, leads from the number to the extent's
  * place in the region. If another extent has that entry of the map, one of the next
- * DIRECTORY_PROBES entries is used; only the long way looks there. Entries are never taken back.
+ * DIRECTORY_PROBES entries is used; only the long way looks there. Entries are never taken back. The
+ * first 2.5 MB of addresses never have an extent, so that none is found for NULL.
  *
  * Which blocks
  *
@@ -274,6 +275,12 @@ static ALWAYS_INLINE bool directory_dense(const struct directory_spot *spot)
 	return __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_DENSE;
 }
 
+/* May the record of a lower half there be apart? */
+static ALWAYS_INLINE bool directory_has_halves(const struct directory_spot *spot)
+{
+	return __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_HALVES;
+}
+
 /* The word and the presence bit of an address. */
 static ALWAYS_INLINE uint64_t *directory_presence(const struct directory_spot *spot, uint64_t *bit)
 {
@@ -486,7 +493,7 @@ static ALWAYS_INLINE bool directory_spot_half(const struct log *log, uint64_t ad
 					      struct directory_spot *half)
 {
 	return directory_is_lower(address) && directory_spot(log, address, spot) &&
-	       (__atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_HALVES) &&
+	       directory_has_halves(spot) &&
 	       directory_spot(log, address + DIRECTORY_HALVES, half);
 }
 

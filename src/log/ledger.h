@@ -226,7 +226,7 @@ static inline uint32_t ledger_number(const struct ledger_thread *thread)
 /* Is sp inside the bounds of the thread's stack? */
 static inline bool ledger_holds(const struct ledger_thread *thread, uint64_t sp)
 {
-	return sp - thread->stack_low < thread->stack_high - thread->stack_low;
+	return sp >= thread->stack_low && sp < thread->stack_high;
 }
 
 /*

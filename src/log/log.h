@@ -17,7 +17,7 @@
 
 #include "base/compiler.h"
 
-#define LOG_VERSION		13
+#define LOG_VERSION		14
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_STACK_DAMAGED	UINT32_MAX	/* given to readers for an id that cannot exist */
 #define LOG_DEPTH_MAX		128
