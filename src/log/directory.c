@@ -178,7 +178,7 @@ bool directory_read(const struct log *log, const struct directory_spot *spot, ui
 		uint32_t what = __atomic_load_n(&spot->line->what[spot->at], __ATOMIC_ACQUIRE);
 		unsigned state = who & WHO_STATE;
 
-		if ((state != WHO_LIVE && state != WHO_RETIRED) ||
+		if ((state != WHO_LIVE && state != WHO_RETIRED) || address % 8 ||
 		    (who & WHO_KIND & ~WHO_STATE) != who_offset(address))
 			return false;
 		if (__atomic_load_n(&spot->line->who[spot->at], __ATOMIC_RELAXED) != who)

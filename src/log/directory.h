@@ -369,14 +369,15 @@ static ALWAYS_INLINE struct directory_words directory_words_of(const struct log 
 	};
 }
 
-/* The same for any record. */
+/* The same for any record. A pool that the user has named may put its blocks at any distance. */
 static ALWAYS_INLINE bool directory_fits(const struct log *log, uint64_t address,
 					 struct slot_words words)
 {
 	struct directory_words packed = directory_words_of(log, words);
 	uint64_t ticks = words.time - log->header->origin;
 
-	return words.stack >> 48 == LOG_HEAP_UNKNOWN && directory_takes_thread(packed.thread) &&
+	return words.stack >> 48 == LOG_HEAP_UNKNOWN && !(address & LOG_DOMAIN_USER) &&
+	       directory_takes_thread(packed.thread) &&
 	       !((ticks ^ packed.thread) & WHO_TICK_BITS) && directory_words_fit(address, &packed);
 }
 
@@ -473,7 +474,8 @@ static ALWAYS_INLINE bool directory_remove(const struct log *log, const struct d
 	if (UNLIKELY(!directory_dense(spot)))
 		return false;
 	who = __atomic_load_n(&spot->line->who[spot->at], __ATOMIC_RELAXED);
-	if (UNLIKELY((who & WHO_KIND) != (who_offset(address) | WHO_LIVE)))
+	if (UNLIKELY((who & WHO_KIND) != (who_offset(address) | WHO_LIVE)) ||
+	    UNLIKELY(address % 8))
 		return false;
 	what = __atomic_load_n(&spot->line->what[spot->at], __ATOMIC_RELAXED);
 	if (ret)

@@ -119,18 +119,20 @@ void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 	const struct ledger_thread *thread = call.thread;
 	bool alone = words->how == LEDGER_ALONE;
 	struct log *log = call.ledger->log;
-	struct log_record old;
+	struct log_record old, last;
 
 	if (op && op->took) {
 		log_restore(log, &op->old, thread->log_thread);
 	} else if (alone && words->what & LEDGER_TOOK) {
-		/* log_restore mostly finds the rest of the record in its old slot. */
 		old.address = call.block;
 		old.size = words->what & ~LEDGER_TOOK;
 		old.time = log_now();
 		old.thread = 0;
 		old.stack = LOG_STACK_NONE;
 		old.heap = LOG_HEAP_UNKNOWN;
+		/* Nobody else has had the address since, so its last record is most likely this one. */
+		if (log_retired(log, call.block, &last) && last.size == old.size)
+			old = last;
 		log_restore(log, &old, ledger_number(thread));
 	} else if (call.ledger->sample && (op ? op->missed : alone)) {
 		/* The entry has counted a free, and there was none. */

@@ -182,7 +182,17 @@ static bool read_in_directory(const struct log *log, const struct directory_spot
 	return true;
 }
 
-/* Take a record out, wherever it is. If there is none, *found says whether there was one. */
+/* May the tables have a record of an address without an extent, and without a presence bit? */
+static bool is_uncovered(const struct log *log)
+{
+	return __atomic_load_n(&log->header->uncovered, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Take a record out, wherever it is. If there is none, *found says whether there was one. In an
+ * uncovered log the presence bit says nothing: the extent may have come into the map after the
+ * record was put into the tables, by the one who had taken the last place.
+ */
 static bool remove_anywhere(struct log *log, uint64_t address, struct log_record *ret, bool *found)
 {
 	struct directory_spot spot, half;
@@ -193,13 +203,13 @@ static bool remove_anywhere(struct log *log, uint64_t address, struct log_record
 	if (!address_fits(address))
 		return false;
 	if (!directory_find(log, address, &spot))
-		return __atomic_load_n(&log->header->uncovered, __ATOMIC_ACQUIRE) &&
-		       tables_remove(log, address, ret, found);
+		return is_uncovered(log) && tables_remove(log, address, ret, found);
 	if (directory_remove(log, &spot, address, ret, &size) ||
 	    (directory_find_half(log, &spot, address, &half) &&
 	     directory_remove(log, &half, address, ret, &size)))
 		return true;
-	if (directory_present(&spot, address) && tables_remove(log, address, ret, found))
+	if ((directory_present(&spot, address) || is_uncovered(log)) &&
+	    tables_remove(log, address, ret, found))
 		return true;
 	*found |= read_in_directory(log, &spot, address, ret, &live);
 	return false;

@@ -471,6 +471,89 @@ static void test_reserve_places(void)
 	region_close(&log_);
 }
 
+/* A pool that the user has named puts its blocks as near as it likes: they are in the tables. */
+static void test_user_pool(void)
+{
+	const uint64_t pool = LOG_DOMAIN_USER | BASE;
+	struct log_record in[200];
+
+	open_log();
+	for (unsigned i = 0; i < ARRAY_SIZE(in); i++)
+		in[i] = insert(pool + i * 8, 40);
+	CU_ASSERT_EQUAL(directory_pages(&log_), 0);
+	region_check_sums(&log_, ARRAY_SIZE(in));
+	for (unsigned i = 0; i < ARRAY_SIZE(in); i++)
+		remove_it(&in[i]);
+	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 0);
+	region_check_sums(&log_, 0);
+	region_close(&log_);
+}
+
+/* An address inside a block's first eight bytes is not the block. */
+static void test_inside(void)
+{
+	struct log_record in, out;
+
+	open_log();
+	make_dense(BASE);
+	in = insert(BASE, 40);
+	CU_ASSERT_TRUE(is_there(BASE));
+	for (unsigned i = 1; i < 8; i++) {
+		CU_ASSERT_FALSE(log_lookup(&log_, BASE + i, &out));
+		CU_ASSERT_FALSE(log_remove(&log_, BASE + i, thread_, &out));
+		check_in(&in);
+	}
+	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 7);
+	remove_it(&in);
+	for (unsigned i = 1; i < 8; i++)
+		CU_ASSERT_FALSE(log_retired(&log_, BASE + i, &out));
+	region_close(&log_);
+}
+
+/* Somebody has the last place, and puts it into the map after others have found no room. */
+static void test_last_place(void)
+{
+	const uint64_t address = BASE + 10 * DIRECTORY_REACH;
+	const uint64_t number = directory_extent_number(address);
+	uint64_t place;
+	struct log_record in;
+
+	open_log();
+	place = log_.nr_extents - 1;
+	log_.header->extents = log_.nr_extents;
+	in = insert(address, 40);
+	log_.extent[place].number = number + 1;
+	log_.extent_map[number & log_.extent_mask] = (number + 1) << DIRECTORY_PLACE_BITS | place;
+	check_in(&in);
+	remove_it(&in);
+	region_check_sums(&log_, 0);
+	region_close(&log_);
+}
+
+/* A realloc that fails, of a thread without a state: its entry keeps no more than the size. */
+static void test_put_back_alone(void)
+{
+	static const struct ledger_function resize = { .resize = 1 };
+	const struct ledger ledger = { .log = &log_, .depth = 32 };
+	const struct ledger_call call = { .ledger = &ledger, .function = &resize, .block = BASE };
+	struct ledger_words words = { .how = LEDGER_ALONE };
+	struct log_record in, old;
+
+	open_log();
+	in = insert(BASE, 200000);		/* an older block there, in the tables */
+	remove_it(&in);
+	make_dense(BASE);
+	in = insert(BASE, 40);
+	CU_ASSERT_TRUE(is_there(BASE));
+	CU_ASSERT_TRUE_FATAL(log_remove(&log_, BASE, 0, &old));
+	words.what = LEDGER_TOOK | old.size;
+	ledger_put_back(call, &words, NULL);
+	check_in(&in);
+	remove_it(&in);
+	region_check_sums(&log_, DIRECTORY_DENSE);
+	region_close(&log_);
+}
+
 void suite_directory(void)
 {
 	CU_pSuite suite = CU_add_suite("directory", NULL, NULL);
@@ -489,4 +572,8 @@ void suite_directory(void)
 	CU_add_test(suite, "no room for extents", test_no_room);
 	CU_add_test(suite, "memory is shared with the tables", test_share);
 	CU_add_test(suite, "numbers", test_numbers);
+	CU_add_test(suite, "a pool of the user's", test_user_pool);
+	CU_add_test(suite, "an address inside of a block", test_inside);
+	CU_add_test(suite, "the last place", test_last_place);
+	CU_add_test(suite, "put back without a state", test_put_back_alone);
 }
