@@ -221,7 +221,6 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 	return true;
 }
 
-/* The probe of a forked child reads as zeros, so it is not `fast`. */
 ENTRY void agent_leave(struct agent_frame *frame, const struct agent_probe *probe)
 {
 	if (UNLIKELY(probe->fast != AGENT_FAST_ALL))

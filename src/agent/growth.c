@@ -29,7 +29,7 @@ ENTRY uint64_t agent_growth_enter(struct agent_wide_frame *frame, const struct a
 {
 	struct agent_thread *thread;
 
-	if (!probe_enabled(probe))
+	if (!enabled(probe->state))
 		return 1;
 	thread = agent_thread_hold(probe->state);
 	frame->who = ring_pair(ledger_number((struct ledger_thread *)thread),
@@ -43,7 +43,7 @@ ENTRY void agent_growth_leave(struct agent_wide_frame *frame, const struct agent
 {
 	struct growth_event event;
 
-	if (!probe_enabled(probe))
+	if (!enabled(probe->state))
 		return;
 	event.left = log_now();
 	event.entered = frame->entered;

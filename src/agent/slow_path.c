@@ -170,7 +170,7 @@ void record_leave(struct agent_frame *frame, const struct agent_probe *probe)
 	struct agent_thread *thread;
 	struct ledger_call call;
 
-	if (!probe_enabled(probe))
+	if (!enabled(probe->state))
 		return;
 	if (!probe->ledger.entered)
 		frame->words = (struct ledger_words){ 0, 0 };
@@ -192,7 +192,7 @@ ENTRY uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *
 	bool as_it_is;
 
 	/* Do not run its nothrow form: that may call the throwing one, and so on for ever. */
-	if (!probe_enabled(probe))
+	if (!enabled(probe->state))
 		return 1;
 	thread = agent_thread_hold(probe->state);
 	call = framed_call(frame, probe, thread);
@@ -208,7 +208,7 @@ uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *p
 	struct ledger_call call;
 	uint64_t say;
 
-	if (!probe_enabled(probe))
+	if (!enabled(probe->state))
 		return 0;
 	thread = agent_thread_hold(state);
 	call = call_of(state, probe, thread, sp, key(probe, block), NULL);
@@ -225,7 +225,7 @@ ENTRY void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_pr
 	struct agent_thread *thread;
 	struct ledger_call call;
 
-	if (!probe_enabled(probe))
+	if (!enabled(probe->state))
 		return;
 	thread = agent_thread_hold(probe->state);
 	call = call_of(probe->state, probe, thread, sp, block, saved);

@@ -26,12 +26,6 @@ static inline bool enabled(const struct agent_state *state)
 	return LIKELY(__atomic_load_n(&state->enabled, __ATOMIC_RELAXED));
 }
 
-/* The same for any probe. That of a forked child reads as zeros, so it has no state. */
-static inline bool probe_enabled(const struct agent_probe *probe)
-{
-	return LIKELY(probe->state) && enabled(probe->state);
-}
-
 /* SP at the function's entry. */
 static inline uint64_t entry_sp(const struct agent_frame *frame)
 {

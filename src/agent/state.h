@@ -26,10 +26,12 @@
  * calloc call no other probed function, so they need no agent_enter where the log samples: that
  * call would double the cost of a block that is not sampled (fast_path_sample.c).
  *
- * State. struct agent_state is a private anonymous mapping with MADV_WIPEONFORK: a forked child
- * reads zeros, and every entry point begins by asking its probe (in that mapping, too) for the
- * state, so that the child passes straight through and touches nothing else. A child that shares
- * the memory (vfork, posix_spawn) is the same process here: what it allocates is in the same heap.
+ * State. struct agent_state is a private anonymous mapping whose first page has MADV_WIPEONFORK.
+ * There is `enabled`, for which every entry point asks first: a forked child reads 0 and passes
+ * straight through. The rest is copied, for a child that a signal handler has forked while its
+ * thread was in the agent: it goes on there when the handler returns, and its event, which the
+ * parent records, too, may be in the log twice. A child that shares the memory (vfork, posix_spawn) is
+ * the same process here: what it allocates is in the same heap.
  *
  * A thread's own state is found by its thread pointer, in a table that lies in the shared region
  * behind the log; it is claimed by compare and swap and never given back, so that a new thread on
@@ -132,7 +134,7 @@ struct agent_state;
 
 /* One probed function. Arguments are numbers from 0 to 2, or -1. */
 struct agent_probe {
-	const struct agent_state *state;	/* NULL: pass through (a forked child) */
+	const struct agent_state *state;
 	uint64_t address;			/* of the function: innermost PC of its stacks */
 	uint8_t role;
 	int8_t size, count, ptr;
@@ -148,6 +150,7 @@ struct agent_thread {
 
 struct agent_state {
 	uint64_t enabled;			/* 0: pass through */
+	uint64_t wiped[511];			/* the rest of its page, which a fork wipes */
 	struct ledger ledger;			/* ledger.log is `log`, in the target */
 	uint32_t nr_areas;
 	/*
@@ -220,6 +223,7 @@ void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_probe *p
 uint64_t agent_growth_enter(struct agent_wide_frame *frame, const struct agent_probe *probe);
 void agent_growth_leave(struct agent_wide_frame *frame, const struct agent_probe *probe);
 
+_Static_assert(offsetof(struct agent_state, ledger) == 4096, "page");
 _Static_assert(sizeof(struct agent_frame) == 18 * 8, "frame");
 _Static_assert(sizeof(struct agent_wide_frame) == 22 * 8, "frame");
 _Static_assert(offsetof(struct agent_thread, ledger) == 0, "the one is the other");

@@ -225,7 +225,7 @@ static struct err *fill_data(struct remote *remote, uint64_t address, uint64_t l
 		err = remote_syscall(remote, &unused, SYS_madvise, address, len, MADV_DONTDUMP);
 	if (err)
 		return err;
-	err = remote_syscall(remote, &unused, SYS_madvise, address, len, MADV_WIPEONFORK);
+	err = remote_syscall(remote, &unused, SYS_madvise, address, PAGE, MADV_WIPEONFORK);
 	if (err && err->errnum == EINVAL)
 		err = err_create(ERR_UNSUPPORTED,
 				 "this kernel has no MADV_WIPEONFORK (Linux 4.14)");

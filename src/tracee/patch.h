@@ -44,8 +44,9 @@ struct err *patch_text_undo(struct target *target, uint32_t entry) MUST_CHECK;
 struct err *patch_map(struct target *target, struct remote *remote, uint64_t address, uint64_t len,
 		      uint32_t *entry_ret) MUST_CHECK;
 /*
- * A private anonymous rw- mapping of len bytes, wherever there is room: not in core dumps, zeros in
- * a forked child (MADV_WIPEONFORK; ERR_UNSUPPORTED where the kernel has none).
+ * A private anonymous rw- mapping of len bytes, wherever there is room: not in core dumps, and its
+ * first page is zeros in a forked child (MADV_WIPEONFORK; ERR_UNSUPPORTED where the kernel has
+ * none).
  */
 struct err *patch_map_data(struct target *target, struct remote *remote, uint64_t len,
 			   uint64_t *address_ret, uint32_t *entry_ret) MUST_CHECK;

@@ -16,9 +16,9 @@
  * The sizes of the agent's state in all builds that may have left one. A change of the size adds
  * the new one here, and removes none.
  */
-static const uint64_t data_len[] = { 20480 };
+static const uint64_t data_len[] = { 20480, 24576 };
 
-_Static_assert(ALIGN_UP(sizeof(struct agent_state), PAGE) == 20480,
+_Static_assert(ALIGN_UP(sizeof(struct agent_state), PAGE) == 24576,
 	       "a new size of the state: add it to data_len, and here");
 
 static bool is_one_of(uint64_t len, const uint64_t *lens, size_t nr)
@@ -172,22 +172,41 @@ static bool is_private(const struct journal_entry *entry, const struct proc_map 
 	       !map->inode && !*map->path;
 }
 
-bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *maps,
-		    const struct file_id *file)
+/* The kernel may have them as several: one page of JOURNAL_DATA is wiped by a fork (patch.c). */
+static bool are_private(const struct journal_entry *entry, const struct proc_maps *maps)
+{
+	uint64_t at = entry->address, end = at + entry->len;
+	const struct proc_map *map;
+
+	do {
+		map = proc_maps_find(maps, at);
+		if (!map || !is_private(entry, map))
+			return false;
+		at = map->end;
+	} while (at < end);
+	return !wraps(entry);
+}
+
+static bool is_of_region(const struct journal_entry *entry, const struct proc_maps *maps,
+			 const struct file_id *file)
 {
 	const struct proc_map *map = proc_maps_find(maps, entry->address);
 
-	if (!map || entry->len > map->end - entry->address)
-		return false;
+	return map && entry->len <= map->end - entry->address && undo_is_of_file(map, file) &&
+	       map->offset + (entry->address - map->start) ==
+	       (entry->kind == JOURNAL_LOG ? entry->aux : 0);
+}
+
+bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *maps,
+		    const struct file_id *file)
+{
 	switch (entry->kind) {
 	case JOURNAL_MAPPING:
 	case JOURNAL_DATA:
-		return is_private(entry, map);
+		return are_private(entry, maps);
 	case JOURNAL_REGION:
 	case JOURNAL_LOG:
-		return undo_is_of_file(map, file) &&
-		       map->offset + (entry->address - map->start) ==
-		       (entry->kind == JOURNAL_LOG ? entry->aux : 0);
+		return is_of_region(entry, maps, file);
 	default:
 		return false;
 	}

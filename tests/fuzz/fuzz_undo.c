@@ -85,20 +85,37 @@ static void check_text(const struct journal_entry *entry, const struct undo_text
 	}
 }
 
+/* All of it is private, anonymous, and has the rights of the entry's kind, in however many mappings. */
+static void check_private(const struct journal_entry *entry, const struct proc_maps *maps)
+{
+	uint64_t end = entry->address + entry->len;
+	bool data = entry->kind == JOURNAL_DATA;
+
+	if (end < entry->address || (!data && entry->kind != JOURNAL_MAPPING))
+		abort();
+	for (uint64_t at = entry->address; at < end; at++) {
+		const struct proc_map *map = proc_maps_find(maps, at);
+
+		if (!map || map->shared || *map->path || map->inode || map->write != data ||
+		    map->exec == data)
+			abort();
+		at = MIN(map->end, end) - 1;
+	}
+}
+
 static void check_mapped(const struct journal_entry *entry, const struct proc_maps *maps,
 			 const struct file_id *file)
 {
 	const struct proc_map *map = proc_maps_find(maps, entry->address);
-	bool ours = entry->kind == JOURNAL_LOG || entry->kind == JOURNAL_REGION;
 
 	if (!undo_is_mapped(entry, maps, file))
 		return;
-	if (!holds(map, entry) || map->shared != ours || strcmp(map->path, ours ? JOURNAL_MEMFD_PATH : ""))
+	if (!map)
 		abort();
-	if (ours ? map->exec || map->inode != file->inode :
-		   map->inode || (map->write && map->exec))
-		abort();
-	if (!ours && entry->kind != JOURNAL_MAPPING && entry->kind != JOURNAL_DATA)
+	if (entry->kind != JOURNAL_LOG && entry->kind != JOURNAL_REGION)
+		check_private(entry, maps);
+	else if (!holds(map, entry) || !map->shared || strcmp(map->path, JOURNAL_MEMFD_PATH) || map->exec ||
+		 map->inode != file->inode)
 		abort();
 }
 

@@ -10,6 +10,8 @@
  *	hold, release		a thread sits in a vfork whose child waits in a read; release lets it end (exit 9)
  *	keep, drop		a forked child that allocates all the time: `ok PID`; drop ends it and checks its status (7)
  *	zombie			a child that is not reaped: `ok PID`
+ *	handler N		N children that a signal's handler forks while main allocates, and that go on where the
+ *				signal came: they allocate and exit with 7
  *	alloc N			N more blocks of 333 bytes in the parent, kept
  *	list			`ADDRESS SIZE` of the parent's blocks, then `end N`
  *	exec [ARG…]		exec itself (it says ready again), or a program
@@ -24,6 +26,7 @@
 #include <spawn.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #define KEPT_MAX	100000
@@ -311,6 +314,51 @@ static void list(void)
 	say("end %d", nr_kept);
 }
 
+static pid_t parent;
+static volatile sig_atomic_t in_handler;	/* that child was forked, and is to be waited for */
+
+/* (fork itself is not for handlers where other threads are; and a child has no timer.) */
+static void fork_in_handler(int signo)
+{
+	(void)signo;
+	if (!in_handler)
+		in_handler = _Fork();
+}
+
+static NOINLINE void churn_once(size_t size)
+{
+	unsigned char *p = malloc(size);
+
+	canary_fill(p, size);
+	if (!canary_holds(p, size))
+		abort();
+	free(p);
+}
+
+/* The status of the first child that did not end well; else 7. */
+static int fork_in_handlers(long n)
+{
+	static const struct itimerval often = { { 0, 300 }, { 0, 300 } }, never;
+	int status = 7;
+
+	parent = getpid();
+	signal(SIGALRM, fork_in_handler);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (n > 0 && status == 7) {
+		churn_once((size_t)n % 100 + 1);
+		if (getpid() != parent)
+			_exit(7);
+		if (in_handler) {
+			status = wait_for(in_handler);
+			in_handler = 0;
+			n--;
+		}
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	signal(SIGALRM, SIG_DFL);
+	return status;
+}
+
 static void do_exec(const char *rest)
 {
 	char text[1024], *argv[16], *word, *save = NULL;
@@ -364,6 +412,9 @@ static void obey(const char *line)
 		say("%s %d", status ? "ok" : "bad", (int)keep_pid);
 	} else if (after(line, "drop")) {
 		status = keep_drop();
+		say("%s %d", status == 7 ? "ok" : "bad", status);
+	} else if ((rest = after(line, "handler"))) {
+		status = fork_in_handlers(atol(rest));
 		say("%s %d", status == 7 ? "ok" : "bad", status);
 	} else if (after(line, "zombie")) {
 		say("ok %d", (int)zombie());

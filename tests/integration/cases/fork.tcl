@@ -31,6 +31,11 @@ foreach way {fork tfork vfork vmalloc spawn system clonevm} {
 	by_both repeated process-$way 40 "forks $way \$::trials"
 }
 
+# Children that go on in the middle of the agent, where a handler's signal came.
+repeated process-handler 60 {
+	forks handler [expr {50 * $::trials}]
+}
+
 # A child must have nothing of mdbg's, and its text as its parent had it before.
 proc child_is_clean {child before} {
 	set now [state $child]

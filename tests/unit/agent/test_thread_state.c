@@ -247,7 +247,7 @@ static void test_no_place(void)
 
 static void child_of_fork(void)
 {
-	if (world.state->probe[MALLOC].state)
+	if (world.state->enabled || !world.state->probe[MALLOC].state)
 		_exit(1);
 	munmap(world.log.base, world.log.size);
 	munmap(world.threads, AGENT_THREADS * sizeof(struct agent_thread));

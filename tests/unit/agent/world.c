@@ -81,7 +81,7 @@ static int create_state(void)
 	pthread_t thread;
 
 	world.state = state;
-	if (!state || madvise(state, sizeof(*state), MADV_WIPEONFORK) ||
+	if (!state || madvise(state, LOG_PAGE, MADV_WIPEONFORK) ||
 	    pthread_create(&thread, NULL, find_fields, NULL) || pthread_join(thread, NULL))
 		return -1;
 	memcpy(state->probe, probes, sizeof(probes));
