@@ -13,9 +13,10 @@
  * count.
  *
  * What a thunk does not save it loses, so this holds only where the function's whole interface is
- * known: at most three arguments, and at most one result. Of a function that the user has named we
- * know neither. It may take its fourth to sixth argument in rcx, r8 and r9, and return two words,
- * the second one in rdx; all of these it may change. So its thunk saves all (plan.c).
+ * known: at most three arguments, and at most one result. Of a function that the user has named, and
+ * of one of the program's own that has the name of an allocator's, we know neither. It may take its
+ * fourth to sixth argument in rcx, r8 and r9, and return two words, the second one in rdx; all of
+ * these it may change. So its thunk saves all (plan.c).
  */
 
 #include "probe/probe.h"

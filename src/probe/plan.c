@@ -138,13 +138,23 @@ static void find_nothrow(struct probe *probe)
 	}
 }
 
+/* Is the code in the module that of an allocator which mdbg knows, or does it only have its names? */
+static bool is_of_known_allocator(const struct module *module)
+{
+	char text[64];
+
+	return allocator_of(module, text, sizeof(text));
+}
+
 /* Decide how the functions that were found in a module can be probed, if at all. */
 static void decide(struct finding *finding)
 {
 	struct probes *probes = finding->probes;
+	bool known;
 
 	if (finding->first == probes->all.nr)
 		return;
+	known = is_of_known_allocator(finding->module);
 	choose_ways(probes, finding->module, finding->first);
 	for (size_t i = finding->first; i < probes->all.nr; i++) {
 		struct probe *probe = probes->all.at[i];
@@ -155,7 +165,7 @@ static void decide(struct finding *finding)
 			continue;
 		if (probe_of_allocator(probe)) {
 			probe_find_tails(probes->target->arch, probe);
-			if (!probe->fn->user)
+			if (known && !probe->fn->user)
 				probe_find_changed(probes->target->arch, probe);
 		}
 		probe_slot_inherit(probes, probe);

@@ -86,6 +86,22 @@ by_both case probe-more-arguments 30 {
 	finish $t
 }
 
+# A function that only has the name of an allocator's: what it takes is not known either.
+by_both case probe-own-names 30 {
+	set t [start ownnames]
+	set before [state [pid_of $t]]
+	set want [expr {10 * 302010300}]
+	check {[ask $t "calls 10"] == $want} {before}
+	set m [live_start -p [pid_of $t]]
+	check {[regexp -line "^ *free_sized .*ownnames.* [work jump breakpoint]" [live $m "malloc -v"]]} {probes: [live $m "malloc -v"]}
+	set got [ask $t "calls 10"]
+	check {$got == $want} {watched: $got and not $want}
+	live_end $m
+	check {[ask $t "calls 10"] == $want} {after}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # By reference: the fourth argument is beyond what the agent is handed. The inner function gives the same block.
 case probe-by-reference 30 {
 	set t [start pool]
