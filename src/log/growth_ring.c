@@ -63,11 +63,14 @@ struct growth_run log_growth_run(const struct log *log)
 
 void log_growth_begin(struct log *log, uint64_t kinds, uint64_t brk)
 {
-	if (kinds && !log_growth_run(log).kinds) {
+	uint64_t were = log_growth_run(log).kinds;
+
+	if (kinds && !were) {
 		__atomic_store_n(&log->header->growth_first, log_growth_next(log),
 				 __ATOMIC_RELAXED);
 		__atomic_store_n(&log->header->growth_start, log_now(), __ATOMIC_RELAXED);
-		__atomic_store_n(&log->header->growth_brk, brk, __ATOMIC_RELAXED);
 	}
+	if (kinds & ~were & LOG_GROWTH_BRK)
+		__atomic_store_n(&log->header->growth_brk, brk, __ATOMIC_RELAXED);
 	__atomic_store_n(&log->header->growth_kinds, kinds, __ATOMIC_RELAXED);
 }

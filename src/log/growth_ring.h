@@ -69,13 +69,16 @@ uint64_t log_growth_next(const struct log *log);
 /*
  * The present or last run, for a later mdbg: its kinds (0: it has ended), first event, and time.
  */
+#define LOG_GROWTH_BRK	1u	/* of the kinds */
+
 struct growth_run {
 	uint64_t kinds, first, start;
-	uint64_t brk;		/* the end of the heap when it began; 0: there was none */
+	uint64_t brk;		/* the end of the heap when brk was first recorded; 0: none */
 };
 struct growth_run log_growth_run(const struct log *log);
 /*
  * These kinds are recorded from now on. If none was before, a run begins, with the next event; if
- * none is from now on, it has ended.
+ * none is from now on, it has ended. brk, the end of the heap, counts if LOG_GROWTH_BRK is among
+ * the kinds and was not before: what has happened to the heap until now was not seen.
  */
 void log_growth_begin(struct log *log, uint64_t kinds, uint64_t brk);

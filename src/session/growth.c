@@ -22,6 +22,7 @@
 #define BETWEEN_NS	2000000ull	/* ... so long after one another */
 
 _Static_assert(GROWTH_FUNCTIONS_BRK == 1u << HELD_BRK &&
+	       GROWTH_FUNCTIONS_BRK == LOG_GROWTH_BRK &&
 	       GROWTH_FUNCTIONS_MMAP == 1u << HELD_MMAP && GROWTH_FUNCTIONS_SHM == 1u << HELD_SHM,
 	       "kinds are handed to the probes as they are");
 
@@ -115,18 +116,20 @@ static void lose(struct session_growth *growth, uint64_t events)
 	growth->next += events;
 }
 
-/* Begin to read the present run, if it is another one than before. */
+/* Begin to read the present run, if it is another one than before, or has more kinds. */
 static void follow_run(struct session_growth *growth, const struct log *log)
 {
 	struct growth_run run = log_growth_run(log);
+	unsigned kinds = (unsigned)run.kinds & SESSION_GROWTH_ALL;
 
 	if (growth->run != run.start) {
 		growth_free(growth);
 		growth->run = run.start;
 		growth->next = run.first;
-		growth->replay.brk_end = run.brk;
 	}
-	growth->replay.kinds = (unsigned)run.kinds & SESSION_GROWTH_ALL;
+	if (kinds & ~growth->replay.kinds & LOG_GROWTH_BRK)
+		growth->replay.brk_end = run.brk;
+	growth->replay.kinds = kinds;
 }
 
 /* An event of the future would never give way to others. */

@@ -12,6 +12,7 @@
  *	leave			a thread ends that nobody joins: `ok LWP`
  *	files A B N		map a page of file A and two of B at one address in turn, N times, by one descriptor;
  *				at the end B is there, and A elsewhere: `ok`
+ *	grow N			the heap by N pages, by sbrk: `ok`
  *	drop			forget all that the random calls hold, and unmap it: `ok`
  *	calls			mmap and munmap, timed: `ok NS`, of a pair of them
  *	verify, quit
@@ -503,6 +504,10 @@ static void obey(const char *line)
 	} else if ((rest = after(line, "files"))) {
 		errno = KEPT;
 		map_files(rest);
+	} else if ((rest = after(line, "grow"))) {
+		errno = KEPT;
+		MUST(sbrk((intptr_t)(strtoul(rest, NULL, 10) * PAGE)) != (void *)-1);
+		say("ok");
 	} else if (!strcmp(line, "each")) {
 		each();
 	} else if (!strcmp(line, "own")) {

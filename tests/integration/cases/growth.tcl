@@ -235,6 +235,27 @@ case growth-since 60 {
 	finish $t
 }
 
+# Where the heap ends counts from the moment that brk is recorded, also after a return.
+case growth-brk-later 60 {
+	set t [start mapper]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start mmap"
+	order $t "grow 1000"
+	live $m "growth start brk"
+	order $t "grow 3"
+	check {[dict get [growth_figures [live $m growth]] brk] == 3 * 4096} {[live $m growth]}
+	live $m "growth start shm"
+	order $t "grow 2"
+	check {[dict get [growth_figures [live $m growth]] brk] == 5 * 4096} {[live $m growth]}
+	live $m "detach -keep"
+	live_end $m
+	order $t "grow 2"
+	set m [live_start -p [pid_of $t]]
+	check {[dict get [growth_figures [live $m growth]] brk] == 7 * 4096} {[live $m growth]}
+	live_end $m
+	finish $t
+}
+
 case growth-completion 30 {
 	set t [start exact]
 	at_prompt $t {

@@ -81,11 +81,13 @@ static void test_run(void)
 	log_growth_put(&log_, &event);
 	log_growth_begin(&log_, 2, 77);
 	run = log_growth_run(&log_);
-	CU_ASSERT(run.kinds == 2 && run.first == 1 && run.start && run.brk == 77);
-	/* One kind more is the same run. */
-	log_growth_begin(&log_, 3, 78);
+	CU_ASSERT(run.kinds == 2 && run.first == 1 && run.start && !run.brk);
+	/* One kind more is the same run. Where the heap ends counts from the moment that brk is seen. */
+	log_growth_begin(&log_, 2 | LOG_GROWTH_BRK, 78);
 	later = log_growth_run(&log_);
-	CU_ASSERT(later.kinds == 3 && later.start == run.start && later.brk == 77);
+	CU_ASSERT(later.kinds == 3 && later.start == run.start && later.brk == 78);
+	log_growth_begin(&log_, 6 | LOG_GROWTH_BRK, 79);
+	CU_ASSERT(log_growth_run(&log_).kinds == 7 && log_growth_run(&log_).brk == 78);
 	log_growth_begin(&log_, 0, 0);
 	CU_ASSERT(!log_growth_run(&log_).kinds && log_growth_run(&log_).first == 1);
 	munmap(log_.base, SIZE);
