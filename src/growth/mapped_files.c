@@ -109,17 +109,18 @@ static bool touches(const struct growth_event *event, const struct mapped_file *
 	return false;
 }
 
-static void drop_touched(struct mapped_file_list *found, const struct growth_event *event)
+/* Names from a look that an event was entered before, whose place it may have changed. */
+static void drop_touched(struct mapped_file_list *list, const struct growth_event *event)
 {
 	size_t nr = 0;
 
-	for (size_t i = 0; i < found->vec.nr; i++) {
-		if (touches(event, &found->vec.at[i]))
-			free(found->vec.at[i].name);
+	for (size_t i = 0; i < list->vec.nr; i++) {
+		if (event->entered <= list->vec.at[i].looked && touches(event, &list->vec.at[i]))
+			free(list->vec.at[i].name);
 		else
-			found->vec.at[nr++] = found->vec.at[i];
+			list->vec.at[nr++] = list->vec.at[i];
 	}
-	found->vec.nr = nr;
+	list->vec.nr = nr;
 }
 
 void mapped_files_event(struct mapped_files *files, const struct growth_event *event)
@@ -128,8 +129,10 @@ void mapped_files_event(struct mapped_files *files, const struct growth_event *e
 
 	if (growth_event_failed(event))
 		return;
-	if (event->entered <= files->looked)
+	if (event->entered <= files->looked) {
 		drop_touched(&files->found, event);
+		drop_touched(&files->known, event);
+	}
 	if (event->call == GROWTH_CALL_MMAP && !(event->arg[3] & MAP_ANONYMOUS))
 		list_add(&files->asked, &asked);
 }
@@ -172,6 +175,7 @@ static void take_found(struct mapped_files *files)
 
 	vec_each(file, &asked->vec) {
 		if (file->name) {
+			file->looked = files->looked;
 			list_add(&files->found, file);
 		} else if (file->wait) {
 			file->wait = false;

@@ -20,6 +20,7 @@
  *	mappings; so the call stays `asked` until the next look.
  *	of a later one, whose event was not read yet. So a name counts only when all calls that were
  *	entered before the look have their events (late_calls.h), and these were replayed as well.
+ *	If one comes later all the same, it takes the name away.
  *
  * A call whose mapping was gone at its first look has no name.
  */
@@ -35,7 +36,8 @@
 struct mapped_file {
 	uint64_t number;	/* of the event */
 	uint64_t offset;	/* in the file, of the call */
-	uint64_t start, end;	/* where it was found */
+	uint64_t start, end;	/* where it was found, ... */
+	uint64_t looked;	/* ... in mappings that had been read by then: time stamp */
 	char *name;		/* NULL: not found */
 	bool wait;		/* the mappings were read before a piece was at its place */
 };
@@ -47,7 +49,7 @@ struct mapped_file_list {
 
 struct mapped_files {
 	struct mapped_file_list asked, found, known;
-	uint64_t looked;	/* when the mappings had been read for `found`: time stamp */
+	uint64_t looked;	/* when the mappings had been read last: time stamp */
 	struct late_calls late;	/* from that moment on */
 };
 

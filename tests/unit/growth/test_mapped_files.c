@@ -202,6 +202,25 @@ static void test_known_later(void)
 	end();
 }
 
+/* An event of a call that nobody waited for any more shows that the name was another's. */
+static void test_taken_back(void)
+{
+	uint64_t first, second, looked;
+
+	begin();
+	first = map(8 * STEP, 2, MAP_PRIVATE, 0);
+	second = map(16 * STEP, 2, MAP_PRIVATE, 0);
+	look(8 * STEP, 2, 0, "/first");
+	looked = now;
+	mapped_files_settle(&files);
+	CU_ASSERT(is_known(first, "/first") && is_known(second, NULL));
+	unmap(8 * STEP, 2, looked + 1);
+	CU_ASSERT(is_known(first, "/first"));
+	unmap(8 * STEP, 2, looked - 1);
+	CU_ASSERT(is_known(first, NULL));
+	end();
+}
+
 /* Other mappings than that of the call, and calls that have none. */
 static void test_not_found(void)
 {
@@ -261,6 +280,7 @@ void suite_mapped_files(void)
 	CU_add_test(suite, "addresses that are used again", test_reused);
 	CU_add_test(suite, "mappings that were read too early", test_read_too_early);
 	CU_add_test(suite, "known after a later one", test_known_later);
+	CU_add_test(suite, "taken back", test_taken_back);
 	CU_add_test(suite, "not found", test_not_found);
 	CU_add_test(suite, "many", test_many);
 }
