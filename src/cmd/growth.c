@@ -398,8 +398,10 @@ const struct cmd cmd_growth = {
 			  "that is asked for is an error where it is named, and else left out, with a\n"
 			  "line that says so. Source: the calls themselves, and /proc/PID/maps.\n"
 			  "fault: pages and faults by stack and by file; a page counts for the stack\n"
-			  "that has faulted it in last. FILTER has function and module, and there is no\n"
-			  "`since`. Source: perf_event_open, with 4 KB of the stack; root or\n"
+			  "that has faulted it in last, and a fault as one page, also where the kernel\n"
+			  "maps more for it (huge pages, pages of a file around it). FILTER has function\n"
+			  "and module, and there is no `since`.\n"
+			  "Source: perf_event_open, with 4 KB of the stack; root or\n"
 			  "CAP_PERFMON, or (outside of system calls) kernel.perf_event_paranoid of at\n"
 			  "most 2.\n"
 			  "kernel: bytes and allocations that are not freed, by the kernel's stack;\n"
@@ -463,8 +465,9 @@ const struct cmd cmd_api_growth = {
 	.brief		= "list of dicts: what the stacks of `growth KIND` hold",
 	.help		= "    bytes count    held, and in how many mappings\n"
 			  "    stack\n"
-			  "fault also has pages, minor, major, file; kernel has kind, seen, and as\n"
-			  "stack a list of dicts with pc, function, offset and module.\n",
+			  "fault also has pages, minor, major, file, and as bytes 4096 for each page;\n"
+			  "kernel has kind, seen, and as stack a list of dicts with pc, function,\n"
+			  "offset and module.\n",
 	.need		= need_answer,
 	.value		= value,
 	.min_args	= 1,

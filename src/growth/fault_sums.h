@@ -2,8 +2,9 @@
 /*
  * Page faults, added up by stack and by the file of the address.
  *
- * A page belongs to the stack that faulted it in last. So the pages of all stacks are together the
- * pages that were touched, each once, however often they came and went.
+ * A page belongs to the stack that faulted it in last. So the pages of all stacks are together those
+ * at which faults were taken, each once, however often they came and went. (The kernel may map more
+ * for one fault: a huge page, or pages of a file around the address. The event does not say so.)
  *
  * Memory is bounded: at most `most` bytes. A fault whose sum or page has no room is counted.
  */

@@ -4,7 +4,10 @@
 #include "growth/faults.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arch/x86_64/perf_regs.h"
@@ -14,11 +17,10 @@
 #include "log/log.h"
 #include "tracee/target.h"
 
-/* The name of the log, whose pages the agent faults in; of a new mapping the kernel adds a word. */
-#define OWN		"/memfd:mdbg"
-#define OWN_RECORD	OWN " (deleted)"
+#define OWN		"/memfd:mdbg"	/* the log, whose pages the agent faults in */
 #define CPUS_MAX	4096
 #define MADE_MAX	256		/* mappings, before they are read again */
+#define MAPS_AGE_NS	100000000ull	/* ... and at this age, or a hundred times what reading took */
 #define DRAIN_MAX	200000		/* records of a ring in one drain */
 
 static struct perf_event_attr attributes(bool major)
@@ -32,6 +34,7 @@ static struct perf_event_attr attributes(bool major)
 		.sample_stack_user = FAULTS_STACK,
 		.inherit = 1,
 		.inherit_thread = 1,
+		.remove_on_exec = 1,
 		.mmap = !major,
 		.mmap2 = !major,
 		.mmap_data = !major,
@@ -41,7 +44,10 @@ static struct perf_event_attr attributes(bool major)
 	};
 }
 
-/* An old kernel lets forked children inherit the event, too (before 5.13); their pid tells. */
+/*
+ * An old kernel (before 5.13) lets forked children inherit the event, too; their pid tells. And the
+ * event stays when the process executes another program (faults_end).
+ */
 static struct err *open_one(struct faults *faults, bool major, pid_t tid, int cpu, int *fd_ret)
 {
 	struct perf_event_attr attr = attributes(major);
@@ -50,7 +56,7 @@ static struct err *open_one(struct faults *faults, bool major, pid_t tid, int cp
 	attr.exclude_kernel = faults->user_only;
 	err = perf_event_open(&attr, tid, cpu, fd_ret);
 	if (err && err->errnum == EINVAL) {
-		attr.inherit_thread = 0;
+		attr.inherit_thread = attr.remove_on_exec = 0;
 		err = perf_event_open(&attr, tid, cpu, fd_ret);
 	}
 	if (!err || err->code != ERR_PERM || faults->user_only)
@@ -169,6 +175,31 @@ void faults_close(struct faults *faults)
 	free(faults);
 }
 
+/* The file of a new mapping, as /proc/PID/maps would have it without what it adds; 0: none. */
+static uint32_t file_of_record(struct faults *faults, const char *path)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(path), cut = sizeof(deleted) - 1;
+	AUTO_FREE char *name = NULL;
+
+	if (path[0] != '/' || path[1] == '/')
+		return 0;		/* "//anon", "[heap]", "[stack]" */
+	name = strdup(path);
+	if (name && len > cut && !strcmp(path + len - cut, deleted))
+		name[len - cut] = '\0';
+	return name ? fault_sums_file(&faults->sums, name) : 0;
+}
+
+/* The rings of two processors are not read in order: of two mappings of a place either may be newer. */
+static bool covers_another(const struct faults *faults, const struct fault_mapping *made)
+{
+	vec_each(other, &faults->made)
+		if (other->start < made->end && made->start < other->end &&
+		    other->file != made->file)
+			return true;
+	return false;
+}
+
 static void take_mapping(struct faults *faults, const struct perf_event_header *record)
 {
 	struct perf_mapping mapping;
@@ -177,19 +208,30 @@ static void take_mapping(struct faults *faults, const struct perf_event_header *
 	if (!perf_mapping_parse(record, &mapping) ||
 	    (pid_t)mapping.pid != faults->target->pid)
 		return;
-	made = (struct fault_mapping){ mapping.start, mapping.end, 0 };
-	if (strncmp(mapping.path, "//", 2))
-		made.file = fault_sums_file(&faults->sums, mapping.path);
+	made = (struct fault_mapping){ mapping.start, mapping.end,
+				       file_of_record(faults, mapping.path) };
+	faults->maps_doubted |= covers_another(faults, &made);
 	if (faults->made.nr >= MADE_MAX || vec_push(&faults->made, made))
 		faults->maps_old = true;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 static void read_maps(struct faults *faults)
 {
 	struct proc_maps maps = { VEC_INIT };
+	uint64_t began = now_ns(), ended;
 	struct err *err = target_maps(faults->target, &maps);
 
-	faults->maps_old = false;
+	ended = now_ns();
+	faults->maps_until = ended + MAX(MAPS_AGE_NS, 100 * (ended - began));
+	faults->maps_old = faults->maps_doubted = false;
 	vec_clear(&faults->made);
 	if (err) {
 		trace_line("%s", err->msg);	/* it has ended: what was known stays */
@@ -257,9 +299,7 @@ static uint32_t stack_of(struct faults *faults, const struct perf_sample *sample
 
 static bool is_own(const struct faults *faults, uint32_t file)
 {
-	const char *name = file ? faults->sums.files.vec.at[file] : "";
-
-	return !strcmp(name, OWN) || !strcmp(name, OWN_RECORD);
+	return file && !strcmp(faults->sums.files.vec.at[file], OWN);
 }
 
 static void take_sample(struct faults *faults, const struct perf_event_header *record)
@@ -268,7 +308,7 @@ static void take_sample(struct faults *faults, const struct perf_event_header *r
 	struct fault fault;
 
 	faults->samples++;
-	if (!perf_sample_parse(record, PERF_REGS_MASK, &sample) ||
+	if (faults->ended || !perf_sample_parse(record, PERF_REGS_MASK, &sample) ||
 	    (pid_t)sample.pid != faults->target->pid)
 		return;
 	fault = (struct fault){ .address = sample.addr, .stack = stack_of(faults, &sample),
@@ -291,14 +331,37 @@ static void take_record(void *ctx, const struct perf_event_header *record)
 		take_mapping(faults, record);
 }
 
-void faults_drain(struct faults *faults)
+static void take_rings(struct faults *faults)
 {
-	faults->refreshed = false;
 	for (size_t i = 0; i < faults->rings.nr; i++) {
 		faults->major = i & 1;
 		if (faults->rings.at[i].page)
 			perf_ring_take(&faults->rings.at[i], DRAIN_MAX, take_record, faults);
 	}
+}
+
+/*
+ * The kernel tells nobody of what is unmapped, or moved by mremap. So now and then the mappings are
+ * read again, behind the samples that they hold for.
+ */
+void faults_drain(struct faults *faults)
+{
+	uint64_t samples = faults->samples;
+
+	faults->refreshed = false;
+	take_rings(faults);
+	if (faults->samples != samples && !faults->ended &&
+	    (faults->maps_doubted || now_ns() >= faults->maps_until))
+		read_maps(faults);
+}
+
+/* Neither the modules nor the mappings are read again: those of the other program are there now. */
+void faults_end(struct faults *faults)
+{
+	faults->refreshed = true;
+	faults->maps_old = false;
+	take_rings(faults);
+	faults->ended = true;
 }
 
 /* An event's count has those of the threads that have inherited it. */

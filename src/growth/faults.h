@@ -15,7 +15,13 @@
  * (WALK_MEMORY). The stack goes to the log's table, so that it has its names like any other.
  *
  * Files. The mapping that holds the address says which. Mappings are read from /proc/PID/maps, and
- * those that are made later come as records of the same ring.
+ * those that are made later come as records of the same ring. Nothing comes of those that are
+ * unmapped or moved, and the rings of two processors are not read in order of time; so the mappings
+ * are read again after 100 ms (if that takes at most a hundredth of the time), and after a drain in
+ * which two mappings had the same place. Until then a name may be that of an earlier mapping there.
+ *
+ * Exec. The events go when the process executes another program: what it faults in has nothing to
+ * do with the stacks and files of this one.
  *
  * The tracer thread drains the rings at each of its polls. What had no room meanwhile the kernel
  * counts (`lost`).
@@ -51,7 +57,10 @@ struct faults {
 	struct fault_sums sums;
 	struct proc_maps maps;
 	VEC(struct fault_mapping) made;	/* the newest last */
-	bool maps_old;			/* too many were made: read the mappings again */
+	bool maps_old;			/* read the mappings again */
+	bool maps_doubted;		/* do so after this drain: two had the same place */
+	uint64_t maps_until;		/* ns of CLOCK_MONOTONIC: then they are old */
+	bool ended;			/* another program is executed: what comes now is its own */
 	bool refreshed;			/* modules were read in this drain */
 	bool user_only;			/* faults in system calls are not seen: not permitted */
 	bool major;			/* of the ring that is drained */
@@ -67,6 +76,8 @@ struct faults {
 struct err *faults_open(struct target *target, struct log *log, const struct walk_area *area,
 			size_t most, struct faults **ret) MUST_CHECK;
 void faults_close(struct faults *faults);
+/* The process has executed another program: take what is in the rings, and nothing after that. */
+void faults_end(struct faults *faults);
 /* Take what is in the rings. */
 void faults_drain(struct faults *faults);
 /*

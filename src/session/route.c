@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
+#include "growth/faults.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/deferred.h"
@@ -39,6 +40,8 @@ void session_execed(struct session *session, pid_t tid, enum process_state state
 	snprintf(event.text, sizeof(event.text), "%s", exe ? exe : "");
 	process->state = state;
 	deferred_end(session);
+	if (session->faults)
+		faults_end(session->faults);
 	target_forget(process->target);
 	session_push_event(session, &event);
 }

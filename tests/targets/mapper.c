@@ -12,7 +12,7 @@
  *	leave			a thread ends that nobody joins: `ok LWP`
  *	files A B N		map a page of file A and two of B at one address in turn, N times, by one descriptor;
  *				at the end B is there, and A elsewhere: `ok`
- *	grow N			the heap by N pages, by sbrk: `ok`
+ *	grow N			the heap by N pages, by sbrk, and write to them: `ok`
  *	drop			forget all that the random calls hold, and unmap it: `ok`
  *	calls			mmap and munmap, timed: `ok NS`, of a pair of them
  *	verify, quit
@@ -470,6 +470,14 @@ static void map_files(const char *text)
 	say("ok");
 }
 
+static NOINLINE void grow(unsigned long pages)
+{
+	char *at = sbrk((intptr_t)(pages * PAGE));
+
+	MUST(at != (void *)-1);
+	memset(at, 1, pages * PAGE);
+}
+
 static void go_on(unsigned long more)
 {
 	unsigned long until = atomic_load(&calls_made) + more;
@@ -506,7 +514,7 @@ static void obey(const char *line)
 		map_files(rest);
 	} else if ((rest = after(line, "grow"))) {
 		errno = KEPT;
-		MUST(sbrk((intptr_t)(strtoul(rest, NULL, 10) * PAGE)) != (void *)-1);
+		grow(strtoul(rest, NULL, 10));
 		say("ok");
 	} else if (!strcmp(line, "each")) {
 		each();

@@ -52,6 +52,42 @@ case faults 60 {
 	live_end $m
 }
 
+proc all_faults {m} {
+	return [live_value $m {set sum 0; foreach site [mdbg::growth fault] {incr sum [dict get $site count]}; set sum}]
+}
+
+# What another program faults in is its own.
+case faults-then-exec 60 {
+	set t [start forker]
+	set m [live_start -p [pid_of $t]]
+	start_growth $m fault
+	order $t "alloc 1000"
+	tell $t exec
+	until {[lindex [hear $t] 0] eq "ready"}
+	until {[catch {live $m status}]}
+	set before [all_faults $m]
+	check {$before > 50} {only $before}
+	order $t "alloc 20000"
+	check {[all_faults $m] == $before} {$before faults, and [all_faults $m] after the new program had its own}
+	live_end $m
+	finish $t
+}
+
+# The heap is no file, whoever tells of it; and a file that is gone has one name.
+case faults-files 60 {
+	set t [start mapper]
+	set m [live_start -p [pid_of $t]]
+	start_growth $m fault
+	foreach - {1 2 3} {
+		order $t "grow 300"
+	}
+	check {[dict get [fault_sums $m main] count] >= 900} {[live $m {growth fault}]}
+	set text [live $m {growth fault}]
+	check {![regexp { of \[| of [^\n]* \(deleted\)} $text]} {$text}
+	live_end $m
+	finish $t
+}
+
 # A log that is mapped while faults are recorded is mdbg's all the same.
 case faults-own-log 60 {
 	set t [start storm]
@@ -109,7 +145,7 @@ case faults-as-perf 90 {
 	if {[catch {hear $chan} answer]} {
 		skip "perf: [string trim [slurp $::tmp/perf.err]]"
 	}
-	set before [live_value $m {set sum 0; foreach site [mdbg::growth fault] {incr sum [dict get $site count]}; set sum}]
+	set before [all_faults $m]
 	foreach line {{touch 20000} {thread 5000} {copy 2000}} {
 		order $t $line
 	}
@@ -117,7 +153,7 @@ case faults-as-perf 90 {
 	hear $chan
 	chan configure $chan -blocking 1
 	catch {close $chan}
-	set after [live_value $m {set sum 0; foreach site [mdbg::growth fault] {incr sum [dict get $site count]}; set sum}]
+	set after [all_faults $m]
 	set theirs [llength [split [string trim [exec $perf script -i $data -F event 2>/dev/null]] "\n"]]
 	set ours [expr {$after - $before}]
 	note "perf $theirs, mdbg $ours"
