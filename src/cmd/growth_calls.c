@@ -120,7 +120,7 @@ static unsigned kind_of(uint32_t what)
 	}
 }
 
-/* The events of some numbers. */
+/* The events of some numbers. The target goes on, and may write over those that are not read yet. */
 static struct err *print_events(struct call *call, unsigned kinds, uint64_t from, uint64_t next,
 				struct stack_texts *texts)
 {
@@ -128,14 +128,19 @@ static struct err *print_events(struct call *call, unsigned kinds, uint64_t from
 	const struct log *log = session_log(call->session);
 	struct err *err = session_growth_files(call->session, &files);
 	struct growth_event event;
+	uint64_t missed = 0;
 
 	for (; !err && from != next && !out_done(call->out); from++) {
-		if (log_growth_get(log, from, &event) == GROWTH_READ &&
-		    event.call < GROWTH_CALLS && kinds & kind_of(event.call))
+		if (log_growth_get(log, from, &event) != GROWTH_READ)
+			missed++;
+		else if (event.call < GROWTH_CALLS && kinds & kind_of(event.call))
 			err = growth_print_event(call->session, &event, &files, texts, call->out);
 		if (!err)
 			err = cancel_check();
 	}
+	if (!err && missed)
+		out_f(call->out, "%llu events are not listed: newer ones came in their place, or "
+		      "their calls have not returned yet\n", (unsigned long long)missed);
 	return err;
 }
 

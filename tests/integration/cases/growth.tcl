@@ -235,6 +235,20 @@ case growth-since 60 {
 	finish $t
 }
 
+# What the target writes over while the log is printed is counted.
+case growth-log-overtaken 60 {
+	set t [start mapper -t 4]
+	set m [live_start --log-limit 16M -p [pid_of $t]]
+	live $m "growth start mmap"
+	order $t go
+	until {[regexp {older events are gone} [live $m "growth log"]]}
+	until {[regexp -line {^(\d+) events are not listed: } [live $m "growth log"] -> missed]}
+	check {$missed > 0} {$missed}
+	order $t pause
+	live_end $m
+	finish $t
+}
+
 # Where the heap ends counts from the moment that brk is recorded, also after a return.
 case growth-brk-later 60 {
 	set t [start mapper]
