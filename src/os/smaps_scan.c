@@ -108,6 +108,21 @@ static struct err *no_figures(struct smaps *smaps)
 	return err;
 }
 
+/*
+ * To a scan every entry that is not present is swapped, also guard pages and marks of userfaultfd.
+ * So where the process has nothing in swap, no mapping has.
+ */
+static void correct_swapped(pid_t tid, struct smaps *smaps)
+{
+	struct proc_status status;
+	struct err *err = procfs_status(tid, &status);
+
+	if (err || status.swap_kb)
+		return;
+	vec_each(figures, &smaps->figures)
+		figures->figure[SMAPS_SWAP] = 0;
+}
+
 struct err *smaps_scan(pid_t tid, struct smaps *ret)
 {
 	AUTO_CLOSE int fd = procfs_open(tid, "pagemap", O_RDONLY);
@@ -118,9 +133,11 @@ struct err *smaps_scan(pid_t tid, struct smaps *ret)
 		err = no_figures(&smaps);
 	if (!err)
 		err = scan_all(fd, &smaps);
-	if (err)
+	if (err) {
 		smaps_free(&smaps);
-	else
-		*ret = smaps;
-	return err;
+		return err;
+	}
+	correct_swapped(tid, &smaps);
+	*ret = smaps;
+	return NULL;
 }
