@@ -260,20 +260,29 @@ void session_memory_verdict(struct session *session, const struct memory_look *b
 	memory_verdict(before, now, &past, ret);
 }
 
-/* The mapping that this one was; NULL: it is new. A mapping may have grown at either end. */
-static const struct memory_seen *seen_as(const struct memory_last *last, const struct proc_map *map,
-					 size_t *at)
+/*
+ * What was resident of the mappings that are this one now; 0: it is new. It may have grown at either
+ * end, or be one of the pieces of an old one, or several old ones in one. An old one counts for one
+ * new one only, the first, so that the sum of all changes is right.
+ */
+static uint64_t resident_before(const struct memory_last *last, const struct proc_map *map,
+				size_t *at)
 {
-	while (*at < last->maps.nr && last->maps.at[*at].end <= map->start)
-		(*at)++;
-	for (size_t i = *at; i < last->maps.nr && last->maps.at[i].start < map->end; i++) {
-		const struct memory_seen *seen = &last->maps.at[i];
+	uint64_t sum = 0;
 
-		if (seen->inode == map->inode &&
-		    (seen->start == map->start || seen->end == map->end))
-			return seen;
+	for (; *at < last->maps.nr && last->maps.at[*at].start < map->end; (*at)++) {
+		const struct memory_seen *seen = &last->maps.at[*at];
+		bool same = seen->end > map->start && seen->inode == map->inode;
+
+		/* The rest of it may be a mapping of its own. */
+		if (seen->end > map->end && !(same && seen->start == map->start))
+			break;
+		if (same && seen->rsize == MEMORY_UNKNOWN)
+			sum = MEMORY_UNKNOWN;
+		else if (same && sum != MEMORY_UNKNOWN)
+			sum += seen->rsize;
 	}
-	return NULL;
+	return sum;
 }
 
 static struct err *remember_maps(struct memory_last *last, const struct memory_use *use)
@@ -303,8 +312,8 @@ struct err *session_memory_changes(struct session *session, const struct memory_
 
 	for (size_t i = 0; i < use->vec.nr && !err; i++) {
 		const struct memory_map *map = &use->vec.at[i];
-		const struct memory_seen *seen = seen_as(last, map->map, &at);
-		uint64_t was = seen ? seen->rsize : 0, is = map->sum.at[MEMORY_RSIZE];
+		uint64_t was = resident_before(last, map->map, &at);
+		uint64_t is = map->sum.at[MEMORY_RSIZE];
 
 		if (is == MEMORY_UNKNOWN || was == MEMORY_UNKNOWN)
 			is = was = 0;

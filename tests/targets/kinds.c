@@ -9,6 +9,7 @@
  *	touch		the reserved blocks are written to
  *	mapped N	blocks of 1 MB, which malloc maps on their own
  *	anonymous N	mapped without malloc, and named `pool`
+ *	split, join	a page in the midst of the last anonymous memory may be read only, or written to again
  *	alias N		a memory file of 64 MB, mapped N times: resident each time, and there once
  *	shared N	a System V segment, which is gone with the process
  *	file PATH	all of it, mapped and read
@@ -112,6 +113,9 @@ static void make_mapped(long bytes)
 	}
 }
 
+static char *last_anonymous;
+static size_t last_size;
+
 static bool anonymous(size_t size, int flags)
 {
 	char *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -121,7 +125,14 @@ static bool anonymous(size_t size, int flags)
 		return false;
 	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, at, size, "pool");
 	memset(at, 1, size);
+	last_anonymous = at;
+	last_size = size;
 	return true;
+}
+
+static bool protect_middle(int prot)
+{
+	return !mprotect(last_anonymous + last_size / 2, 4096, prot);
 }
 
 static bool shared(size_t size)
@@ -234,6 +245,10 @@ static bool obey(const char *line)
 		make_mapped(bytes);
 	else if (after(line, "anonymous"))
 		return anonymous((size_t)bytes, 0);
+	else if (after(line, "split"))
+		return protect_middle(PROT_READ);
+	else if (after(line, "join"))
+		return protect_middle(PROT_READ | PROT_WRITE);
 	else if (after(line, "alias"))
 		return alias((int)(bytes / MB));
 	else if (after(line, "locked"))
