@@ -190,16 +190,6 @@ static uint32_t file_of_record(struct faults *faults, const char *path)
 	return name ? fault_sums_file(&faults->sums, name) : 0;
 }
 
-/* The rings of two processors are not read in order: of two mappings of a place either may be newer. */
-static bool covers_another(const struct faults *faults, const struct fault_mapping *made)
-{
-	vec_each(other, &faults->made)
-		if (other->start < made->end && made->start < other->end &&
-		    other->file != made->file)
-			return true;
-	return false;
-}
-
 static void take_mapping(struct faults *faults, const struct perf_event_header *record)
 {
 	struct perf_mapping mapping;
@@ -210,7 +200,6 @@ static void take_mapping(struct faults *faults, const struct perf_event_header *
 		return;
 	made = (struct fault_mapping){ mapping.start, mapping.end,
 				       file_of_record(faults, mapping.path) };
-	faults->maps_doubted |= covers_another(faults, &made);
 	if (faults->made.nr >= MADE_MAX || vec_push(&faults->made, made))
 		faults->maps_old = true;
 }
@@ -231,7 +220,7 @@ static void read_maps(struct faults *faults)
 
 	ended = now_ns();
 	faults->maps_until = ended + MAX(MAPS_AGE_NS, 100 * (ended - began));
-	faults->maps_old = faults->maps_doubted = false;
+	faults->maps_old = false;
 	vec_clear(&faults->made);
 	if (err) {
 		trace_line("%s", err->msg);	/* it has ended: what was known stays */
@@ -350,8 +339,7 @@ void faults_drain(struct faults *faults)
 
 	faults->refreshed = false;
 	take_rings(faults);
-	if (faults->samples != samples && !faults->ended &&
-	    (faults->maps_doubted || now_ns() >= faults->maps_until))
+	if (faults->samples != samples && !faults->ended && now_ns() >= faults->maps_until)
 		read_maps(faults);
 }
 

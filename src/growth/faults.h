@@ -17,8 +17,8 @@
  * Files. The mapping that holds the address says which. Mappings are read from /proc/PID/maps, and
  * those that are made later come as records of the same ring. Nothing comes of those that are
  * unmapped or moved, and the rings of two processors are not read in order of time; so the mappings
- * are read again after 100 ms (if that takes at most a hundredth of the time), and after a drain in
- * which two mappings had the same place. Until then a name may be that of an earlier mapping there.
+ * are read again after 100 ms, or after a hundred times what reading took. Until then a name may be
+ * that of an earlier mapping there.
  *
  * Exec. The events go when the process executes another program: what it faults in has nothing to
  * do with the stacks and files of this one.
@@ -58,7 +58,6 @@ struct faults {
 	struct proc_maps maps;
 	VEC(struct fault_mapping) made;	/* the newest last */
 	bool maps_old;			/* read the mappings again */
-	bool maps_doubted;		/* do so after this drain: two had the same place */
 	uint64_t maps_until;		/* ns of CLOCK_MONOTONIC: then they are old */
 	bool ended;			/* another program is executed: what comes now is its own */
 	bool refreshed;			/* modules were read in this drain */
