@@ -40,7 +40,11 @@
  *	thread pointer		not to be trusted, or no place free: no state
  *	LWP id			another than before: the thread is new here. What the old one had
  *				under way is void; bounds, registry entry are taken anew
- *	busy			(same LWP id) a signal handler's event, inside another: no state
+ *	busy			(same LWP id) a signal handler's event, inside another: no state.
+ *				If a handler jumps out of the agent (siglongjmp), it stays set for
+ *				as long as the thread lives: whether the event that it interrupted
+ *				will go on cannot be told from SP, as a handler's stack may lie in a
+ *				frame of the thread's own
  *
  * History. If the log remembers frees (log/free_history.h), a free goes the long way: its record is
  * taken out, and then, in the second call of its thunk, its stack is walked. The second call needs
