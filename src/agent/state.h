@@ -29,9 +29,11 @@
  * State. struct agent_state is a private anonymous mapping whose first page has MADV_WIPEONFORK.
  * There is `enabled`, for which every entry point asks first: a forked child reads 0 and passes
  * straight through. The rest is copied, for a child that a signal handler has forked while its
- * thread was in the agent: it goes on there when the handler returns, and its event, which the
- * parent records, too, may be in the log twice. A child that shares the memory (vfork, posix_spawn)
- * is the same process here: what it allocates is in the same heap.
+ * thread was in the agent: it goes on there when the handler returns. The parent does the same in
+ * the same log. So the event may be counted twice, and a block that the parent frees before the
+ * child has stored its record stays listed, until its address is given out again. A child that
+ * shares the memory (vfork, posix_spawn) is the same process here: what it allocates is in the same
+ * heap.
  *
  * A thread's own state is found by its thread pointer, in a table that lies in the shared region
  * behind the log; it is claimed by compare and swap and never given back, so that a new thread on

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The probes of a forked child. Its memory is a copy of its parent's with patches, areas and
- * handler; only the agent's state is empty, so a thunk lets every call pass. So jumps become
+ * handler; only the agent is off there, so a thunk lets every call pass. So jumps become
  * breakpoints on the same slots. Nothing else is changed in the child; mdbg only notes what is
  * there, in its own memory and, for a later mdbg, in the child's own journal.
  */
@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe/area.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
+#include "tracee/backtrace.h"
 #include "tracee/region.h"
 #include "tracee/remote.h"
 #include "tracee/share.h"
@@ -113,19 +115,30 @@ static struct err *make_breakpoints(const struct probes *parent, struct probes *
 	return err;
 }
 
+/* Was the child forked by a handler that has interrupted the agent? Then it goes on there. */
+static bool is_in_agent(const struct probes *parent, const struct probes *child)
+{
+	const struct thread *thread = target_any_stopped(child->target);
+	struct stack_range range[AGENT_PC_RANGES];
+	uint32_t nr = agent_pc_ranges(parent, range);
+
+	return thread && stack_uses(child->target, &thread->regs, range, nr);
+}
+
 /*
  * The handler must know the places of the former jumps, and the agent does not need its log any
- * more.
+ * more, unless it is at work.
  */
 static struct err *settle_in(const struct probes *parent, struct probes *child)
 {
+	bool in_agent = is_in_agent(parent, child);
 	struct remote *remote;
 	struct err *err = remote_borrow(child->target, NULL, &remote);
 
 	if (err)
 		return err;
 	err = sigtrap_install(child, remote);
-	if (!err)
+	if (!err && !in_agent)
 		err = share_withdraw_forked_copy(parent->target, remote);
 	return remote_give_back(remote, err);
 }

@@ -246,8 +246,8 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 		return NULL;
 	err = clean_text(probes, child, region->journal);
 	/*
-	 * The child was forked inside an allocator: it returns through our stub or thunk, so these,
-	 * the handler and the state (which is empty there) must stay.
+	 * The child was forked inside an allocator, or by a handler that has interrupted the agent:
+	 * it returns through our code, so this, the handler, the state and the log must stay.
 	 */
 	if (err || stack_uses(child, &thread->regs, range, nr))
 		return err;

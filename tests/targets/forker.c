@@ -342,6 +342,7 @@ static int fork_in_handlers(long n)
 	int status = 7;
 
 	parent = getpid();
+	in_handler = 0;
 	signal(SIGALRM, fork_in_handler);
 	setitimer(ITIMER_REAL, &often, NULL);
 	while (n > 0 && status == 7) {
@@ -350,8 +351,9 @@ static int fork_in_handlers(long n)
 			_exit(7);
 		if (in_handler) {
 			status = wait_for(in_handler);
-			in_handler = 0;
-			n--;
+			/* After the last one the handler forks no more. */
+			if (--n > 0)
+				in_handler = 0;
 		}
 	}
 	setitimer(ITIMER_REAL, &never, NULL);

@@ -13,12 +13,13 @@ proc parent_is_exact {t m} {
 	check {[dict size $listed] == [llength [ask_list $t list]] - 100} {others' blocks are listed}
 }
 
-proc forks {way n} {
+proc forks {way n {setting {}}} {
 	set t [start forker]
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
+	live $m $setting
 	order $t "alloc 50"
-	order $t "$way $n" 60
+	order $t "$way $n" [expr {60 + $n / 20}]
 	order $t "alloc 50"
 	parent_is_exact $t $m
 	live_end $m
@@ -34,6 +35,10 @@ foreach way {fork tfork vfork vmalloc spawn system clonevm} {
 # Children that go on in the middle of the agent, where a handler's signal came.
 repeated process-handler 60 {
 	forks handler [expr {50 * $::trials}]
+}
+
+repeated process-handler-followed 60 {
+	forks handler [expr {10 * $::trials}] {set follow-fork both}
 }
 
 # A child must have nothing of mdbg's, and its text as its parent had it before.
