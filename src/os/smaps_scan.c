@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/ioctl.h>
 #include <sys/ioctl.h>
+#include <sys/sysinfo.h>
 
 #include "base/cleanup.h"
 #include "os/smaps.h"
@@ -109,15 +110,14 @@ static struct err *no_figures(struct smaps *smaps)
 }
 
 /*
- * To a scan every entry that is not present is swapped, also guard pages and marks of userfaultfd.
- * So where the process has nothing in swap, no mapping has.
+ * To a scan every entry that is not present is swapped, also guard pages (Linux 6.13) and marks of
+ * userfaultfd. So where the machine has no swap, no mapping has.
  */
-static void correct_swapped(pid_t tid, struct smaps *smaps)
+static void correct_swapped(struct smaps *smaps)
 {
-	struct proc_status status;
-	struct err *err = procfs_status(tid, &status);
+	struct sysinfo machine;
 
-	if (err || status.swap_kb)
+	if (sysinfo(&machine) || machine.totalswap)
 		return;
 	vec_each(figures, &smaps->figures)
 		figures->figure[SMAPS_SWAP] = 0;
@@ -137,7 +137,7 @@ struct err *smaps_scan(pid_t tid, struct smaps *ret)
 		smaps_free(&smaps);
 		return err;
 	}
-	correct_swapped(tid, &smaps);
+	correct_swapped(&smaps);
 	*ret = smaps;
 	return NULL;
 }
