@@ -7,16 +7,12 @@
 
 long free_sized(char *at, size_t len, const char *file, long line, long tag, long more);
 
-/* As callees may, this one changes the registers of its arguments. */
 NOINLINE long free_sized(char *at, size_t len, const char *file, long line, long tag, long more)
 {
 	long arrived = at && file ? (long)len + line + tag + more : 0;
 
 	KEEP(arrived);
-#ifdef __x86_64__
-	__asm__ volatile("xor %%ecx, %%ecx; xor %%r8d, %%r8d; xor %%r9d, %%r9d; xor %%r10d, %%r10d"
-			 : : : "rcx", "r8", "r9", "r10", "cc");
-#endif
+	CHANGE_ARGUMENTS();
 	return arrived;
 }
 

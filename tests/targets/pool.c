@@ -79,10 +79,7 @@ static NOINLINE CALLED_AS_DECLARED long span_free(char *at, size_t len, const ch
 	long arrived = at && file ? (long)len + line + tag + more : 0;
 
 	KEEP(arrived);
-#ifdef __x86_64__
-	__asm__ volatile("xor %%ecx, %%ecx; xor %%r8d, %%r8d; xor %%r9d, %%r9d; xor %%r10d, %%r10d"
-			 : : : "rcx", "r8", "r9", "r10", "cc");
-#endif
+	CHANGE_ARGUMENTS();
 	return arrived;
 }
 

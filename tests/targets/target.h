@@ -30,6 +30,14 @@
 #endif
 /* Keeps a call from becoming a tail call, and a block from being optimised away. */
 #define KEEP(p)		__asm__ volatile("" : "+r"(p) : : "memory")
+/* Changes registers of arguments, as any callee may. */
+#ifdef __x86_64__
+#define CHANGE_ARGUMENTS()								\
+	__asm__ volatile("xor %%ecx, %%ecx; xor %%r8d, %%r8d; xor %%r9d, %%r9d; "	\
+			 "xor %%r10d, %%r10d" : : : "rcx", "r8", "r9", "r10", "cc")
+#else
+#define CHANGE_ARGUMENTS()	((void)0)
+#endif
 
 /* Write all of it; a reader that is gone ends the target quietly. */
 static UNUSED void say_bytes(const char *text, size_t len)
