@@ -156,7 +156,7 @@ struct agent_thread {
 
 struct agent_state {
 	uint64_t enabled;			/* 0: pass through */
-	uint64_t wiped[511];			/* the rest of its page, which a fork wipes */
+	uint64_t wiped[LOG_PAGE / 8 - 1];	/* the rest of its page, which a fork wipes */
 	struct ledger ledger;			/* ledger.log is `log`, in the target */
 	uint32_t nr_areas;
 	/*
@@ -229,7 +229,7 @@ void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_probe *p
 uint64_t agent_growth_enter(struct agent_wide_frame *frame, const struct agent_probe *probe);
 void agent_growth_leave(struct agent_wide_frame *frame, const struct agent_probe *probe);
 
-_Static_assert(offsetof(struct agent_state, ledger) == 4096, "page");
+_Static_assert(offsetof(struct agent_state, ledger) == LOG_PAGE, "page");
 _Static_assert(sizeof(struct agent_frame) == 18 * 8, "frame");
 _Static_assert(sizeof(struct agent_wide_frame) == 22 * 8, "frame");
 _Static_assert(offsetof(struct agent_thread, ledger) == 0, "the one is the other");

@@ -12,6 +12,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
+#include "base/path.h"
 #include "base/vec.h"
 #include "elf/core_private.h"
 
@@ -124,18 +125,6 @@ static struct err *take_auxv(struct core_file *core, const struct note *note)
 	return NULL;
 }
 
-/* Cut off the suffix that the kernel adds to a file that has no name any more. */
-static bool cut_deleted(char *path)
-{
-	static const char word[] = " (deleted)";
-	size_t len = strlen(path), by = sizeof(word) - 1;
-
-	if (len <= by || strcmp(path + len - by, word))
-		return false;
-	path[len - by] = '\0';
-	return true;
-}
-
 static struct err *add_mapped(struct core_file *core, const uint8_t *words, uint64_t page,
 			      const char *name)
 {
@@ -151,7 +140,7 @@ static struct err *add_mapped(struct core_file *core, const uint8_t *words, uint
 	mapped.path = strdup(name);
 	if (!mapped.path)
 		return err_nomem;
-	mapped.deleted = cut_deleted(mapped.path);
+	mapped.deleted = path_cut_deleted(mapped.path);
 	err = vec_push(&core->mapped, mapped);
 	if (err)
 		free(mapped.path);

@@ -13,6 +13,7 @@
 #include "arch/x86_64/perf_regs.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "base/trace.h"
 #include "log/log.h"
 #include "tracee/target.h"
@@ -178,16 +179,15 @@ void faults_close(struct faults *faults)
 /* The file of a new mapping, as /proc/PID/maps would have it without what it adds; 0: none. */
 static uint32_t file_of_record(struct faults *faults, const char *path)
 {
-	static const char deleted[] = " (deleted)";
-	size_t len = strlen(path), cut = sizeof(deleted) - 1;
 	AUTO_FREE char *name = NULL;
 
 	if (path[0] != '/' || path[1] == '/')
 		return 0;		/* "//anon", "[heap]", "[stack]" */
 	name = strdup(path);
-	if (name && len > cut && !strcmp(path + len - cut, deleted))
-		name[len - cut] = '\0';
-	return name ? fault_sums_file(&faults->sums, name) : 0;
+	if (!name)
+		return 0;
+	path_cut_deleted(name);
+	return fault_sums_file(&faults->sums, name);
 }
 
 static void take_mapping(struct faults *faults, const struct perf_event_header *record)
@@ -204,21 +204,13 @@ static void take_mapping(struct faults *faults, const struct perf_event_header *
 		faults->maps_old = true;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void read_maps(struct faults *faults)
 {
 	struct proc_maps maps = { VEC_INIT };
-	uint64_t began = now_ns(), ended;
+	uint64_t began = procfs_clock(CLOCK_MONOTONIC), ended;
 	struct err *err = target_maps(faults->target, &maps);
 
-	ended = now_ns();
+	ended = procfs_clock(CLOCK_MONOTONIC);
 	faults->maps_until = ended + MAX(MAPS_AGE_NS, 100 * (ended - began));
 	faults->maps_old = false;
 	vec_clear(&faults->made);
@@ -339,7 +331,8 @@ void faults_drain(struct faults *faults)
 
 	faults->refreshed = false;
 	take_rings(faults);
-	if (faults->samples != samples && !faults->ended && now_ns() >= faults->maps_until)
+	if (faults->samples != samples && !faults->ended &&
+	    procfs_clock(CLOCK_MONOTONIC) >= faults->maps_until)
 		read_maps(faults);
 }
 

@@ -12,15 +12,11 @@
 
 static bool runs_program(pid_t pid, const char *name)
 {
-	static const char deleted[] = " (deleted)";
 	AUTO_FREE char *path = NULL;
-	size_t len, cut = sizeof(deleted) - 1;
 
 	if (procfs_link(pid, "exe", &path))
 		return false;
-	len = strlen(path);
-	if (len > cut && !strcmp(path + len - cut, deleted))
-		path[len - cut] = '\0';
+	path_cut_deleted(path);
 	return !strcmp(path_base(path), name);
 }
 

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 
 /* Parse an unsigned number in base at *pos, without sign or blanks before it. */
 static bool number(const char **pos, int base, uint64_t *ret)
@@ -81,13 +82,10 @@ static void unescape_newlines(char *path)
 
 static struct err *map_path(const char *text, size_t len, struct proc_map *map)
 {
-	static const char mark[] = " (deleted)";
-	size_t mark_len = sizeof(mark) - 1;
-
-	map->deleted = len >= mark_len && !memcmp(text + len - mark_len, mark, mark_len);
-	map->path = strndup(text, map->deleted ? len - mark_len : len);
+	map->path = strndup(text, len);
 	if (!map->path)
 		return err_nomem;
+	map->deleted = path_cut_deleted(map->path);
 	unescape_newlines(map->path);
 	return NULL;
 }

@@ -20,9 +20,22 @@ static void test_base(void)
 	CU_ASSERT_STRING_EQUAL(path_base(""), "");
 }
 
+static void test_deleted(void)
+{
+	char gone[] = "/tmp/a (deleted)", there[] = "/tmp/a (deleted) b", word[] = " (deleted)";
+
+	CU_ASSERT_TRUE(path_cut_deleted(gone));
+	CU_ASSERT_STRING_EQUAL(gone, "/tmp/a");
+	CU_ASSERT_FALSE(path_cut_deleted(gone));
+	CU_ASSERT_FALSE(path_cut_deleted(there));
+	CU_ASSERT_STRING_EQUAL(there, "/tmp/a (deleted) b");
+	CU_ASSERT_FALSE(path_cut_deleted(word));
+}
+
 void suite_path(void)
 {
 	CU_pSuite suite = CU_add_suite("path", NULL, NULL);
 
 	CU_add_test(suite, "base", test_base);
+	CU_add_test(suite, "deleted", test_deleted);
 }
