@@ -325,14 +325,26 @@ static Elf_Data *section_uncompressed(struct elf_file *file, const char *name)
 	GElf_Chdr chdr;
 	GElf_Shdr shdr;
 	Elf_Scn *scn = elf_view_section(&file->view, name, &shdr);
+	struct err *err;
 
 	if (!scn)
 		return NULL;
 	if (!(shdr.sh_flags & SHF_COMPRESSED))
 		return elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
-	if (!elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE) ||
-	    !gelf_getchdr(scn, &chdr) || chdr.ch_type != ELFCOMPRESS_ZLIB)
+	if (!elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE))
 		return NULL;
+	err = elf_view_unpack(&file->view, scn);
+	if (err) {
+		elf_doubt(file, err);
+		return NULL;
+	}
+	if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_COMPRESSED))
+		return elf_rawdata(scn, NULL);
+	if (!gelf_getchdr(scn, &chdr) || chdr.ch_type != ELFCOMPRESS_ZLIB) {
+		elf_doubt(file, err_create(ERR_UNSUPPORTED, "%s: %s is packed in an unknown way",
+					   file->name, name));
+		return NULL;
+	}
 	if (chdr.ch_size > LIMIT_UNPACKED) {
 		elf_doubt(file, limit_err(file->name, "too many bytes of compressed sections",
 					  LIMIT_UNPACKED));

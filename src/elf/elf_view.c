@@ -11,7 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <zstd.h>
+
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/page.h"
@@ -19,6 +22,10 @@
 
 #define PIECE		(4u << 20)	/* bytes that are read at once */
 #define MAP_MIN		(1u << 20)	/* bytes from which on a part may be mapped */
+
+#ifndef ELFCOMPRESS_ZSTD
+#define ELFCOMPRESS_ZSTD	2	/* glibc's elf.h has it since 2.37 */
+#endif
 
 static bool is_taken(const struct elf_view *view, uint64_t page)
 {
@@ -312,6 +319,57 @@ Elf_Scn *elf_view_section(const struct elf_view *view, const char *name, GElf_Sh
 	return scn;
 }
 
+static void set_bytes(Elf_Data *data, void *bytes, size_t len)
+{
+	data->d_buf = bytes;
+	data->d_size = len;
+	data->d_type = ELF_T_BYTE;
+}
+
+/*
+ * libelf gives out its own descriptors of a section's bytes, raw and converted, and gives out the
+ * same ones again. So what is changed in both of them is changed for libdw, too.
+ */
+static struct err *replace_bytes(const struct elf_view *view, Elf_Scn *scn, GElf_Shdr *shdr,
+				 void *bytes, size_t len)
+{
+	Elf_Data *raw = elf_rawdata(scn, NULL), *data = elf_getdata(scn, NULL);
+
+	shdr->sh_flags &= ~(GElf_Xword)SHF_COMPRESSED;
+	shdr->sh_size = len;
+	if (!raw || !data || !gelf_update_shdr(scn, shdr))
+		return err_create(ERR_FORMAT, "%s: %s", view->name, elf_errmsg(-1));
+	set_bytes(raw, bytes, len);
+	set_bytes(data, bytes, len);
+	return NULL;
+}
+
+struct err *elf_view_unpack(struct elf_view *view, Elf_Scn *scn)
+{
+	uint8_t *bytes AUTO_FREE = NULL;
+	GElf_Chdr chdr;
+	GElf_Shdr shdr;
+	size_t header = gelf_fsize(view->elf, ELF_T_CHDR, 1, EV_CURRENT);
+	struct err *err;
+
+	if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_COMPRESSED) ||
+	    !has_room(view, shdr.sh_offset, shdr.sh_size) || shdr.sh_size < header ||
+	    !gelf_getchdr(scn, &chdr) || chdr.ch_type != ELFCOMPRESS_ZSTD)
+		return NULL;
+	if (chdr.ch_size > LIMIT_UNPACKED)
+		return limit_err(view->name, "too many bytes of compressed sections",
+				 LIMIT_UNPACKED);
+	bytes = malloc(chdr.ch_size ? chdr.ch_size : 1);
+	if (!bytes)
+		return err_nomem;
+	if (ZSTD_decompress(bytes, chdr.ch_size, view->bytes + shdr.sh_offset + header,
+			    shdr.sh_size - header) != chdr.ch_size)
+		return err_create(ERR_FORMAT, "%s: %s cannot be unpacked", view->name,
+				  elf_view_section_name(view, &shdr));
+	err = vec_push(&view->unpacked, (void *)bytes);
+	return err ? err : replace_bytes(view, scn, &shdr, take(bytes), chdr.ch_size);
+}
+
 static struct err *begin(struct elf_view *view)
 {
 	struct err *err = headers_take(view);
@@ -385,5 +443,8 @@ void elf_view_close(struct elf_view *view)
 	else
 		free(view->bytes);
 	free(view->taken);
+	vec_each(bytes, &view->unpacked)
+		free(*bytes);
+	vec_free(&view->unpacked);
 	*view = (struct elf_view){ .fd = -1 };
 }

@@ -24,6 +24,7 @@
 #include <gelf.h>
 
 #include "base/err.h"
+#include "base/vec.h"
 #include "elf/guard.h"
 
 /* A string table. It is cut behind its last NUL, so that any offset below len is a string. */
@@ -49,6 +50,7 @@ struct elf_view {
 	struct elf_strings names;	/* names of sections */
 	bool owned;		/* nobody else can write to the file */
 	bool cancellable;	/* a long read ends with ERR_CANCELLED at Ctrl-C */
+	VEC(void *) unpacked;	/* sections, by elf_view_unpack */
 	struct guard guard;
 };
 
@@ -69,6 +71,13 @@ void elf_view_close(struct elf_view *view);	/* a view of zeros is allowed */
 struct err *elf_view_take(struct elf_view *view, uint64_t offset, uint64_t size) MUST_CHECK;
 /* Like elf_view_take, but map the bytes if nobody else can write to the file. */
 struct err *elf_view_map(struct elf_view *view, uint64_t offset, uint64_t size) MUST_CHECK;
+/*
+ * Unpack a section that zstd has packed, whose bytes were taken: from then on the section is a plain
+ * one for libelf (elf_rawdata) and libdw. libelf of elfutils before 0.189 knows zlib alone, and so do
+ * later ones that were built without zstd. A section that is packed otherwise, or not at all, stays
+ * as it is. ERR_RANGE: it has more than LIMIT_UNPACKED bytes; ERR_FORMAT: it cannot be unpacked.
+ */
+struct err *elf_view_unpack(struct elf_view *view, Elf_Scn *scn) MUST_CHECK;
 /* Take a string table; it is empty if the file has no such bytes. */
 struct err *elf_view_strings(struct elf_view *view, uint64_t offset, uint64_t len,
 			     struct elf_strings *ret) MUST_CHECK;

@@ -234,6 +234,9 @@ static struct err *take_debug(struct elf_view *view)
 		if (size > LIMIT_UNPACKED || (unpacked += size) > LIMIT_UNPACKED)
 			return limit_err(view->name, "too many bytes of packed debug information",
 					 LIMIT_UNPACKED);
+		err = elf_view_unpack(view, scn);
+		if (err)
+			return err;
 	}
 	return NULL;
 }

@@ -56,6 +56,7 @@ static void section_fill(uint8_t *bytes, size_t index, const struct image_sectio
 		.sh_addr = section->addr,
 		.sh_offset = offset,
 		.sh_size = section->len,
+		.sh_flags = section->flags,
 	};
 
 	memcpy(bytes + offset, section->bytes, section->len);

@@ -17,6 +17,7 @@ struct image_section {
 	uint64_t addr;
 	const void *bytes;
 	size_t len;
+	uint64_t flags;
 };
 
 /* A program for x86-64 with these sections, opened. Fails the test if that cannot be. */

@@ -7,6 +7,8 @@
 #include <elf.h>
 #include <string.h>
 
+#include <zstd.h>
+
 #include "elf/elf_file.h"
 #include "image.h"
 #include "unit.h"
@@ -93,11 +95,11 @@ static struct elf_file *open_sections(const struct writer *eh_frame,
 
 	if (eh_frame)
 		section[nr++] = (struct image_section){
-			".eh_frame", SHT_PROGBITS, SECTION_VADDR, eh_frame->bytes, eh_frame->len,
+			".eh_frame", SHT_PROGBITS, SECTION_VADDR, eh_frame->bytes, eh_frame->len, 0,
 		};
 	if (debug_frame)
 		section[nr++] = (struct image_section){
-			".debug_frame", SHT_PROGBITS, 0, debug_frame->bytes, debug_frame->len,
+			".debug_frame", SHT_PROGBITS, 0, debug_frame->bytes, debug_frame->len, 0,
 		};
 	return image_open(section, nr);
 }
@@ -241,7 +243,17 @@ static void test_broken(void)
 	}
 }
 
-/* .debug_frame: pointers to CIEs are offsets, and may point forward. */
+/* An entry of .debug_frame and its CIE behind it: pointers to CIEs are offsets here. */
+static void put_debug_frame(struct writer *writer)
+{
+	entry_begin(writer);
+	put(writer, 24, 4);
+	put(writer, 0x1300, 8);
+	put(writer, 0x30, 8);
+	entry_end(writer);
+	CU_ASSERT_EQUAL_FATAL(put_cie(writer, "", "", 0, UINT32_MAX), 24);
+}
+
 static void test_debug_frame(void)
 {
 	struct writer debug = { .len = 0 }, eh = { .len = 0 };
@@ -250,12 +262,7 @@ static void test_debug_frame(void)
 	uint64_t start, size;
 	struct err *err;
 
-	entry_begin(&debug);
-	put(&debug, 24, 4);
-	put(&debug, 0x1300, 8);
-	put(&debug, 0x30, 8);
-	entry_end(&debug);
-	CU_ASSERT_EQUAL_FATAL(put_cie(&debug, "", "", 0, UINT32_MAX), 24);
+	put_debug_frame(&debug);
 	put_fde(&eh, put_cie(&eh, "", "", 0, 0), 0x1100, 0x10, false);
 	file = open_sections(&eh, &debug);
 	CU_ASSERT_PTR_NULL_FATAL(cfi_of(file, &cfi));
@@ -270,6 +277,50 @@ static void test_debug_frame(void)
 	err = cfi_function(file, 0x10ff, &start, &size);
 	CU_ASSERT(err && err->code == ERR_NOTFOUND);
 	elf_file_close(file);
+}
+
+/* The FDEs of a .debug_frame of these bytes, with a header that says how they are packed. */
+static size_t packed_fdes(const Elf64_Chdr *chdr, const void *bytes, size_t len, bool *doubt_ret)
+{
+	uint8_t section[2048];
+	struct elf_file *file;
+	const struct cfi *cfi;
+	size_t nr;
+
+	memcpy(section, chdr, sizeof(*chdr));
+	memcpy(section + sizeof(*chdr), bytes, len);
+	file = image_open(&(struct image_section){
+		".debug_frame", SHT_PROGBITS, 0, section, sizeof(*chdr) + len, SHF_COMPRESSED,
+	}, 1);
+	CU_ASSERT_PTR_NULL_FATAL(cfi_of(file, &cfi));
+	nr = cfi->fdes.nr;
+	*doubt_ret = *elf_file_doubt(file) != '\0';
+	elf_file_close(file);
+	return nr;
+}
+
+/* .debug_frame packed by zstd; what cannot be unpacked is said. */
+static void test_zstd(void)
+{
+	Elf64_Chdr chdr = { .ch_type = 2, .ch_addralign = 1 };
+	struct writer debug = { .len = 0 };
+	uint8_t packed[1024];
+	size_t len;
+	bool doubt;
+
+	put_debug_frame(&debug);
+	len = ZSTD_compress(packed, sizeof(packed), debug.bytes, debug.len, 3);
+	CU_ASSERT_FATAL(!ZSTD_isError(len));
+	chdr.ch_size = debug.len;
+	CU_ASSERT(packed_fdes(&chdr, packed, len, &doubt) == 1 && !doubt);
+	CU_ASSERT(packed_fdes(&chdr, packed, len - 1, &doubt) == 0 && doubt);
+	chdr.ch_size = debug.len + 1;
+	CU_ASSERT(packed_fdes(&chdr, packed, len, &doubt) == 0 && doubt);
+	chdr.ch_size = UINT64_MAX;
+	CU_ASSERT(packed_fdes(&chdr, packed, len, &doubt) == 0 && doubt);
+	chdr.ch_type = 3;
+	chdr.ch_size = debug.len;
+	CU_ASSERT(packed_fdes(&chdr, packed, len, &doubt) == 0 && doubt);
 }
 
 static void test_none(void)
@@ -315,6 +366,7 @@ void suite_cfi(void)
 	CU_add_test(suite, "augmentations", test_augmentations);
 	CU_add_test(suite, "broken entries", test_broken);
 	CU_add_test(suite, ".debug_frame", test_debug_frame);
+	CU_add_test(suite, ".debug_frame packed by zstd", test_zstd);
 	CU_add_test(suite, "no CFI", test_none);
 	CU_add_test(suite, "numbers", test_u32_lists);
 }
