@@ -293,9 +293,12 @@ struct err *debug_dwo_check(Dwarf_Die *skeleton)
 		name = string_of(skeleton, DW_AT_GNU_dwo_name);
 	/* then libdw does not look for the file */
 	if (!name || (*name != '/' && (!folder || *folder != '/')))
-		return err_create(ERR_NOTFOUND, "no .dwo file");
+		return err_create(ERR_UNSUPPORTED, "no .dwo file is named by its path");
 	err = *name == '/' ? str_add(&path, name) : str_addf(&path, "%s/%s", folder, name);
 	if (!err)
 		err = file_check_owned(path.at, NULL);
-	return err && err->errnum == ENOENT ? err_recode(err, ERR_NOTFOUND) : err;
+	if (err && err->errnum == ENOENT)
+		return err_create(ERR_NOTFOUND, "%s is not there, and .dwp files are not read",
+				  path.at);
+	return err;
 }

@@ -40,7 +40,7 @@ int debug_file_find(const struct debug_search *search, Elf *main, const char *mo
  */
 int debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd);
 /*
- * May libdw itself open the .dwo file that a skeleton unit names (debug_file.c)? ERR_NOTFOUND: it
- * names none, or there is none; other errors say why not.
+ * May libdw itself open the .dwo file that a skeleton unit names (debug_file.c)? ERR_NOTFOUND: there
+ * is none where it says; other errors say why not.
  */
 struct err *debug_dwo_check(Dwarf_Die *skeleton) MUST_CHECK;

@@ -62,6 +62,7 @@ struct source {
 	const struct debug_search *search;
 	VEC(struct unit) units;
 	struct spans spans;	/* of units */
+	bool bodies_missing;	/* the user was told that a .dwo file is not read */
 };
 
 /*
@@ -244,7 +245,7 @@ static struct err *add_functions(const struct source *source, struct unit *unit,
 /*
  * The functions of a skeleton are in a .dwo file, which libdw opens when it is asked for the body.
  */
-static void find_body(const struct source *source, struct unit *unit)
+static void find_body(struct source *source, struct unit *unit)
 {
 	Dwarf_Die body;
 	struct err *err;
@@ -254,15 +255,16 @@ static void find_body(const struct source *source, struct unit *unit)
 	    type != DW_UT_skeleton)
 		return;
 	err = debug_dwo_check(&unit->die);
-	if (err && err->code != ERR_NOTFOUND)
+	if (err && !source->bodies_missing)
 		debug_warn(source->search,
 			   err_wrap(err, "%s: no inlined functions", source->name));
+	source->bodies_missing |= err != NULL;
 	if (!err && dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &body, NULL, NULL, NULL) == 0 &&
 	    body.addr)
 		unit->body = body;
 }
 
-static void walk_unit(const struct source *source, struct unit *unit, bool thorough)
+static void walk_unit(struct source *source, struct unit *unit, bool thorough)
 {
 	struct err *err;
 
@@ -279,7 +281,7 @@ static void walk_unit(const struct source *source, struct unit *unit, bool thoro
 		unit->state = thorough ? UNIT_SEARCHED : UNIT_WALKED;
 }
 
-static struct function *function_at(const struct source *source, struct unit *unit, uint64_t addr)
+static struct function *function_at(struct source *source, struct unit *unit, uint64_t addr)
 {
 	const struct span *span;
 

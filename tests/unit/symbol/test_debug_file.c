@@ -178,7 +178,33 @@ static void test_dwz(void)
 	fixture_leave();
 }
 
-/* DWARF in a .dwo file beside the program; when that is gone, lines and symbols are left. */
+/* Packed debug information, which libelf need not know how to unpack. */
+static void test_packed(void)
+{
+	static const char *const ways[] = { "zlib", "zlib-gnu", "zstd" };
+
+	if (!split())
+		return;
+	CU_ASSERT(fixture_shell("rm -f bare.debug"));
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		if (!fixture_shell("objcopy --only-keep-debug --compress-debug-sections=%s "
+				   "\"$PROGRAM\" bare.debug 2>/dev/null && cp bare other && "
+				   "objcopy -R .gnu_debuglink --add-gnu-debuglink=bare.debug bare",
+				   ways[i])) {
+			unit_skip("an objcopy that does not pack so");
+			continue;
+		}
+		CU_ASSERT_EQUAL(is_found(fixture_folder()), 3);
+	}
+	fixture_leave();
+}
+
+static void count_dwo(void *ctx, const char *text)
+{
+	*(int *)ctx += strstr(text, "/p.dwo is not there") != NULL;
+}
+
+/* DWARF in a .dwo file beside the program; when that is gone, lines and symbols are left, and a warning. */
 static void test_split_dwarf(void)
 {
 	char path[4200];
@@ -200,11 +226,13 @@ static void test_split_dwarf(void)
 		const struct symbol_frame *frames;
 		struct symbols *symbols;
 		uint64_t addr, size;
+		int warned = 0;
 		size_t nr;
 
 		module.start = BIAS;
 		module.end = BIAS + 0x100000;
 		CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
+		symbols_set_warn(symbols, count_dwo, &warned);
 		CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
 		close(module.fd);
 		CU_ASSERT_PTR_NULL_FATAL(symbols_find(symbols, "out", &addr, &size));
@@ -213,6 +241,7 @@ static void test_split_dwarf(void)
 		CU_ASSERT_STRING_EQUAL(frames[0].function, gone ? "out" : "in");
 		CU_ASSERT_STRING_EQUAL(frames[nr - 1].function, "out");
 		CU_ASSERT_EQUAL(frames[0].line, 1);
+		CU_ASSERT_EQUAL(warned, gone);
 		symbols_destroy(symbols);
 		CU_ASSERT(fixture_shell("rm -f p.dwo"));
 	}
@@ -306,6 +335,7 @@ void suite_debug_file(void)
 	CU_add_test(suite, "by .gnu_debuglink", test_link);
 	CU_add_test(suite, "by CRC", test_crc);
 	CU_add_test(suite, "dwz", test_dwz);
+	CU_add_test(suite, "packed", test_packed);
 	CU_add_test(suite, "split DWARF", test_split_dwarf);
 	CU_add_test(suite, ".gnu_debugdata", test_mini);
 	CU_add_test(suite, "cut short", test_cut_short);
