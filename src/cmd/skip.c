@@ -18,9 +18,26 @@ static const char *const built_in[] = {
 	/* C and its library. */
 	"strdup", "strndup", "__strdup", "__strndup", "wcsdup", "reallocarray",
 	"asprintf", "vasprintf", "__asprintf*", "__vasprintf*",
-	/* C++ and Rust: operators, allocators, containers. */
-	"operator new*", "std::*", "__gnu_cxx::*", "__rust_alloc*", "__rust_realloc*", "__rdl_*",
-	"alloc::alloc::*", "alloc::raw_vec::*",
+	/* C++: operators, allocators, containers. */
+	"operator new*", "std::*", "__gnu_cxx::*",
+	/*
+	 * Rust's: a name begins with its path, or with `<` and the type that it belongs to. `core` is
+	 * a name that C++ programs use, too, so only its modules are here.
+	 */
+	"__rust_*alloc*", "__rdl_*", "<std::*", "alloc::alloc::*", "<alloc::alloc::*",
+	"alloc::raw_vec::*", "<alloc::raw_vec::*", "alloc::vec::*", "<alloc::vec::*",
+	"alloc::boxed::*", "<alloc::boxed::*", "alloc::rc::*", "<alloc::rc::*", "alloc::sync::*",
+	"<alloc::sync::*", "alloc::slice::*", "<alloc::slice::*", "<* as alloc::slice::*",
+	"alloc::str::*", "<alloc::str::*", "alloc::string::*", "<alloc::string::*",
+	"alloc::borrow::*", "<alloc::borrow::*", "alloc::fmt::*", "<alloc::fmt::*",
+	"alloc::collections::*", "<alloc::collections::*", "core::iter::*", "core::ops::*",
+	"core::option::*", "core::result::*", "core::slice::*", "core::str::*", "core::fmt::*",
+	"core::clone::*", "core::convert::*", "core::ptr::*", "core::alloc::*", "<core::*",
+	"hashbrown::*", "<hashbrown::*", "indexmap::*", "<indexmap::*",
+	/* Ada's pools, and Go's way into C. */
+	"__gnat_malloc*", "__gnat_realloc*", "system__memory__*", "system__pool_global__*",
+	"_cgo_*_Cfunc_*", "runtime.asmcgocall*", "runtime.cgocall*", "*._Cfunc_CString*",
+	"*._Cfunc_CBytes*", "*._Cfunc__CMalloc*",
 	/* The usual names of a malloc that ends the program when there is no memory. */
 	"xmalloc*", "xzalloc*", "xcalloc*", "xrealloc*", "xstrdup*", "xstrndup*", "xmemdup*",
 	"xnmalloc*", "xnrealloc*", "x2realloc*", "x2nrealloc*", "xpalloc*", "ximalloc*", "xasprintf*",
@@ -39,6 +56,21 @@ static const char *const built_in[] = {
 	"MemoryContextStrdup*", "AllocSet*", "GenerationAlloc*", "GenerationRealloc*", "SlabAlloc*",
 	"BumpAlloc*", "pg_malloc*", "pg_realloc*", "pg_strdup*", "guc_malloc*", "guc_realloc*",
 	"guc_strdup*",
+	/* MariaDB and MySQL. */
+	"my_malloc*", "my_realloc*", "my_strdup*", "my_strndup*", "my_memdup*", "my_multi_malloc*",
+	"alloc_root*", "multi_alloc_root*", "init_alloc_root*", "reset_root_defaults*",
+	"strdup_root*", "strmake_root*", "memdup_root*",
+	/* haproxy. */
+	"pool_get_from_os*", "pool_alloc*", "__pool_alloc*", "pool_refill_local_from_shared*",
+	/* PHP and Ruby. */
+	"_emalloc*", "_ecalloc*", "_erealloc*", "_estrdup*", "_estrndup*", "_safe_emalloc*",
+	"_safe_malloc*", "_safe_realloc*", "__zend_malloc*", "__zend_calloc*", "__zend_realloc*",
+	"zend_mm_*", "ruby_xmalloc*", "ruby_xcalloc*", "ruby_xrealloc*", "ruby_strdup*",
+	"objspace_xmalloc*", "objspace_xcalloc*", "objspace_xrealloc*",
+	/* HotSpot and Qt. */
+	"os::malloc*", "os::realloc*", "os::strdup*", "AllocateHeap*", "ReallocateHeap*",
+	"Arena::grow*", "ChunkPool::*", "Chunk::operator new*", "QArrayData::allocate*",
+	"QArrayData::reallocate*", "QListData::detach*", "QListData::realloc*",
 	/* SQLite. */
 	"sqlite3Malloc*", "sqlite3MemMalloc*", "sqlite3MemRealloc*", "sqlite3Realloc*",
 	"sqlite3DbMalloc*", "sqlite3DbRealloc*", "sqlite3DbStrDup*", "sqlite3DbStrNDup*",
