@@ -66,7 +66,8 @@ void session_route(struct session *session, pid_t tid, int status)
 /*
  * If several threads have stopped, the kernel always reports the same one first. A thread that
  * stops again at once then makes all others wait (with eight threads, two were served and six stood
- * still for seconds). So now and then each thread is asked for by its id.
+ * still for seconds; with two of them, where the first has a real-time priority, the second stood
+ * still until the detach). So now and then each thread is asked for by its id.
  */
 static void each_in_turn(struct session *session)
 {
@@ -75,7 +76,7 @@ static void each_in_turn(struct session *session)
 	struct thread *thread;
 	int status;
 
-	if (threads < 3 || ++session->since_turns < MAX(threads, 16u))
+	if (threads < 2 || ++session->since_turns < MAX(threads, 16u))
 		return;
 	session->since_turns = 0;
 	session->turns.nr = 0;

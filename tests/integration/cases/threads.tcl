@@ -138,3 +138,15 @@ case threads-all-have-their-turn-by-breakpoints 30 {
 	live_end $m
 	finish $t
 }
+
+# Nor does one of two threads wait for ever, where the other one has a real-time priority.
+case threads-two-have-their-turn-by-breakpoints 30 {
+	by_breakpoints
+	if {[catch {start greedy} t]} {
+		skip "no right to a real-time priority"
+	}
+	set m [live_start -p [pid_of $t]]
+	order $t "malloc 10" 10
+	live_end $m
+	finish $t
+}
