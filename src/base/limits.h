@@ -32,6 +32,15 @@
 #define LIMIT_ROWS		(6ull << 20)
 #define LIMIT_ALL_ROWS		(16ull << 20)	/* the same for all modules of a process */
 
+/* Names of all modules of a process. */
+/* bytes of what the demangler makes of them: three times a browser's */
+#define LIMIT_NAMES		(512ull << 20)
+/* frames of call sites that are kept, and bytes of their texts */
+#define LIMIT_FRAMES		(1ull << 20)
+#define LIMIT_TEXTS		(256ull << 20)
+/* names in which the demangler crashes, or finds no end in a second */
+#define LIMIT_LOST_NAMES	16ull
+
 /* Debug information. */
 #define LIMIT_UNPACKED		(256ull << 20)	/* bytes of all compressed sections of a file */
 #define LIMIT_UNITS		(1ull << 18)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/outside.h"
 #include "base/sum.h"
 #include "symbol/fold.h"
@@ -78,15 +79,32 @@ const char *names_keep(struct names *names, const char *text, size_t len)
 	return name ? name->text : NULL;
 }
 
-static void make_readable(struct names *names, struct name *name)
+/* Demangle by fn, within the limits. Returns what is kept; NULL: it stays as it is. */
+static const char *demangle(struct names *names, const char *text,
+			    enum mangling (*fn)(const char *name, char **ret),
+			    enum mangling *mangling_ret)
 {
 	AUTO_FREE char *demangled = NULL;
 
+	*mangling_ret = NOT_MANGLED;
+	if (names->lost >= LIMIT_LOST_NAMES || names->demangled >= LIMIT_NAMES)
+		return NULL;
+	*mangling_ret = fn(text, &demangled);
+	names->lost += *mangling_ret == MANGLED_LOST;
+	if (!demangled)
+		return NULL;
+	names->demangled += strlen(demangled);
+	return names_keep(names, demangled, SIZE_MAX);
+}
+
+static void make_readable(struct names *names, struct name *name)
+{
+	enum mangling mangling;
+
 	if (name->readable)
 		return;
-	name->cxx = demangle_whole(name->text, &demangled) == MANGLED_CXX;
-	if (demangled)
-		name->readable = names_keep(names, demangled, SIZE_MAX);
+	name->readable = demangle(names, name->text, demangle_whole, &mangling);
+	name->cxx = mangling == MANGLED_CXX;
 	if (!name->readable)
 		name->readable = name->text;
 }
@@ -102,6 +120,24 @@ const char *names_readable(struct names *names, const char *text, size_t len,
 	if (linkage_ret)
 		*linkage_ret = name->readable == name->text ? NULL : name->text;
 	return name->readable;
+}
+
+const char *names_bare(struct names *names, const char *text)
+{
+	enum mangling mangling;
+
+	return demangle(names, text, demangle_bare, &mangling);
+}
+
+struct err *names_lack(const struct names *names)
+{
+	if (names->demangled >= LIMIT_NAMES)
+		return limit_err("names", "too many bytes of demangled names; others stay as they are",
+				 LIMIT_NAMES);
+	if (names->lost >= LIMIT_LOST_NAMES)
+		return limit_err("names", "too many that the demangler did not come to an end with; "
+				 "others stay as they are", LIMIT_LOST_NAMES);
+	return NULL;
 }
 
 static void make_brief(struct names *names, struct name *name)

@@ -2,7 +2,8 @@
 /*
  * Strings that are shown; each is stored once. They come from untrusted files and are printed to a
  * terminal: control sequences are escaped (base/outside.h), and a string longer than NAME_MAX_LEN
- * is cut.
+ * is cut. Once the readable forms take LIMIT_NAMES, and once the demangler was lost in
+ * LIMIT_LOST_NAMES, further names stay as they are.
  */
 #pragma once
 
@@ -10,15 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "base/map.h"
 
 #define NAME_MAX_LEN	65536
 
 struct names {
 	struct map by_hash;	/* of struct name, chained */
+	/* Of what the demangler has made of names; a few letters may stand for NAME_MAX_LEN. */
+	uint64_t demangled;	/* bytes so far */
+	uint32_t lost;		/* names in which it has crashed, or found no end */
 };
 
-#define NAMES_INIT	{ MAP_INIT }
+#define NAMES_INIT	{ MAP_INIT, 0, 0 }
 
 void names_free(struct names *names);
 /*
@@ -31,6 +36,13 @@ const char *names_keep(struct names *names, const char *text, size_t len);
  */
 const char *names_readable(struct names *names, const char *text, size_t len,
 			   const char **linkage_ret);
+/* Returns the same without parameters; NULL: it is not mangled, or there is no memory. */
+const char *names_bare(struct names *names, const char *text);
+/*
+ * What the user should know of names that are not demangled although they are mangled: ERR_RANGE
+ * (base/limits.h); NULL: nothing.
+ */
+struct err *names_lack(const struct names *names);
 
 /*
  * All forms of a name. Each name is demangled once and shortened (symbol/fold.h) once, when it is
@@ -47,9 +59,13 @@ bool names_shown(struct names *names, const char *text, size_t len, struct shown
 
 /* Does it look like a C++ or Rust name? */
 bool is_mangled(const char *name);
-enum mangling { NOT_MANGLED, MANGLED_CXX, MANGLED_RUST };
+/* MANGLED_LOST: the demangler has crashed, or found no end. */
+enum mangling { NOT_MANGLED, MANGLED_CXX, MANGLED_RUST, MANGLED_LOST };
 
-/* *ret is a C++ or Rust name in readable form (malloc'ed), or NULL if it is not mangled. */
+/*
+ * *ret is a C++ or Rust name in readable form (malloc'ed), or NULL if it is not mangled, or is one
+ * that would cost too much (symbol/demangle.c).
+ */
 enum mangling demangle_whole(const char *name, char **ret);
 /* The same without parameters: "std::vector<int>::push_back". */
-char *demangle_bare(const char *name);
+enum mangling demangle_bare(const char *name, char **ret);

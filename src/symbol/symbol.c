@@ -4,9 +4,10 @@
  *
  *	pc, generation -> module	looked up in spans every time: it is cheap, and later
  *					modules are seen
- *	pc, module -> frames, text	kept for ever, up to RESOLVED_MOST. Results beyond that,
- *					and JIT code without a name so far, which may get one,
- *					are kept only as one of the last RECENT answers
+ *	pc, module -> frames, text	kept for ever, up to LIMIT_FRAMES and LIMIT_TEXTS. Results
+ *					beyond that, and JIT code without a name so far, which
+ *					may get one, are kept only as one of the last RECENT
+ *					answers
  *	module -> image			one for each file, however often it was mapped
  */
 
@@ -21,6 +22,7 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/map.h"
 #include "base/path.h"
 #include "base/str.h"
@@ -45,8 +47,6 @@ struct resolved {
 };
 
 #define NO_MODULE	UINT32_MAX
-/* programs have fewer call sites; a damaged log may have any number */
-#define RESOLVED_MOST	(1u << 19)
 #define RECENT		64u
 
 struct symbols {
@@ -59,9 +59,10 @@ struct symbols {
 	bool sorted;
 	uint32_t floor;
 	struct map resolved;
-	uint32_t nr_resolved;
+	uint64_t nr_frames, text_bytes;	/* of all these */
 	struct resolved *recent[RECENT];	/* results that are not kept */
-	uint32_t nr_recent;			/* number of all recent ones so far */
+	char *recent_text[RECENT];
+	uint32_t nr_recent, nr_recent_texts;	/* number of all recent ones so far */
 	struct symbol_frame unknown;	/* used if there is no memory for a better answer */
 	char unknown_text[20];
 	void (*warn)(void *ctx, const char *text);
@@ -92,6 +93,14 @@ static void warn_once(void *ctx, const char *text)
 	if (!copy || vec_push(&symbols->told, copy))
 		free(copy);
 	symbols->warn(symbols->warn_ctx, text);
+}
+
+static void tell_names(struct symbols *symbols)
+{
+	struct err *err = names_lack(&symbols->names);
+
+	if (err)
+		warn_once(symbols, err->msg);
 }
 
 struct err *symbols_create(int target_pid, struct symbols **ret)
@@ -133,8 +142,10 @@ void symbols_destroy(struct symbols *symbols)
 	if (!symbols)
 		return;
 	map_free(&symbols->resolved, free_resolved);
-	for (size_t i = 0; i < RECENT; i++)
+	for (size_t i = 0; i < RECENT; i++) {
 		free_resolved(symbols->recent[i]);
+		free(symbols->recent_text[i]);
+	}
 	for (size_t i = 0; i < symbols->images.nr; i++)
 		image_destroy(symbols->images.at[i]);
 	vec_free(&symbols->images);
@@ -166,9 +177,11 @@ static void forget_resolved(struct symbols *symbols)
 {
 	map_free(&symbols->resolved, free_resolved);
 	symbols->resolved = (struct map)MAP_INIT;
-	symbols->nr_resolved = 0;
+	symbols->nr_frames = symbols->text_bytes = 0;
 	for (size_t i = 0; i < RECENT; i++)
 		free_resolved(take(symbols->recent[i]));
+	for (size_t i = 0; i < RECENT; i++)
+		free(take(symbols->recent_text[i]));
 }
 
 void symbols_retry(struct symbols *symbols)
@@ -333,6 +346,7 @@ static void name_frame(struct symbols *symbols, struct symbol_frame *frame, cons
 
 	if (!names_shown(&symbols->names, name, len, &shown))
 		return;
+	tell_names(symbols);
 	frame->function = shown.full;
 	frame->brief = shown.brief;
 	frame->linkage = shown.linkage;
@@ -452,7 +466,7 @@ static struct resolved *resolve(struct symbols *symbols, uint64_t pc, uint32_t g
 	resolved = answer(&query, return_address);
 	if (!resolved)
 		return NULL;
-	if (query.open || symbols->nr_resolved >= RESOLVED_MOST) {
+	if (query.open || symbols->nr_frames >= LIMIT_FRAMES) {
 		recent = &symbols->recent[symbols->nr_recent++ % RECENT];
 		free_resolved(*recent);
 		*recent = resolved;
@@ -463,7 +477,7 @@ static struct resolved *resolve(struct symbols *symbols, uint64_t pc, uint32_t g
 		return NULL;
 	}
 	resolved->next = first;
-	symbols->nr_resolved++;
+	symbols->nr_frames += resolved->nr;
 	return resolved;
 }
 
@@ -536,6 +550,19 @@ static struct err *add_text(const struct symbols *symbols, const struct resolved
 	return err;
 }
 
+static const char *keep_text(struct symbols *symbols, struct resolved *resolved,
+			     enum symbol_names names, char *text)
+{
+	char **at = &resolved->text[names];
+
+	symbols->text_bytes += strlen(text);
+	if (symbols->text_bytes > LIMIT_TEXTS) {
+		at = &symbols->recent_text[symbols->nr_recent_texts++ % RECENT];
+		free(*at);
+	}
+	return *at = text;
+}
+
 const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generation,
 			 bool return_address, enum symbol_names names)
 {
@@ -548,8 +575,7 @@ const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generati
 		snprintf(symbols->unknown_text, sizeof(symbols->unknown_text), "0x%016" PRIx64, pc);
 		return symbols->unknown_text;
 	}
-	resolved->text[names] = take(text.at);
-	return resolved->text[names];
+	return keep_text(symbols, resolved, names, take(text.at));
 }
 
 /*
@@ -587,6 +613,7 @@ struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *ad
 		best = entry;
 		bias = module->bias;
 	}
+	tell_names(symbols);
 	if (!best)
 		return err_create(ERR_NOTFOUND, "no symbol %s", name);
 	*addr_ret = best->start + bias;

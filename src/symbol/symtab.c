@@ -262,8 +262,7 @@ static struct err *add_name(struct symtab *symtab, const char *text, size_t entr
 static struct err *add_names(struct symtab *symtab, struct names *names, size_t i)
 {
 	const struct symtab_entry *entry = &symtab->entries.at[i];
-	const char *text = entry->name, *readable;
-	char *bare AUTO_FREE = NULL;
+	const char *text = entry->name, *readable, *bare;
 	struct err *err;
 
 	if (text[entry->len])
@@ -275,9 +274,9 @@ static struct err *add_names(struct symtab *symtab, struct names *names, size_t 
 	if (readable && !strcmp(readable, text))
 		return NULL;
 	err = add_name(symtab, readable, i);
-	bare = demangle_bare(text);
-	if (!err && bare && strcmp(bare, readable))
-		err = add_name(symtab, names_keep(names, bare, SIZE_MAX), i);
+	bare = names_bare(names, text);
+	if (!err && bare && bare != readable)
+		err = add_name(symtab, bare, i);
 	return err;
 }
 

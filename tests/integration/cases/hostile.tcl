@@ -79,3 +79,24 @@ case hostile-perf-map 90 {
 	finish $t
 	file delete /tmp/perf-$pid.map
 }
+
+# Names that the demangler recurses on, loops on for ever, or takes 17 MB of stack for in one step, cost no more than
+# themselves.
+case hostile-demangle 60 {
+	set long _Z1f[string repeat I1a 400]i[string repeat E 400]v[string repeat RT_ 670]
+	set t [start_command [build_target cc badnames.c -DLONG="$long"]]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t allocate
+	set sites [live $m {malloc sites}]
+	foreach name [list _RB_ _RNvB_1a _RMINvC1a1fFGzzzzzzzzz_EuEu] {
+		check {[string match "*$name*" $sites]} {$name is missing: $sites}
+	}
+	foreach command [list {malloc allocations} where {malloc sites function == main} {malloc leaks} \
+			"export folded $::tmp/folded" "report $::tmp/report.html"] {
+		live $m $command
+	}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}

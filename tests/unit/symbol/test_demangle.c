@@ -31,6 +31,9 @@ static const struct {
 	{ "_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>", "std::mem::align_of::<f64>" },
 	{ "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate", "<std::path::PathBuf>::new",
 	  "<std::path::PathBuf>::new" },
+	{ "_RINvCu9maana_pta1fuE", "ma\u00f1ana::f::<()>", "ma\u00f1ana::f::<()>" },
+	/* A hash with the letters of a long loop, and a name with those of one that is not ASCII. */
+	{ "_RNvCsDGzzzzzz_5u8abc1f", "u8abc::f", "u8abc::f" },
 	{ "malloc", NULL, NULL }, { "", NULL, NULL }, { "_", NULL, NULL }, { "__libc_malloc", NULL, NULL },
 	{ "_Z", NULL, NULL }, { "_R", NULL, NULL }, { "_ReadFile", NULL, NULL }, { "_Zzzzz", NULL, NULL },
 	{ "_ZN", NULL, NULL }, { "_ZN3fo", NULL, NULL },
@@ -45,9 +48,10 @@ static void test_table(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		char *readable AUTO_FREE = NULL;
-		char *bare AUTO_FREE = demangle_bare(table[i].name);
+		char *bare AUTO_FREE = NULL;
 
 		demangle_whole(table[i].name, &readable);
+		demangle_bare(table[i].name, &bare);
 		CU_ASSERT(same(readable, table[i].readable));
 		CU_ASSERT(same(bare, table[i].bare));
 		if (!same(readable, table[i].readable) || !same(bare, table[i].bare))
@@ -100,6 +104,82 @@ static void test_deep(void)
 	}
 }
 
+/*
+ * Rust names that refer to themselves, and one with a loop of lifetimes that are not printed, which
+ * would take centuries: nothing of it can be seen beforehand.
+ */
+static void test_rust(void)
+{
+	static const struct {
+		const char *name;
+		enum mangling mangling;
+	} bad[] = {
+		{ "_RB_", NOT_MANGLED }, { "_RNvB_1a", NOT_MANGLED }, { "_RINvB_1aB_E", NOT_MANGLED },
+		{ "_RMFGzzzzzzzzz_EuEu", NOT_MANGLED },
+		{ "_RMINvC1a1fFGzzzzzzzzz_EuEu", MANGLED_LOST },
+		/* The same after an identifier that is not ASCII, for which there is memory, is refused. */
+		{ "_RINvCu9maana_pta1fMINvC1a1fFGzzzzzzzzz_EuEuuE", NOT_MANGLED },
+		{ "_RINvCu9maana_pta1fMINvC1a1fFGFGzzzzzzz_EuEuuE", NOT_MANGLED },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		char *readable AUTO_FREE = NULL;
+		enum mangling mangling = demangle_whole(bad[i].name, &readable);
+
+		CU_ASSERT_PTR_NULL(readable);
+		CU_ASSERT_EQUAL(mangling, bad[i].mangling);
+		if (mangling != bad[i].mangling)
+			printf("%s: %d\n", bad[i].name, mangling);
+	}
+}
+
+/*
+ * f<int, ...>(T_&, ...): the printer of libiberty has an array on its stack of 16 bytes for each
+ * template and each reference, twice.
+ */
+static char *pairs(unsigned templates, unsigned references)
+{
+	static char name[8192];
+	char *end = name + sprintf(name, "_Z1f");
+
+	for (unsigned i = 0; i < templates; i++)
+		end += sprintf(end, "I1a");
+	end += sprintf(end, "i");
+	for (unsigned i = 0; i < templates; i++)
+		*end++ = 'E';
+	*end++ = 'v';
+	for (unsigned i = 0; i < references; i++)
+		end += sprintf(end, "RT_");
+	*end = '\0';
+	return name;
+}
+
+static void test_step(void)
+{
+	/* Shorter than the limit of lengths, but some of them take hundreds of megabytes. */
+	for (unsigned templates = 50; templates < 800; templates += 50) {
+		unsigned references = (4000 - 4 * templates) / 3;
+		char *readable;
+
+		CU_ASSERT_NOT_EQUAL(demangle_whole(pairs(templates, references), &readable),
+				    MANGLED_LOST);
+		free(readable);
+	}
+}
+
+/* A long name is demangled, on a stack of its own. */
+static void test_long(void)
+{
+	char name[2048] = "_Z1f", *readable;
+
+	for (unsigned i = 0; i < 700; i++)
+		strcat(name, "Pi");
+	CU_ASSERT_EQUAL(demangle_whole(name, &readable), MANGLED_CXX);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(readable);
+	CU_ASSERT_EQUAL(strlen(readable), 3 + 700 * 6 - 2);
+	free(readable);
+}
+
 void suite_demangle(void)
 {
 	CU_pSuite suite = CU_add_suite("demangle", NULL, NULL);
@@ -107,4 +187,7 @@ void suite_demangle(void)
 	CU_add_test(suite, "C++ and Rust", test_table);
 	CU_add_test(suite, "a name that explodes", test_bomb);
 	CU_add_test(suite, "a name that nests", test_deep);
+	CU_add_test(suite, "Rust names without an end", test_rust);
+	CU_add_test(suite, "pairs of a template and a reference", test_step);
+	CU_add_test(suite, "a long name", test_long);
 }
