@@ -163,6 +163,12 @@ struct entry_insn {
 
 #define ENTRY_SP_MAX	120
 
+/* An address that an instruction has in it, or computes from its own. */
+struct code_reference {
+	uint64_t target;
+	bool word;	/* the instruction reads the word there, or goes where that leads */
+};
+
 struct sigframe_spec;
 
 /*
@@ -265,6 +271,13 @@ struct arch {
 	uint64_t (*jump_out)(const uint8_t *code, size_t len, uint64_t start, size_t *at);
 	/* The same for direct calls. */
 	uint64_t (*call_out)(const uint8_t *code, size_t len, uint64_t start, size_t *at);
+	/*
+	 * Find the next instruction from *at on, that is no direct branch, with an address that it
+	 * computes from its own or has as a number, and move *at behind it. The number may be no
+	 * address. False: there is no other one, or bytes do not decode.
+	 */
+	bool (*reference)(const uint8_t *code, size_t len, uint64_t start, size_t *at,
+			  struct code_reference *ret);
 	/*
 	 * Add to *changed the registers that instructions of this code change, of those that C may
 	 * change (a set for thunk_spec.changed), and to *popped those that a pop gives a value,

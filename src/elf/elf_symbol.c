@@ -182,6 +182,46 @@ struct err *elf_file_symbol(struct elf_file *file, const char *name, struct elf_
 	return err ? err : err_create(ERR_NOTFOUND, "%s: no symbol %s", file->name, name);
 }
 
+/* Returns the name of a symbol of .dynsym, which may be undefined; NULL: it has none. */
+static const char *dynamic_name(const struct elf_file *file, uint64_t i)
+{
+	const struct elf_symtab *table = &file->dynsym;
+	GElf_Sym sym;
+
+	if (i >= table->nr || !gelf_getsym(table->data, (int)i, &sym) ||
+	    sym.st_name >= table->names.len || !table->names.at[sym.st_name])
+		return NULL;
+	return table->names.at + sym.st_name;
+}
+
+struct err *elf_file_relocation(struct elf_file *file, uint64_t value, const char **name_ret)
+{
+	size_t size = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	GElf_Rela rela;
+
+	while (size && (scn = elf_nextscn(file->elf, scn))) {
+		Elf_Data *data;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_RELA ||
+		    shdr.sh_flags & SHF_COMPRESSED)
+			continue;
+		data = elf_chunk(file, shdr.sh_offset, shdr.sh_size - shdr.sh_size % size,
+				 ELF_T_RELA);
+		for (int i = 0; data && gelf_getrela(data, i, &rela); i++) {
+			const char *name = rela.r_offset != value ? NULL :
+					   dynamic_name(file, GELF_R_SYM(rela.r_info));
+
+			if (name) {
+				*name_ret = name;
+				return NULL;
+			}
+		}
+	}
+	return err_create(ERR_NOTFOUND, "%s: no relocation at 0x%" PRIx64, file->name, value);
+}
+
 struct err *elf_file_function_extent(struct elf_file *file, uint64_t value, uint64_t *size_ret)
 {
 	const struct elf_segment *text = elf_segment_at(file, value);

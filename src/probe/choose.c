@@ -304,7 +304,8 @@ static void begin(struct choice *choice)
 	unsigned args = probe->fn ? alloc_function_arguments(probe->fn) : 0;
 
 	probe->engine = PROBE_BREAKPOINT;
-	read_code(choice);
+	if (probe->state == PROBE_PLANNED)
+		read_code(choice);
 	if (probe->state != PROBE_PLANNED)
 		return;
 	if (!arch->entry_insn(probe->expect, probe->expect_len, args, &choice->first))

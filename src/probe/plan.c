@@ -15,6 +15,7 @@
 #include "probe/patch_watch.h"
 #include "probe/plan.h"
 #include "probe/probe_slot.h"
+#include "probe/references.h"
 #include "probe/runtimes.h"
 #include "probe/user_functions.h"
 #include "os/procfs.h"
@@ -101,20 +102,11 @@ static bool is_libcs(struct module *module, const struct elf_symbol *symbol)
 }
 
 /* Aliases are probed once, under the name that comes first in the table. */
-static struct err *add_symbol(struct finding *finding, const struct elf_symbol *symbol)
+static struct err *add_function(struct finding *finding, const struct alloc_function *fn,
+				uint64_t address)
 {
-	const struct alloc_function *fn;
-	struct probe *probe;
-	uint64_t address;
+	struct probe *probe = probe_of(finding, address);
 
-	if (!symbol->func || symbol->ifunc || !symbol->value)
-		return NULL;
-	fn = alloc_function_find(symbol->name);
-	if (!fn || (!symbol->global && !is_libcs(finding->module, symbol)) ||
-	    (fn->cxx && alloc_module_is_cxx_library(path_base(finding->module->path))))
-		return NULL;
-	address = symbol->value + finding->module->bias;
-	probe = probe_of(finding, address);
 	if (!probe)
 		return add(finding->probes, finding->module, fn, address, NULL);
 	if (probe->state == PROBE_PLANNED && probe->fn && !probe->fn->user &&
@@ -123,19 +115,55 @@ static struct err *add_symbol(struct finding *finding, const struct elf_symbol *
 	return NULL;
 }
 
-static void find_nothrow(struct probe *probe)
+/* All functions that the IFUNC may lead to are probed (references.h), or it is a lack. */
+static struct err *add_ifunc(struct finding *finding, const struct alloc_function *fn,
+			     uint64_t resolver)
+{
+	struct code_targets targets = { VEC_INIT };
+	struct err *err = ifunc_targets(finding->probes->target, finding->module, resolver,
+					&targets);
+	struct probe *probe = NULL;
+
+	for (size_t i = 0; i < targets.vec.nr && !err; i++)
+		err = add_function(finding, fn, targets.vec.at[i]);
+	if (!err && !targets.vec.nr && !probe_of(finding, resolver))
+		err = add(finding->probes, finding->module, fn, resolver, &probe);
+	if (probe)
+		probe_refuse(probe, "is chosen when the program is loaded (IFUNC), and the code "
+			     "that chooses it does not show what it may be", "");
+	vec_free(&targets.vec);
+	return err;
+}
+
+static struct err *add_symbol(struct finding *finding, const struct elf_symbol *symbol)
+{
+	const struct alloc_function *fn;
+	uint64_t address;
+
+	if (!symbol->func || !symbol->value)
+		return NULL;
+	fn = alloc_function_find(symbol->name);
+	if (!fn || (!symbol->global && !is_libcs(finding->module, symbol)) ||
+	    (fn->cxx && alloc_module_is_cxx_library(path_base(finding->module->path))))
+		return NULL;
+	address = symbol->value + finding->module->bias;
+	return symbol->ifunc ? add_ifunc(finding, fn, address) : add_function(finding, fn, address);
+}
+
+static void find_nothrow(const struct target *target, struct probe *probe)
 {
 	uint64_t size;
 
-	if (!probe->fn->nothrow)
+	if (!probe->fn->nothrow ||
+	    !module_symbol(probe->module, probe->fn->nothrow, &probe->nothrow, &size))
 		return;
-	if (module_symbol(probe->module, probe->fn->nothrow, &probe->nothrow, &size)) {
-		probe->nothrow = 0;
-		probe->elsewhere = true;
-		probe_refuse(probe,
-			     "throws, and its module has no nothrow form to call instead; what it gets "
-			     "from malloc is recorded there", "");
-	}
+	probe->nothrow = 0;
+	probe->elsewhere = calls_allocator(target, probe->module, probe->address);
+	probe_refuse(probe, probe->elsewhere ?
+		     "throws, and its module has no nothrow form to call instead; what it gets from "
+		     "malloc is recorded there" :
+		     "throws, its module has no nothrow form to call instead, and no call of malloc "
+		     "was found in its code", "");
 }
 
 /* Is the code in the module that of an allocator which mdbg knows, or does it only have its names? */
@@ -160,7 +188,7 @@ static void decide(struct finding *finding)
 		struct probe *probe = probes->all.at[i];
 
 		if (probe->state == PROBE_PLANNED && probe->fn)
-			find_nothrow(probe);
+			find_nothrow(probes->target, probe);
 		if (probe->state != PROBE_PLANNED)
 			continue;
 		if (probe_of_allocator(probe)) {

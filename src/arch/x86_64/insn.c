@@ -341,6 +341,36 @@ bool x86_64_changed_registers(const uint8_t *code, size_t len, uint32_t *changed
 	return true;
 }
 
+/* `mov eax, imm32` of code that is not position-independent; other numbers are seldom addresses. */
+static bool has_address(const struct decoded *decoded, uint64_t *ret)
+{
+	const ZydisDecodedOperand *operand = &decoded->operand[1];
+
+	if (decoded->info.mnemonic != ZYDIS_MNEMONIC_MOV ||
+	    operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || decoded->info.raw.imm[0].size < 32)
+		return false;
+	*ret = operand->imm.value.u;
+	return true;
+}
+
+bool x86_64_reference(const uint8_t *code, size_t len, uint64_t start, size_t *at,
+		      struct code_reference *ret)
+{
+	struct decoded decoded;
+
+	while (*at < len && decode(code + *at, len - *at, &decoded)) {
+		const ZydisDecodedOperand *operand = rip_operand(&decoded);
+
+		*at += decoded.info.length;
+		ret->word = operand && decoded.info.mnemonic != ZYDIS_MNEMONIC_LEA;
+		if (operand)
+			ret->target = start + *at + (uint64_t)operand->mem.disp.value;
+		if (operand || has_address(&decoded, &ret->target))
+			return true;
+	}
+	return false;
+}
+
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room)
 {
 	struct decoded decoded;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct code_reference;
 struct entry_insn;
 
 enum insn_kind {
@@ -45,4 +46,6 @@ bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret)
 bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret);
 bool x86_64_changed_registers(const uint8_t *code, size_t len, uint32_t *changed,
 			      uint32_t *popped);
+bool x86_64_reference(const uint8_t *code, size_t len, uint64_t start, size_t *at,
+		      struct code_reference *ret);
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);

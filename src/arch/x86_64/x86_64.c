@@ -159,6 +159,7 @@ const struct arch arch_x86_64 = {
 	.loops_at		= x86_64_loops_at,
 	.jump_out		= x86_64_jump_out,
 	.call_out		= x86_64_call_out,
+	.reference		= x86_64_reference,
 	.changed_registers	= x86_64_changed_registers,
 	.stub			= x86_64_stub,
 	.thunk			= x86_64_thunk,

@@ -278,6 +278,31 @@ static void test_insn(void)
 	CU_ASSERT_STRING_EQUAL(tiny, "call");
 }
 
+static void check_reference(const char *code, size_t len, uint64_t target, bool word)
+{
+	struct code_reference reference;
+	size_t at = 0;
+
+	CU_ASSERT_TRUE_FATAL(arch->reference((const uint8_t *)code, len, 0x401000, &at, &reference));
+	CU_ASSERT_EQUAL(reference.target, target);
+	CU_ASSERT_EQUAL(reference.word, word);
+	CU_ASSERT_FALSE(arch->reference((const uint8_t *)code, len, 0x401000, &at, &reference));
+}
+
+static void test_reference(void)
+{
+	/* lea rax, [rip+0x100]; mov rax, [rip+0x100]; call [rip+0x100]; jmp [rip+0x100] */
+	check_reference("\x48\x8d\x05\x00\x01\x00\x00", 7, 0x401107, false);
+	check_reference("\x48\x8b\x05\x00\x01\x00\x00", 7, 0x401107, true);
+	check_reference("\xff\x15\x00\x01\x00\x00", 6, 0x401106, true);
+	check_reference("\xf2\xff\x25\x00\x01\x00\x00", 7, 0x401107, true);
+	/* nop; mov eax, 0x401234; ret */
+	check_reference("\x90\xb8\x34\x12\x40\x00\xc3", 7, 0x401234, false);
+	/* direct branches, small numbers, and what does not decode */
+	CU_ASSERT_FALSE(arch->reference((const uint8_t *)"\xe8\x00\x01\x00\x00\xb0\x07\x06", 8,
+					0x401000, &(size_t){ 0 }, &(struct code_reference){ 0 }));
+}
+
 void suite_arch(void)
 {
 	CU_pSuite suite = CU_add_suite("arch", NULL, NULL);
@@ -292,6 +317,7 @@ void suite_arch(void)
 	CU_add_test(suite, "loops at the patch", test_loops_at);
 	CU_add_test(suite, "jumps out", test_jump_out);
 	CU_add_test(suite, "calls out", test_call_out);
+	CU_add_test(suite, "references", test_reference);
 	CU_add_test(suite, "registers that code changes", test_changed_registers);
 	CU_add_test(suite, "length and text of an instruction", test_insn);
 }

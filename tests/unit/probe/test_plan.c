@@ -56,10 +56,34 @@ __asm__(".text\n"
 	"	.globl mi_mallocn\n	.type mi_mallocn, @function\n"
 	"mi_mallocn:\n"
 	"	mov %rdi, %rax\n	mov %rsi, %rax\n	ret\n"
-	"	.size mi_mallocn, .-mi_mallocn\n");
+	"	.size mi_mallocn, .-mi_mallocn\n"
+	/* chosen at load time, of two functions by their addresses, of one by a word, and by nothing */
+	"	.type ifunc_one, @function\n	.type ifunc_two, @function\n"
+	"ifunc_one:\n	mov %rdi, %rax\n	mov %rsi, %rax\n	ret\n	.size ifunc_one, .-ifunc_one\n"
+	"ifunc_two:\n	mov %rsi, %rax\n	mov %rdi, %rax\n	ret\n	.size ifunc_two, .-ifunc_two\n"
+	"	.globl mi_zalloc_small, ifunc_one, ifunc_two\n"
+	"	.type mi_zalloc_small, @gnu_indirect_function\n"
+	"mi_zalloc_small:\n"
+	"	lea ifunc_one(%rip), %rax\n	lea ifunc_two(%rip), %rdx\n	test %edi, %edi\n"
+	"	cmovne %rdx, %rax\n	ret\n	.size mi_zalloc_small, .-mi_zalloc_small\n"
+	"	.globl mi_realloc, ifunc_three\n"
+	"	.type mi_realloc, @gnu_indirect_function\n	.type ifunc_three, @function\n"
+	"ifunc_three:\n	mov %rdx, %rax\n	mov %rdi, %rax\n	ret\n"
+	"	.size ifunc_three, .-ifunc_three\n"
+	"mi_realloc:\n	mov ifunc_three@GOTPCREL(%rip), %rax\n	ret\n"
+	"	.size mi_realloc, .-mi_realloc\n"
+	"	.globl mi_calloc\n	.type mi_calloc, @gnu_indirect_function\n"
+	"mi_calloc:\n	mov %rdi, %rax\n	jmp *%rdi\n	.size mi_calloc, .-mi_calloc\n"
+	/* operators of a pool, and of malloc by way of another function */
+	"	.globl _Znwm, _Znam, new_for_array\n"
+	"	.type _Znwm, @function\n	.type _Znam, @function\n	.type new_for_array, @function\n"
+	"_Znwm:\n	mov %rdi, %rax\n	mov %rsi, %rax\n	ret\n	.size _Znwm, .-_Znwm\n"
+	"_Znam:\n	test %rdi, %rdi\n	jmp new_for_array\n	.size _Znam, .-_Znam\n"
+	"new_for_array:\n	push %rbx\n	call malloc@PLT\n	pop %rbx\n	ret\n"
+	"	.size new_for_array, .-new_for_array\n");
 
 extern char mi_malloc[], mi_zalloc[], mi_malloc_small[], mi_free[], mi_free_size[],
-	    mi_free_aligned[], mi_mallocn[];
+	    mi_free_aligned[], mi_mallocn[], ifunc_one[], ifunc_two[], ifunc_three[], _Znwm[], _Znam[];
 
 static struct target target;
 static struct probes *probes;
@@ -102,6 +126,41 @@ static void test_auto(void)
 	check(mi_free, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: ");
 	check(mi_free_size, PROBE_PLANNED, PROBE_BREAKPOINT, "inner_of_free begins inside");
 	check(mi_mallocn, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: it would lie in two pages");
+	self_end(probes);
+}
+
+/* The address of a symbol of this program, of an IFUNC its resolver's. */
+static const void *symbol_at(const char *name)
+{
+	vec_each_value(module, &target.modules.all) {
+		struct elf_symbol symbol;
+
+		if (module->elf && !elf_file_symbol(module->elf, name, &symbol))
+			return (const void *)(uintptr_t)(symbol.value + module->bias);
+	}
+	CU_FAIL_FATAL("no symbol");
+	return NULL;
+}
+
+static void test_ifunc(void)
+{
+	plan(PROBE_AUTO);
+	CU_ASSERT_STRING_EQUAL(find(ifunc_one)->fn->symbol, "mi_zalloc_small");
+	CU_ASSERT_STRING_EQUAL(find(ifunc_two)->fn->symbol, "mi_zalloc_small");
+	CU_ASSERT_STRING_EQUAL(find(ifunc_three)->fn->symbol, "mi_realloc");
+	CU_ASSERT_EQUAL(find(ifunc_one)->state, PROBE_PLANNED);
+	check(symbol_at("mi_calloc"), PROBE_REFUSED, PROBE_BREAKPOINT, "(IFUNC)");
+	self_end(probes);
+}
+
+/* What a throwing operator gets is recorded elsewhere only where it was seen to call malloc. */
+static void test_elsewhere(void)
+{
+	plan(PROBE_AUTO);
+	check(_Znwm, PROBE_REFUSED, PROBE_BREAKPOINT, "no call of malloc was found");
+	CU_ASSERT_FALSE(find(_Znwm)->elsewhere);
+	check(_Znam, PROBE_REFUSED, PROBE_BREAKPOINT, "is recorded there");
+	CU_ASSERT_TRUE(find(_Znam)->elsewhere);
 	self_end(probes);
 }
 
@@ -204,6 +263,8 @@ void suite_plan(void)
 	CU_pSuite suite = CU_add_suite("plan", NULL, NULL);
 
 	CU_add_test(suite, "auto", test_auto);
+	CU_add_test(suite, "IFUNCs", test_ifunc);
+	CU_add_test(suite, "operators of a pool", test_elsewhere);
 	CU_add_test(suite, "places", test_place);
 	CU_add_test(suite, "another tool's trap", test_trap_of_another);
 	CU_add_test(suite, "jump only", test_jump_only);
