@@ -104,7 +104,7 @@ struct err *target_end(struct target *target)
 			thread_resume(thread, 0);
 	target_resume(target);
 	until = tracer_now() + END_NS;
-	while (target->state != TARGET_ENDED && map_count(&target->threads) &&
+	while (target->state != TARGET_ENDED && map_count(&target->threads) && tracer_now() < until &&
 	       !tracer_wait(target->tracer, until, &tid, &status))
 		target->ops->route(target->ctx, tid, status);
 	return err_create(ERR_GONE, "process %d has ended", target->pid);

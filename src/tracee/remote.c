@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <linux/rseq.h>
+#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "arch/sigframe.h"
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/trace.h"
 #include "os/tracer.h"
@@ -23,6 +25,10 @@
 #define ERESTART_RESTARTBLOCK	516
 /* How often to check whether the thread that is waited for has died. */
 #define LOOK_NS			10000000ull
+/* Stops of a thread on its way to the one that is waited for: somebody may send it SIGSTOPs. */
+#define STOPS_MOST		1000
+/* How long a function may take in all. */
+#define FUNCTION_NS		60000000000ull
 
 static const struct arch *arch_of(const struct remote *remote)
 {
@@ -204,11 +210,11 @@ static struct err *lose(struct remote *remote)
 	return gone(remote);
 }
 
-/* The thread runs: wait until it stops. */
-static struct err *wait_for_stop(struct remote *remote, int *status)
+/* The thread runs: wait until it stops, up to the time `end`. */
+static struct err *wait_for_stop(struct remote *remote, uint64_t end, int *status)
 {
 	pid_t tid = remote->thread->tid;
-	uint64_t end = tracer_now() + remote->limit, now;
+	uint64_t now;
 	struct proc_stat stat;
 	struct err *err;
 
@@ -250,29 +256,63 @@ static struct err *check_there(const struct remote *remote)
 }
 
 /*
- * Run to the next system call stop. Only SIGSTOP and SIGKILL can come in between; a SIGSTOP is sent
- * again afterwards.
+ * Is this a stop that may come on the way to another one? All signals are blocked, so only SIGSTOP
+ * can be delivered; it is sent again afterwards. The kernel also delivers what the thread brings
+ * upon itself (SIGSEGV, SIGSYS): this is no stop on the way, as it would come again and again.
+ */
+static bool is_on_the_way(struct remote *remote, int status)
+{
+	unsigned long made;
+
+	switch (status >> 16) {
+	case 0:
+		remote->resend_stop |= WSTOPSIG(status) == SIGSTOP;
+		return WSTOPSIG(status) == SIGSTOP;
+	case PTRACE_EVENT_FORK:
+	case PTRACE_EVENT_VFORK:
+	case PTRACE_EVENT_CLONE:
+		if (!tracer_event_message(remote->thread->tid, &made))
+			remote->made = (pid_t)made;
+		return true;
+	default:
+		return true;
+	}
+}
+
+static struct err *not_expected(const struct remote *remote, int status)
+{
+	const int signal = WSTOPSIG(status);
+
+	if (status >> 16 || signal == SYSCALL_STOP || signal == SIGSTOP)
+		return err_create(ERR_TIMEOUT, "thread %d is stopped again and again",
+				  remote->thread->tid);
+	return err_create(ERR_STATE, "thread %d cannot make it: it gets SIG%s instead",
+			  remote->thread->tid, sigabbrev_np(signal) ? sigabbrev_np(signal) : "?");
+}
+
+/*
+ * Run to the next system call stop. No event of the other side makes this take longer than the
+ * limit, nor more stops than STOPS_MOST.
  */
 static struct err *to_syscall_stop(struct remote *remote)
 {
-	pid_t tid = remote->thread->tid;
+	uint64_t end = tracer_now() + remote->limit;
+	int status = 0;
 
-	for (;;) {
-		unsigned long made;
-		int status;
-		struct err *err = tracer_syscall(tid);
+	for (unsigned stops = 0; stops < STOPS_MOST; stops++) {
+		struct err *err = tracer_syscall(remote->thread->tid);
 
 		if (!err)
-			err = wait_for_stop(remote, &status);
+			err = wait_for_stop(remote, end, &status);
 		if (err)
 			return err;
 		if (WSTOPSIG(status) == SYSCALL_STOP)
 			return NULL;
-		if (status >> 16 == PTRACE_EVENT_CLONE && !tracer_event_message(tid, &made))
-			remote->made = (pid_t)made;
-		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
-			remote->resend_stop = true;
+		if (!is_on_the_way(remote, status))
+			break;
 	}
+	remote->in_function = false;	/* it stands, so it can be taken back */
+	return not_expected(remote, status);
 }
 
 struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, unsigned nr_args,
@@ -315,18 +355,25 @@ static bool has_returned(const struct remote *remote, const struct regs *regs)
 	       regs_get(regs, arch->sp) == remote->frame + remote->way_len + sizeof(uint64_t);
 }
 
+/* A function that makes system calls without end goes on by itself: it may hold a lock. */
 static struct err *to_return(struct remote *remote)
 {
+	uint64_t end = tracer_now() + FUNCTION_NS;
 	pid_t tid = remote->thread->tid;
 	struct regs regs;
 	struct err *err;
 
-	do {
+	for (;;) {
 		err = to_syscall_stop(remote);
 		if (!err)
 			err = tracer_get_regs(tid, &regs);
-	} while (!err && !has_returned(remote, &regs));
-	return err;
+		if (err || has_returned(remote, &regs))
+			return err;
+		if (tracer_now() > end || cancel_requested()) {
+			err_ignore(tracer_cont(tid, 0));
+			return err_create(ERR_TIMEOUT, "thread %d does not return", tid);
+		}
+	}
 }
 
 static struct err *run_function(struct remote *remote, uint64_t address, uint64_t arg)
@@ -392,17 +439,18 @@ struct err *remote_scratch_at(struct remote *remote, uint64_t at, const void *by
  */
 static struct err *to_event_stop(struct remote *remote)
 {
+	uint64_t end = tracer_now() + remote->limit;
 	pid_t tid = remote->thread->tid;
+	int status = 0;
 
-	for (;;) {
-		int status;
+	for (unsigned stops = 0; stops < STOPS_MOST; stops++) {
 		/* anew each time: see go_on in thread.c */
 		struct err *err = tracer_interrupt(tid);
 
 		if (!err && !remote->away)
 			err = tracer_cont(tid, 0);
 		if (!err)
-			err = wait_for_stop(remote, &status);
+			err = wait_for_stop(remote, end, &status);
 		if (err)
 			return err;
 		if (status >> 16 == PTRACE_EVENT_STOP) {
@@ -410,9 +458,10 @@ static struct err *to_event_stop(struct remote *remote)
 				WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
 			return NULL;
 		}
-		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
-			remote->resend_stop = true;
+		/* A signal that the thread has brought upon itself in a call was of no use to it. */
+		(void)is_on_the_way(remote, status);
 	}
+	return not_expected(remote, status);
 }
 
 /* The frame will restore the thread, so the old bytes must not be put back over it. */

@@ -203,17 +203,20 @@ static bool is_loaded(struct target *target, const struct hook *hook)
 }
 
 /*
- * Run to the next stop that is not a mere signal; true: it is the trap. *signal is delivered first.
+ * Run to the next stop that is not a mere signal, which is the trap. *signal is delivered first.
  */
-static struct err *run_to_trap(struct thread *thread, const struct hook *hook, int *signal,
-			       int *status_ret)
+static struct err *run_to_trap(struct thread *thread, const struct hook *hook, uint64_t deadline,
+			       int *signal, int *status_ret)
 {
 	const struct arch *arch = thread->target->arch;
-	uint64_t deadline = tracer_now() + LOAD_NS;
 
 	for (;;) {
-		struct err *err = tracer_cont(thread->tid, *signal);
+		struct err *err;
 		int status;
+
+		if (tracer_now() > deadline)	/* signals and traps may come without end */
+			return err_create(ERR_TIMEOUT, "the program does not load its libraries");
+		err = tracer_cont(thread->tid, *signal);
 
 		if (!err)
 			err = tracer_wait_for(thread->tid, deadline, &status);
@@ -279,6 +282,7 @@ struct err *start_to_loaded(struct target *target, int *status_ret)
 {
 	const struct arch *arch = target->arch;
 	struct thread *thread = target_thread(target, target->pid);
+	uint64_t deadline = tracer_now() + LOAD_NS;
 	struct hook hook = { 0 };
 	struct err *err;
 	int signal = 0;
@@ -292,7 +296,7 @@ struct err *start_to_loaded(struct target *target, int *status_ret)
 	if (!err)
 		err = procmem_write(&target->mem, hook.address, arch->trap, 1);
 	while (!err) {
-		err = run_to_trap(thread, &hook, &signal, status_ret);
+		err = run_to_trap(thread, &hook, deadline, &signal, status_ret);
 		if (err)
 			break;
 		err = procmem_write(&target->mem, hook.address, &hook.was, 1);

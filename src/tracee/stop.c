@@ -260,18 +260,17 @@ static struct err *wait_stopped(struct target *target)
 		pid_t tid;
 		struct err *err;
 
+		/* Checked first: events may come all the time, of this target or of another one. */
+		if (tracer_now() > end)
+			return err_create(ERR_TIMEOUT, "stop process %d: it does not stop in time",
+					  target->pid);
 		if (wait_in_turn(target, true, IN_TURN_NS))
 			continue;
 		err = tracer_wait(target->tracer, tracer_now() + 10 * NS_PER_MS, &tid, &status);
-		if (!err) {
+		if (!err)
 			target->ops->route(target->ctx, tid, status);
-			continue;
-		}
-		if (err->code != ERR_TIMEOUT)
-			return err;
-		if (tracer_now() > end)
-			return err_wrap(err, "stop process %d", target->pid);
-		err = look_at_all_late(target, start);
+		else if (err->code == ERR_TIMEOUT)
+			err = look_at_all_late(target, start);
 		if (err)
 			return err;
 	}
@@ -375,7 +374,8 @@ void target_attend(struct target *target, uint64_t ns)
 	int status;
 	pid_t tid;
 
-	while (!tracer_wait(target->tracer, until, &tid, &status))
+	/* A wait that finds an event does not look at the time. */
+	while (tracer_now() < until && !tracer_wait(target->tracer, until, &tid, &status))
 		target->ops->route(target->ctx, tid, status);
 }
 

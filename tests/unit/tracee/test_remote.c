@@ -187,6 +187,72 @@ static void test_continued(void)
 	works_on();
 }
 
+static struct err *asks(struct victim *v)
+{
+	uint64_t pid;
+	struct err *err = remote_syscall(&v->remote, &pid, SYS_getpid);
+
+	CU_ASSERT_TRUE(err || pid == (uint64_t)v->pid);
+	return err;
+}
+
+/* There is no code at the place of the system call any more. */
+static struct err *cannot_call(struct victim *v)
+{
+	uint64_t unused;
+
+	v->remote.call_pc = (uintptr_t)shared;
+	return remote_syscall(&v->remote, &unused, SYS_getpid);
+}
+
+/* SIGSEGV would come again and again: the call ends with the first one, and the thread is as it was. */
+static void test_faults(void)
+{
+	struct err *err;
+
+	if (!begin())
+		return;
+	err = victim_try(&victim, cannot_call);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_STATE);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err->msg, "SIGSEGV"));
+	CU_ASSERT_PTR_NULL(victim_try(&victim, asks));
+	release();
+	works_on();
+}
+
+/* Sends signals that stop a process, and those that let it go on, as fast as it can. */
+static void storm(void *arg)
+{
+	pid_t pid = *(pid_t *)arg;
+
+	child_ready(1);
+	while (!atomic_load(&shared->end)) {
+		kill(pid, SIGSTOP);
+		kill(pid, SIGCONT);
+	}
+	child_wait();
+}
+
+static void test_storm(void)
+{
+	struct child sender;
+	uint64_t word;
+
+	if (!begin())
+		return;
+	CU_ASSERT_TRUE_FATAL(child_start(&sender, storm, &child.pid));
+	CU_ASSERT_TRUE_FATAL(child_word(&sender, &word));
+	for (int i = 0; i < 100; i++)
+		CU_ASSERT_PTR_NULL(victim_try(&victim, asks));
+	atomic_store(&shared->end, true);
+	CU_ASSERT_EQUAL(child_end(&sender), 0);
+	atomic_store(&shared->end, false);
+	release();
+	kill(child.pid, SIGCONT);
+	works_on();
+}
+
 static struct err *vforks(struct victim *v)
 {
 	uint64_t unused;
@@ -228,15 +294,6 @@ static void dispatcher(void *arg)
 	}
 	atomic_store(&shared->selector, 0);
 	child_wait();
-}
-
-static struct err *asks(struct victim *v)
-{
-	uint64_t pid;
-	struct err *err = remote_syscall(&v->remote, &pid, SYS_getpid);
-
-	CU_ASSERT_TRUE(err || pid == (uint64_t)v->pid);
-	return err;
 }
 
 static void dispatch(uintptr_t selector)
@@ -382,6 +439,8 @@ void suite_remote(void)
 	CU_add_test(suite, "a call that is broken off", test_broken_off);
 	CU_add_test(suite, "a SIGSTOP meanwhile", test_stopped);
 	CU_add_test(suite, "and a SIGCONT", test_continued);
+	CU_add_test(suite, "a call that faults", test_faults);
+	CU_add_test(suite, "stops without end meanwhile", test_storm);
 	CU_add_test(suite, "a thread that does not come back", test_stuck);
 	CU_add_test(suite, "a function", test_function);
 	CU_add_test(suite, "a function that does not come back", test_function_stuck);
