@@ -16,7 +16,8 @@
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
-#include "os/file.h"
+#include "os/output.h"
+#include "os/trust.h"
 #include "report/out.h"
 
 enum exit_status { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_ATTACH = 3 };
@@ -316,7 +317,7 @@ static void run_init_file(struct shell *shell)
 
 	if (!home || asprintf(&file, "%s/.mdbginit", home) < 0 || access(file, F_OK))
 		return;
-	err = file_check_owned(file, NULL);
+	err = trust_file(file, NULL);
 	if (err) {
 		shell_note(shell, "it is not run: %s%s%s%s", err->msg, *err->hint ? " (" : "",
 			   err->hint, *err->hint ? ", or use --no-init)" : "");
@@ -330,6 +331,21 @@ static void run_init_file(struct shell *shell)
 	shell_lines(shell, channel, file);
 	Tcl_Close(shell->tcl, channel);
 	shell->failed = false;
+}
+
+/* The file that MDBG_TRACE names, if any. */
+static void open_trace(void)
+{
+	const char *name = getenv("MDBG_TRACE");
+	struct err *err;
+	int fd;
+
+	if (!name || !*name)
+		return;
+	err = output_open(name, O_APPEND, 0600, &fd);
+	if (err)
+		die(NULL, err_wrap(err, "MDBG_TRACE: open %s", name), STATUS_USAGE);
+	trace_to(fd);
 }
 
 static void raise_file_limit(void)
@@ -459,7 +475,7 @@ int main(int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 512 << 10);
 	fill_standard_streams();
 	parse_options(argc, argv, &options);
-	trace_open();
+	open_trace();
 	die_of(NULL, signals_setup());
 	die_of(NULL, shell_create(program, leave, &shell));
 	shell->quiet = options.quiet;

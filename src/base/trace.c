@@ -3,22 +3,17 @@
 
 #include "base/trace.h"
 
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 static int trace_fd = -1;
 
-void trace_open(void)
+void trace_to(int fd)
 {
-	const char *name = getenv("MDBG_TRACE");
-
-	if (name && *name)
-		trace_fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	trace_fd = fd;
 }
 
 void trace_line(const char *fmt, ...)

@@ -7,7 +7,7 @@
 
 #include "base/compiler.h"
 
-/* Open the file that MDBG_TRACE names, if any. main calls this once, before it starts threads. */
-void trace_open(void);
+/* From now on lines are written to fd. main calls this once, before it starts threads. */
+void trace_to(int fd);
 /* Write one line: time, thread and the text. It costs one load while no file is open. */
 void trace_line(const char *fmt, ...) PRINTF(1, 2);

@@ -3,9 +3,8 @@
  * history, and the history of the prompt's lines, which is kept from one run to the next in
  * $XDG_STATE_HOME/mdbg/history (~/.local/state).
  *
- * mdbg often runs as root in somebody else's environment. So the file is read and written only
- * where nobody but root and mdbg's own user can change what that path leads to, and never through a
- * symbolic link. Lines are written to a new file beside it, mode 0600, which then takes its place.
+ * The file is made, read and written only where nobody but root and mdbg's own user can change what
+ * that path leads to (os/trust.h), and never through a symbolic link. Lines are written to a new file beside it, mode 0600, which then takes its place.
  */
 
 #include "cmd/prompt.h"
@@ -20,35 +19,9 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "heap/filter.h"
-#include "os/file.h"
+#include "os/trust.h"
 
 #define LINES_MAX	2000
-
-/* mkdir -p of the folders above the file. */
-static void make_folders(char *file)
-{
-	char *slash;
-
-	for (slash = strchr(file + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(file, 0700);
-		*slash = '/';
-	}
-}
-
-/* Without $XDG_STATE_HOME and $HOME there is no history across runs; that is no error. */
-static char *path_of(void)
-{
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	char *file = NULL;
-	int len = -1;
-
-	if (state && *state == '/')
-		len = asprintf(&file, "%s/mdbg/history", state);
-	else if (home && *home == '/')
-		len = asprintf(&file, "%s/.local/state/mdbg/history", home);
-	return len < 0 ? NULL : file;
-}
 
 static struct err *check_file(const char *file)
 {
@@ -58,33 +31,47 @@ static struct err *check_file(const char *file)
 		return err_sys("%s", file);
 	if (S_ISLNK(st.st_mode))
 		return err_create(ERR_PERM, "%s: it is a symbolic link", file);
-	return file_check_owned(file, NULL);
+	return trust_file(file, NULL);
+}
+
+/* The file, which is made, empty, where there is none: so it can be checked. */
+static struct err *make_file(const char *folder, char **ret)
+{
+	AUTO_FREE char *file = NULL;
+	AUTO_CLOSE int dir_fd = -1, fd = -1;
+	struct err *err = trust_folder(folder, true, &dir_fd);
+
+	if (err)
+		return err;
+	if (asprintf(&file, "%s/history", folder) < 0) {
+		file = NULL;
+		return err_nomem;
+	}
+	fd = openat(dir_fd, "history", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno != EEXIST)
+		return err_sys("%s", file);
+	err = check_file(file);
+	if (!err)
+		*ret = take(file);
+	return err;
 }
 
 struct err *history_load(char **file_ret)
 {
-	AUTO_FREE char *file = path_of();
-	AUTO_CLOSE int fd = -1;
+	AUTO_FREE char *folder = trust_user_folder("XDG_STATE_HOME", ".local/state");
 	struct err *err;
 
 	*file_ret = NULL;
 	using_history();
 	stifle_history(LINES_MAX);
-	if (!file)
+	/* Without both variables there is no history across runs. */
+	if (!folder)
 		return NULL;
-	make_folders(file);
-	/*
-	 * This makes an empty file if there is none, so that the file and the folders above it can
-	 * be checked.
-	 */
-	fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (fd < 0 && errno != EEXIST)
-		return NULL;
-	err = check_file(file);
+	err = make_file(folder, file_ret);
+	/* Only what somebody else may have written is worth a message. */
 	if (err)
-		return err_wrap(err, "no history");
-	read_history(file);
-	*file_ret = take(file);
+		return err->code == ERR_SYS || err->errnum ? NULL : err_wrap(err, "no history");
+	read_history(*file_ret);
 	return NULL;
 }
 

@@ -11,6 +11,7 @@
 #include "cmd/shell.h"
 #include "cmd/spawn.h"
 #include "heap/filter.h"
+#include "os/output.h"
 
 struct redirect {
 	struct redirect *below;
@@ -80,16 +81,15 @@ static struct err *open_file(struct redirect *redirect, const char *name, int *f
 {
 	int how = redirect->kind == REDIRECT_APPEND ? O_APPEND : O_TRUNC;
 	Tcl_DString native;
-	int fd;
+	struct err *err;
 
 	if (!Tcl_TranslateFileName(NULL, name, &native))
 		return err_create(ERR_NOTFOUND, "open %s: no such user", name);
-	fd = open(Tcl_DStringValue(&native), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
+	err = output_open(Tcl_DStringValue(&native), how, 0666, fd_ret);
 	Tcl_DStringFree(&native);
-	if (fd < 0)
-		return err_recode(err_sys("open %s", name), ERR_SYS);
+	if (err)
+		return err_wrap(err_recode(err, ERR_SYS), "open %s", name);
 	snprintf(redirect->name, sizeof(redirect->name), "%s", name);
-	*fd_ret = fd;
 	return NULL;
 }
 

@@ -18,7 +18,7 @@
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/page.h"
-#include "os/file.h"
+#include "os/trust.h"
 
 #define PIECE		(4u << 20)	/* bytes that are read at once */
 #define MAP_MIN		(1u << 20)	/* bytes from which on a part may be mapped */
@@ -402,7 +402,7 @@ struct err *elf_view_open(int fd, const char *name, struct elf_view *ret)
 	if (!st.st_size)
 		return err_create(ERR_FORMAT, "%s: not an ELF file", name);
 	ret->len = (size_t)st.st_size;
-	ret->owned = file_is_owned(&st);
+	ret->owned = trust_stat(&st);
 	ret->taken = calloc((ret->len / PAGE + 8) / 8, 1);
 	/*
 	 * This is a mapping of zeros that takes no memory, and none is accounted for, as nobody can

@@ -16,17 +16,18 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "os/file.h"
+#include "os/output.h"
 
 #define ROOM	(256u << 10)
 #define LOOK_MS	100	/* the signal that asks mdbg to end may come just before a wait */
 
 struct export_file {
 	char *name;		/* as the user has it, for errors */
-	char *path;		/* that it is to have; NULL: it is written to as it is */
-	char *beside;		/* that it has meanwhile */
+	struct path_end end;	/* where it leads */
+	bool beside;		/* it is written as another file, which is there */
+	char beside_name[64];	/* in the folder of end */
+	char *path;		/* of that one, for libraries */
 	int fd;
-	bool existed;
-	struct stat old;	/* if it existed */
 	char *buf;		/* ROOM bytes */
 	size_t len;
 	bool failed;
@@ -50,7 +51,7 @@ struct err *export_file_check(struct export_file *file)
 
 const char *export_file_path(const struct export_file *file)
 {
-	return file->beside;
+	return file->path;
 }
 
 const char *export_file_name(const struct export_file *file)
@@ -141,25 +142,35 @@ static struct err *refuse(const struct export_file *file, const char *why)
 }
 
 /*
- * Find the path of the file that the descriptor is of, which is not the given name if that leads
- * through symbolic links. The kernel has followed these, and has applied its rules for links in
- * folders that everybody can write to.
+ * Where a link of the kernel's leads to a regular file (/dev/fd/3), its name is looked up anew: it
+ * must still be the name of that file.
  */
-static struct err *find_path(struct export_file *file, int path_fd)
+static struct err *find_name(struct export_file *file)
 {
-	char link[32], path[PATH_MAX];
-	struct stat found;
+	CLEANUP(path_end_free) struct path_end link = file->end;
+	char text[32], path[PATH_MAX];
+	struct err *err;
 
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
-	if (!file_link(AT_FDCWD, link, path, sizeof(path)))
+	file->end = (struct path_end)PATH_END_INIT;
+	snprintf(text, sizeof(text), "/proc/self/fd/%d", link.fd);
+	if (!file_link(AT_FDCWD, text, path, sizeof(path)))
 		return err_sys("write to %s", file->name);
-	if (stat(path, &found) || found.st_dev != file->old.st_dev ||
-	    found.st_ino != file->old.st_ino)
-		return refuse(file, "a file that has no name any more");
+	err = output_find(path, &file->end);
+	if (!err && file->end.fd >= 0 && file->end.st.st_dev == link.st.st_dev &&
+	    file->end.st.st_ino == link.st.st_ino)
+		return NULL;
+	return refuse(file, "a file that has no name any more");
+}
+
+/* A rename needs no right to write to the old file, but mdbg does. */
+static struct err *check_writable(const struct export_file *file)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->end.fd);
 	if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS))
 		return err_sys("write to %s", file->name);
-	file->path = strdup(path);
-	return file->path ? NULL : err_nomem;
+	return NULL;
 }
 
 static struct err *needs_plain(const struct export_file *file)
@@ -170,19 +181,12 @@ static struct err *needs_plain(const struct export_file *file)
 }
 
 /* Open the very FIFO or device that was looked at. This does not wait for a reader. */
-static struct err *open_stream(struct export_file *file, int path_fd, bool plain)
+static struct err *open_stream(struct export_file *file, bool plain)
 {
-	struct err *err;
+	struct err *err = plain ? needs_plain(file) :
+				  output_open_found(&file->end, 0, &file->fd);
 
-	if (plain)
-		return needs_plain(file);
-	file->fd = file_open_again(path_fd, O_WRONLY | O_NONBLOCK | O_NOCTTY);
-	if (file->fd >= 0)
-		return NULL;
-	err = err_sys("write to %s", file->name);
-	if (S_ISFIFO(file->old.st_mode) && errno == ENXIO)
-		err = err_hint(refuse(file, "a FIFO that nobody reads"), "start its reader first");
-	return err;
+	return err && !plain ? err_wrap(err, "write to %s", file->name) : err;
 }
 
 /* Returns the descriptor of mdbg's own output if it leads to this file, else -1. */
@@ -207,51 +211,54 @@ static struct err *open_own_output(struct export_file *file, int fd, bool plain)
 
 static struct err *look_at(struct export_file *file, bool plain)
 {
-	AUTO_CLOSE int path_fd = open(file->name, O_PATH | O_CLOEXEC);
-	mode_t mode;
+	const struct stat *old = &file->end.st;
+	struct err *err = output_find(file->name, &file->end);
 
-	if (path_fd < 0 && errno == ENOENT) {
-		if (!lstat(file->name, &file->old))
-			return refuse(file, "a symbolic link that leads nowhere");
-		file->path = strdup(file->name);
-		return file->path ? NULL : err_nomem;
-	}
-	if (path_fd < 0 || fstat(path_fd, &file->old))
+	if (err)
+		return err_wrap(err, "write to %s", file->name);
+	if (file->end.fd < 0)
+		return file->end.linked ? refuse(file, "a symbolic link that leads nowhere") : NULL;
+	if (!S_ISREG(old->st_mode))
+		return open_stream(file, plain);
+	if (own_output(old) >= 0)
+		return open_own_output(file, own_output(old), plain);
+	if (file->end.dir_fd < 0)
+		err = find_name(file);
+	return err ? err : check_writable(file);
+}
+
+/* The path of the new file, by the folder's own. */
+static struct err *make_path(struct export_file *file)
+{
+	char text[32], folder[PATH_MAX];
+
+	snprintf(text, sizeof(text), "/proc/self/fd/%d", file->end.dir_fd);
+	if (!file_link(AT_FDCWD, text, folder, sizeof(folder)))
 		return err_sys("write to %s", file->name);
-	file->existed = true;
-	mode = file->old.st_mode;
-	if (S_ISREG(mode) && own_output(&file->old) >= 0)
-		return open_own_output(file, own_output(&file->old), plain);
-	if (S_ISREG(mode))
-		return find_path(file, path_fd);
-	if (S_ISFIFO(mode) || S_ISCHR(mode))
-		return open_stream(file, path_fd, plain);
-	return refuse(file, S_ISDIR(mode) ? "a folder" :
-		      S_ISBLK(mode) ? "a block device" : "a socket");
+	if (asprintf(&file->path, "%s/%s", strcmp(folder, "/") ? folder : "",
+		     file->beside_name) < 0) {
+		file->path = NULL;
+		return err_nomem;
+	}
+	return NULL;
 }
 
 /* Create the new file in the same folder, because a rename cannot lead to another file system. */
 static struct err *open_beside(struct export_file *file)
 {
-	const char *slash = strrchr(file->path, '/');
-	int len = slash ? (int)(slash - file->path) + 1 : 0;
 	uint64_t number[2];
 
-	if (!file->path[len])
-		return refuse(file, "no name of a file");
 	if (getrandom(number, sizeof(number), 0) != sizeof(number))
 		return err_sys("getrandom");
-	if (asprintf(&file->beside, "%.*s.mdbg-%016" PRIx64 "%016" PRIx64, len, file->path,
-		     number[0], number[1]) < 0) {
-		file->beside = NULL;
-		return err_nomem;
-	}
+	snprintf(file->beside_name, sizeof(file->beside_name),
+		 ".mdbg-%016" PRIx64 "%016" PRIx64, number[0], number[1]);
 	/* If others may not read the old file, they may never read the new one. */
-	file->fd = open(file->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-			file->existed ? 0600 : 0666);
-	if (file->fd >= 0)
-		return NULL;
-	free(take(file->beside));
+	file->fd = openat(file->end.dir_fd, file->beside_name,
+			  O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			  file->end.fd >= 0 ? 0600 : 0666);
+	file->beside = file->fd >= 0;
+	if (file->beside)
+		return make_path(file);
 	return err_hint(err_sys("write to %s", file->name),
 			"it is written beside, and then renamed: its folder must be there, and "
 			"writable");
@@ -262,10 +269,10 @@ static void file_free(struct export_file *file)
 	if (file->fd >= 0)
 		close(file->fd);
 	if (file->beside)
-		unlink(file->beside);
+		unlinkat(file->end.dir_fd, file->beside_name, 0);
+	path_end_free(&file->end);
 	free(file->name);
 	free(file->path);
-	free(file->beside);
 	free(file->buf);
 	free(file);
 }
@@ -278,6 +285,7 @@ struct err *export_file_begin(const char *name, bool plain, struct export_file *
 	if (!file)
 		return err_nomem;
 	file->fd = -1;
+	file->end = (struct path_end)PATH_END_INIT;
 	file->name = strdup(name);
 	file->buf = malloc(ROOM);
 	if (!file->name || !file->buf)
@@ -298,12 +306,14 @@ struct err *export_file_begin(const char *name, bool plain, struct export_file *
 /* The owner is changed first, because that takes bits of the mode away. */
 static struct err *keep_mode(struct export_file *file)
 {
-	if (!file->existed)
+	const struct stat *old = &file->end.st;
+
+	if (file->end.fd < 0)
 		return NULL;
 	/* Only root may give a file away. For other users the new file stays their own. */
-	if (fchown(file->fd, file->old.st_uid, file->old.st_gid))
+	if (fchown(file->fd, old->st_uid, old->st_gid))
 		errno = 0;
-	if (fchmod(file->fd, file->old.st_mode & 0777))
+	if (fchmod(file->fd, old->st_mode & 0777))
 		return err_sys("write to %s", file->name);
 	return NULL;
 }
@@ -317,10 +327,10 @@ static struct err *publish(struct export_file *file)
 	/* A network file system may report here that it could not keep the data. */
 	if (!err && close(take_fd(file->fd)))
 		err = err_recode(err_sys("write to %s", file->name), ERR_SYS);
-	if (!err && rename(file->beside, file->path))
+	if (!err && renameat(file->end.dir_fd, file->beside_name, file->end.dir_fd, file->end.name))
 		err = err_sys("write to %s", file->name);
 	if (!err)
-		free(take(file->beside));
+		file->beside = false;
 	return err;
 }
 
@@ -329,7 +339,7 @@ struct err *export_file_end(struct export_file *file, struct err *err)
 	if (!err)
 		flush(file);
 	err = err_first(err, export_file_check(file));
-	if (!err && file->path)
+	if (!err && file->beside)
 		err = publish(file);
 	file_free(file);
 	return err;

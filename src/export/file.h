@@ -13,7 +13,8 @@
  *	device		knows whether a reader will come. A format that must seek gets ERR_UNSUPPORTED.
  *	mdbg's own	If standard output or error is a regular file, mdbg writes to it as it is, because
  *	output		other commands may have printed to it already.
- *	anything else	(a folder, a block device, a socket, a link that leads nowhere) is an error.
+ *	anything else	(a folder, a block device, a socket, a link that leads nowhere) is an error,
+ *			and so is what somebody has planted (os/trust.h).
  *
  * The first error of writing is kept, and all later text is dropped; export_file_end returns the
  * error. Each error names the file. Ctrl-C ends the writing (ERR_CANCELLED), even if the reader of a

@@ -460,7 +460,7 @@ static struct err *open_database(struct database *database)
 	if (!database->used)
 		return err_nomem;
 	if (sqlite3_open_v2(export_file_path(database->file), &database->sql,
-			    SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, NULL) != SQLITE_OK)
 		return failed(database);
 	snprintf(words, sizeof(words), "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN;",

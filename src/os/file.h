@@ -33,16 +33,6 @@ int file_open_below(int root_fd, const char *path, int flags);
  */
 struct err *file_open(int root_fd, const char *path, bool nofollow, uint64_t most,
 		      int *fd_ret) MUST_CHECK;
-/*
- * Get an O_PATH descriptor of the regular file at path, if only root and mdbg's own user can write
- * to it or replace it: each folder on the way, and those of symbolic links, are checked, too.
- * ERR_PERM says who else could; *fd_ret may be NULL.
- *
- * This covers the file behind the descriptor, and a later open() of the same path.
- */
-struct err *file_check_owned(const char *path, int *fd_ret) MUST_CHECK;
-/* True if only root and mdbg's own user can write to this file. */
-bool file_is_owned(const struct stat *st);
 
 /*
  * Read the number behind key, which is at the start of a line of one of the kernel's text files;

@@ -32,6 +32,7 @@
 #include "base/trace.h"
 #include "elf/elf_view.h"
 #include "os/file.h"
+#include "os/trust.h"
 
 struct build_id {
 	const void *bytes;
@@ -296,7 +297,7 @@ struct err *debug_dwo_check(Dwarf_Die *skeleton)
 		return err_create(ERR_UNSUPPORTED, "no .dwo file is named by its path");
 	err = *name == '/' ? str_add(&path, name) : str_addf(&path, "%s/%s", folder, name);
 	if (!err)
-		err = file_check_owned(path.at, NULL);
+		err = trust_file(path.at, NULL);
 	if (err && err->errnum == ENOENT)
 		return err_create(ERR_NOTFOUND, "%s is not there, and .dwp files are not read",
 				  path.at);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Files that mdbg reads by itself at its start: only what nobody else could have written counts.
+# Files of other users: what mdbg reads by itself, and what is written where others may write.
 
 # What mdbg says when HOME is the folder home below $::tmp.
 proc at_home {} {
@@ -50,4 +50,56 @@ case history-of-others 60 {
 	eval $prompt
 	check {[slurp $::tmp/theirs] eq "untouched\n"} {written through a link: [slurp $::tmp/theirs]}
 	check {[string match "*no history*symbolic link*" [slurp $::tmp/out]]} {not told: [slurp $::tmp/out]}
+}
+
+# What somebody has planted in a folder as /tmp is; the same folder without the sticky bit is no safer.
+case output-planted 60 {
+	set t [start exact]
+	set pid [pid_of $t]
+	set folder $::tmp/shared
+	file mkdir $folder $::tmp/precious
+	exec chmod 1777 $folder
+	spit $::tmp/precious/file "untouched\n"
+	spit $folder/file ""
+	exec mkfifo $folder/fifo
+	file link -symbolic $folder/link $::tmp/precious/file
+	file link -symbolic $folder/folder $::tmp/precious
+	if {[catch {exec chown -h nobody $folder/file $folder/fifo $folder/link $folder/folder}]} {
+		skip "not allowed to give a file away"
+	}
+	exec chmod 0666 $folder/file
+	set reader [open $folder/fifo {RDONLY NONBLOCK}]
+	set m [live_start -p $pid]
+	foreach mode {1777 0777} {
+		exec chmod $mode $folder
+		foreach name {file fifo link folder/file} {
+			foreach command {{export folded %s} {report %s} {export sqlite %s} {status > %s} {status >> %s}} {
+				set said [live_error $m [format $command $folder/$name]]
+				check {[string match "*belongs to user*" $said]} {$mode, [format $command $name]: $said}
+			}
+			catch {exec env MDBG_TRACE=$folder/$name $::mdbg_program -n -q -c {puts x} 2>@1} said
+			check {[string match "*belongs to user*" $said]} {trace to $name, $mode: $said}
+		}
+	}
+	check {[read $reader] eq ""} {something came by the FIFO}
+	close $reader
+	check {[file size $folder/file] == 0} {its file was written to}
+	check {[slurp $::tmp/precious/file] eq "untouched\n"} {a link was followed}
+	check {[llength [glob $::tmp/precious/*]] == 1} {files: [glob $::tmp/precious/*]}
+	# A new name, and a file of one's own, are as good there as elsewhere.
+	foreach round {new old} {
+		live $m "report $folder/new.html"
+		live $m "status > $folder/new.txt"
+		check {[file attributes $folder/new.html -owner] eq "root"} {$round: [exec ls -l $folder]}
+		check {[file size $folder/new.txt] > 0} {$round: [exec ls -l $folder]}
+	}
+	live_end $m
+	finish $t
+}
+
+# Nothing is waited for at a FIFO that nobody reads.
+case output-to-a-fifo-without-reader 20 {
+	exec mkfifo $::tmp/fifo
+	catch {mdbg_ok -c "puts x > $::tmp/fifo"} said
+	check {[string match "*open $::tmp/fifo: it is a FIFO that nobody reads*" $said]} {$said}
 }
