@@ -51,6 +51,7 @@
 /* The folder of compiled rows. */
 #define LIMIT_CACHE		(1ull << 30)	/* bytes of all its files; the oldest go */
 #define LIMIT_CACHE_FILES	4096ull
+#define LIMIT_CACHE_NEW		256u		/* files that are added for one process */
 
 /* /tmp/perf-PID.map */
 #define LIMIT_PERF_BYTES	(128ull << 20)

@@ -254,6 +254,11 @@ const char *elf_file_doubt(const struct elf_file *file)
 	return file->doubt;
 }
 
+int elf_file_fd(const struct elf_file *file)
+{
+	return file->fd;
+}
+
 const char *elf_file_name(const struct elf_file *file)
 {
 	return file->name;

@@ -48,6 +48,8 @@ void elf_file_close(struct elf_file *file);	/* NULL is allowed */
 const char *elf_file_doubt(const struct elf_file *file);
 
 const char *elf_file_name(const struct elf_file *file);
+/* Returns its descriptor, which stays the elf_file's; -1: it was made from bytes. */
+int elf_file_fd(const struct elf_file *file);
 uint16_t elf_file_machine(const struct elf_file *file);
 uint64_t elf_file_entry(const struct elf_file *file);
 /* Returns the NT_GNU_BUILD_ID; *len_ret is 0 if there is none. */

@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include "os/tracer.h"
+#include "os/trust.h"
 #include "session/growth_kernel.h"
 #include "session/private.h"
 
@@ -19,19 +20,6 @@ const struct session_config session_config_default = {
 	.arm		= true,
 	.follow_fork	= SESSION_FOLLOW_PARENT,
 };
-
-/* The directory for compiled rows; NULL without a home directory. */
-static char *find_cache_dir(void)
-{
-	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-	char *dir;
-
-	if (base && *base == '/')
-		return asprintf(&dir, "%s/mdbg", base) < 0 ? NULL : dir;
-	if (home && *home == '/')
-		return asprintf(&dir, "%s/.cache/mdbg", home) < 0 ? NULL : dir;
-	return NULL;
-}
 
 struct err *session_create(struct session **ret)
 {
@@ -46,7 +34,7 @@ struct err *session_create(struct session **ret)
 	session->current->session = session;
 	session->nr_processes = 1;
 	session->pidfd = -1;
-	session->cache_dir = find_cache_dir();
+	session->cache_dir = trust_user_folder("XDG_CACHE_HOME", ".cache");
 	pthread_mutex_init(&session->lock, NULL);
 	pthread_mutex_init(&session->forwards, NULL);
 	session->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

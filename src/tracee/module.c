@@ -11,7 +11,8 @@
 
 void modules_init(struct modules *modules, const char *cache_dir)
 {
-	*modules = (struct modules){ .cache_dir = cache_dir, .rows_most = LIMIT_ALL_ROWS };
+	*modules = (struct modules){ .rows_most = LIMIT_ALL_ROWS };
+	rows_cache_init(&modules->cache, cache_dir);
 }
 
 void modules_deinit(struct modules *modules)
@@ -21,6 +22,7 @@ void modules_deinit(struct modules *modules)
 	vec_free(&modules->all);
 	vec_free(&modules->live);
 	vec_free(&modules->walk);
+	rows_cache_deinit(&modules->cache);
 	modules->map = (struct walk_map){ .module = NULL };
 	modules->generation = 0;
 }

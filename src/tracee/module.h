@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "elf/elf_file.h"
 #include "os/procfs.h"
+#include "unwind/rows_cache.h"
 #include "unwind/stack_walk.h"
 
 struct module {
@@ -61,7 +62,7 @@ struct modules {
 	struct walk_map map;
 	uint32_t generation;	/* from 1; 0: never read */
 	uint32_t serial;	/* the last one */
-	const char *cache_dir;	/* of rows; may be NULL */
+	struct rows_cache cache;
 	uint64_t rows_most;	/* of all; LIMIT_ALL_ROWS */
 	bool cancellable;	/* a refresh ends with ERR_CANCELLED at Ctrl-C (base/cancel.h) */
 };
@@ -89,6 +90,7 @@ struct module_world {
 	void *ctx;
 };
 
+/* cache_dir: the folder of compiled rows, which outlives the list; NULL: none. */
 void modules_init(struct modules *modules, const char *cache_dir);
 void modules_deinit(struct modules *modules);
 /*

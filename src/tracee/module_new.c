@@ -88,7 +88,7 @@ struct err *module_open_elf(struct module *module, int fd)
 	return module_note(module, err);
 }
 
-struct err *module_load_rows(struct module *module, const char *cache_dir, uint64_t most)
+struct err *module_load_rows(struct module *module, struct rows_cache *cache, uint64_t most)
 {
 	struct err *err;
 
@@ -96,8 +96,8 @@ struct err *module_load_rows(struct module *module, const char *cache_dir, uint6
 		return NULL;
 	if (module->exec_end - module->exec_start > UINT32_MAX)
 		return module_note(module, err_create(ERR_FORMAT, "code of more than 4G"));
-	err = rows_load(module->elf, module->exec_start - module->bias,
-			module->exec_end - module->exec_start, cache_dir, &module->rows);
+	err = rows_cache_load(cache, module->elf, module->exec_start - module->bias,
+			      module->exec_end - module->exec_start, &module->rows);
 	if (!err && module->rows.nr > most) {
 		rows_free(&module->rows);
 		err = limit_err(module->path, "too many rows of CFI in all modules",

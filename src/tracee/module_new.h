@@ -69,5 +69,5 @@ struct err *module_read_vdso(struct module *module, struct memory *memory) MUST_
  * Make the rows, once the place is known. Not for a module that shares those of an earlier one. If
  * there are more than `most`, none are kept.
  */
-struct err *module_load_rows(struct module *module, const char *cache_dir,
+struct err *module_load_rows(struct module *module, struct rows_cache *cache,
 			     uint64_t most) MUST_CHECK;

@@ -25,7 +25,7 @@
 #define TEXT_BYTES	256u
 
 struct refresh {
-	const struct modules *old;
+	struct modules *old;
 	const struct module_world *world;
 	struct memory *memory;
 	VEC(struct module *) live;	/* old ones that are still there, and fresh */
@@ -53,13 +53,13 @@ static uint64_t rows_of(const struct module *module)
 /* Take module over as a new one. */
 static struct err *add_fresh(struct refresh *refresh, struct module **module)
 {
-	const struct modules *old = refresh->old;
+	struct modules *old = refresh->old;
 	struct err *err = vec_reserve(&refresh->live, 1);
 
 	if (!err)
 		err = vec_reserve(&refresh->fresh, 1);
 	if (!err)
-		err = module_load_rows(*module, old->cache_dir,
+		err = module_load_rows(*module, &old->cache,
 				       old->rows_most - MIN(refresh->rows, old->rows_most));
 	if (err)
 		return err;

@@ -16,13 +16,6 @@ struct elf_file;
  */
 struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size,
 			 struct rows *ret) MUST_CHECK;
-/*
- * Compile rows through the cache by build-id (dir, such as $XDG_CACHE_HOME/mdbg; NULL: no cache). A
- * cache file that is stale, torn or from another version is compiled anew and replaced by rename; a
- * cache that cannot be written is no error.
- */
-struct err *rows_load(struct elf_file *file, uint64_t vaddr, uint64_t size, const char *dir,
-		      struct rows *ret) MUST_CHECK;
 /* Copy nr rows, sorted by pc without equals, nr > 0, and make their index, in one allocation. */
 struct err *rows_create(const struct row *row, uint32_t nr, struct rows *ret) MUST_CHECK;
 /* Are these rows valid for rows_create(), with kinds that exist? For rows that come from a file. */

@@ -1,100 +1,62 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Compiled rows, kept from one run of mdbg to the next: DIR/BUILDID-VADDR.rows, a header and the
- * rows.
- *
- * The build-id names the file; a checksum of the CFI itself says whether the rows belong to it,
- * since two builds may claim the same id. A cache file counts only if it is unchanged (by its own
- * checksum) and belongs to the user who runs mdbg. It is written under another name and renamed, so
- * that the last one of two mdbgs wins and nobody reads half a file.
- */
+/* Compiled rows in files (theory in rows_cache.h). rows_cache_room.c makes room for them. */
 
-#include "unwind/compile.h"
+#include "unwind/rows_cache.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/limits.h"
-#include "base/str.h"
 #include "base/sum.h"
 #include "base/trace.h"
-#include "elf/cfi.h"
 #include "elf/elf_file.h"
+#include "os/trust.h"
+#include "unwind/compile.h"
+#include "unwind/rows_cache_private.h"
+#include "unwind/rows_key.h"
 
-#define CACHE_MAGIC	"mdbgrows"
-#define CACHE_VERSION	1	/* raised whenever rows, or the way they are compiled, change */
+#define CACHE_VERSION	2	/* raised whenever rows, or the way they are compiled, change */
+#define YOUNG_S		86400
 
 /* The header has the byte order of the machine that made it. */
 struct cache_header {
 	char magic[8];
 	uint32_t version;
 	uint32_t row_size;
-	uint64_t vaddr, size;
-	uint64_t cfi_sum;	/* checksum of the CFI that the rows were compiled from */
+	uint8_t key[DIGEST_BYTES];
 	uint64_t rows_sum;
 	uint32_t nr;
-	uint8_t build_id_len;
-	uint8_t pad[3];
-	uint8_t build_id[BUILD_ID_MAX];
+	uint32_t pad;
 };
 
-static uint64_t cfi_sum(const struct cfi *cfi)
+/* The header that a file for these rows must have, except for nr and rows_sum. */
+static struct cache_header header_of(const struct rows_key *key)
 {
-	uint64_t sum = cfi->bad;
+	struct cache_header header = { .version = CACHE_VERSION, .row_size = sizeof(struct row) };
 
-	for (size_t i = 0; i < cfi->cies.nr; i++) {
-		const struct cfi_cie *cie = &cfi->cies.at[i];
-		uint64_t words[] = { cie->code_align, (uint64_t)cie->data_align, cie->return_column,
-				     (uint64_t)cie->signal << 1 | cie->debug_frame };
-
-		sum = sum_bytes(sum, words, sizeof(words));
-		sum = sum_bytes(sum, cie->insns, (size_t)(cie->insns_end - cie->insns));
-	}
-	for (size_t i = 0; i < cfi->fdes.nr; i++) {
-		const struct cfi_fde *fde = &cfi->fdes.at[i];
-		uint64_t words[] = { fde->start, fde->size, fde->cie };
-
-		sum = sum_bytes(sum, words, sizeof(words));
-		sum = sum_bytes(sum, fde->insns, (size_t)(fde->insns_end - fde->insns));
-	}
-	return sum;
+	memcpy(header.magic, ROWS_CACHE_MAGIC, sizeof(header.magic));
+	memcpy(header.key, key->bytes, sizeof(header.key));
+	return header;
 }
 
-/*
- * Make the header that a file for these rows must have, except for nr and rows_sum. False: there is
- * no build-id.
- */
-static bool header_init(struct elf_file *file, uint64_t vaddr, uint64_t size, const struct cfi *cfi,
-			struct cache_header *ret)
+static void name_of(const struct rows_key *key, char ret[ROWS_CACHE_NAME])
 {
-	size_t len;
-	const uint8_t *build_id = elf_file_build_id(file, &len);
+	char *at = ret;
 
-	memset(ret, 0, sizeof(*ret));
-	memcpy(ret->magic, CACHE_MAGIC, sizeof(ret->magic));
-	ret->version = CACHE_VERSION;
-	ret->row_size = sizeof(struct row);
-	ret->vaddr = vaddr;
-	ret->size = size;
-	ret->cfi_sum = cfi_sum(cfi);
-	ret->build_id_len = (uint8_t)len;
-	memcpy(ret->build_id, build_id, len);
-	return len > 0;
-}
-
-static struct err *cache_path(const struct cache_header *header, const char *dir, struct str *path)
-{
-	struct err *err = str_addf(path, "%s/", dir);
-
-	for (unsigned i = 0; i < header->build_id_len && !err; i++)
-		err = str_addf(path, "%02x", header->build_id[i]);
-	return err ? err : str_addf(path, "-%" PRIx64 ".rows", header->vaddr);
+	if (key->trusted)
+		at += sprintf(at, ROWS_CACHE_TRUSTED);
+	else
+		at += sprintf(at, "%" PRIu32 "-", (uint32_t)key->owner);
+	for (unsigned i = 0; i < sizeof(key->bytes); i++)
+		at += sprintf(at, "%02x", key->bytes[i]);
+	strcpy(at, ".rows");
 }
 
 /* Read or write all len bytes. */
@@ -119,12 +81,12 @@ static bool transfer(int fd, void *buf, size_t len, bool out)
  * Read the header of an open file. False: another one was wanted, or the file has not the length
  * that the header says.
  */
-static bool header_read(int fd, const struct cache_header *want, struct cache_header *ret)
+static bool header_read(int fd, const struct stat *st, const struct cache_header *want,
+			struct cache_header *ret)
 {
 	struct cache_header found;
-	struct stat st;
 
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	if (!S_ISREG(st->st_mode) || st->st_uid != geteuid() ||
 	    !transfer(fd, &found, sizeof(found), false))
 		return false;
 	*ret = found;
@@ -132,22 +94,35 @@ static bool header_read(int fd, const struct cache_header *want, struct cache_he
 	found.rows_sum = 0;
 	if (memcmp(&found, want, sizeof(found)))
 		return false;
-	return (uint64_t)st.st_size == sizeof(found) + (uint64_t)ret->nr * sizeof(struct row);
+	return (uint64_t)st->st_size == sizeof(found) + (uint64_t)ret->nr * sizeof(struct row);
+}
+
+/* What is read is younger from then on than what is not. */
+static void make_young(int fd, const struct stat *st)
+{
+	struct timespec now;
+
+	if (!clock_gettime(CLOCK_REALTIME, &now) && now.tv_sec - st->st_mtim.tv_sec > YOUNG_S &&
+	    futimens(fd, NULL))
+		trace_line("the cache of unwind rows: the time of a file cannot be set");
 }
 
 /*
  * Read the rows from the cache. False: there are no valid ones. False also without memory; the
  * compilation then reports that.
  */
-static bool cache_read(const char *path, const struct cache_header *want, struct rows *ret)
+static bool cache_read(int dir_fd, const char *name, const struct cache_header *want,
+		       struct rows *ret)
 {
-	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd AUTO_CLOSE = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct row *row AUTO_FREE = NULL;
 	struct cache_header header;
+	struct stat st;
 	struct err *err;
 	size_t len;
 
-	if (fd < 0 || !header_read(fd, want, &header) || !header.nr || header.nr > LIMIT_ROWS)
+	if (fd < 0 || fstat(fd, &st) || !header_read(fd, &st, want, &header) || !header.nr ||
+	    header.nr > LIMIT_ROWS)
 		return false;
 	len = header.nr * sizeof(*row);
 	row = malloc(len);
@@ -156,6 +131,8 @@ static bool cache_read(const char *path, const struct cache_header *want, struct
 	if (sum_bytes(0, row, len) != header.rows_sum || !rows_valid(row, header.nr))
 		return false;
 	err = rows_create(row, header.nr, ret);
+	if (!err)
+		make_young(fd, &st);
 	return !err;
 }
 
@@ -169,119 +146,109 @@ static bool cache_fill(int fd, struct cache_header *header, const struct rows *r
 	       transfer(fd, (struct row *)rows->row, len, true);
 }
 
-/* Make a folder and those above it. If that fails, the creation of a file there will fail. */
-static void folders_make(const char *dir)
+static struct err *cache_write(struct rows_cache *cache, const struct rows_key *key,
+			       const char *name, const struct rows *rows)
 {
-	char *path AUTO_FREE = strdup(dir);
-
-	for (char *at = path; at && *at; at++) {
-		if (*at != '/' || at == path)
-			continue;
-		*at = '\0';
-		mkdir(path, 0700);
-		*at = '/';
-	}
-	mkdir(dir, 0700);
-}
-
-/* The contents of the folder: the number of files, their bytes, and the oldest. */
-struct folder {
-	uint64_t files, bytes;
-	char oldest[NAME_MAX + 1];
-};
-
-static void folder_add(struct folder *folder, int dir_fd, const char *name, struct timespec *oldest)
-{
-	struct stat st;
-	bool older;
-
-	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
-		return;
-	older = !folder->files || st.st_mtim.tv_sec < oldest->tv_sec ||
-		(st.st_mtim.tv_sec == oldest->tv_sec && st.st_mtim.tv_nsec < oldest->tv_nsec);
-	folder->files++;
-	folder->bytes += (uint64_t)st.st_size;
-	if (!older)
-		return;
-	*oldest = st.st_mtim;
-	snprintf(folder->oldest, sizeof(folder->oldest), "%s", name);
-}
-
-static bool folder_read(const char *path, struct folder *ret)
-{
-	struct timespec oldest = { 0 };
-	const struct dirent *entry;
-	DIR *dir = opendir(path);
-
-	*ret = (struct folder){ 0 };
-	if (!dir)
-		return false;
-	while ((entry = readdir(dir)))
-		folder_add(ret, dirfd(dir), entry->d_name, &oldest);
-	closedir(dir);
-	return true;
-}
-
-/*
- * The folder has files of all programs that were ever examined: the oldest ones are removed to make
- * room for a new one.
- */
-static void make_room(const char *dir, uint64_t bytes)
-{
-	struct folder folder;
-
-	while (folder_read(dir, &folder) && folder.files &&
-	       (folder.files >= LIMIT_CACHE_FILES || folder.bytes + bytes > LIMIT_CACHE)) {
-		struct str path AUTO_STR = STR_INIT;
-
-		if (str_addf(&path, "%s/%s", dir, folder.oldest) || unlink(path.at))
-			return;
-	}
-}
-
-static struct err *cache_write(const char *dir, const char *path, struct cache_header *header,
-			       const struct rows *rows)
-{
-	struct str aside AUTO_STR = STR_INIT;
-	struct err *err = str_addf(&aside, "%s.XXXXXX", path);
+	struct cache_header header = header_of(key);
+	char aside[ROWS_CACHE_NAME + 17];
 	int fd AUTO_CLOSE = -1;
+	uint64_t number;
+	struct err *err;
 
-	if (err)
-		return err;
-	folders_make(dir);
-	make_room(dir, sizeof(*header) + rows->nr * sizeof(*rows->row));
-	fd = mkostemp(aside.at, O_CLOEXEC);
-	if (fd < 0)
-		return err_sys("%s", path);
-	if (cache_fill(fd, header, rows) && !rename(aside.at, path))
+	if (cache->added == LIMIT_CACHE_NEW ||
+	    !rows_cache_make_room(cache, key, sizeof(header) + rows->nr * sizeof(*rows->row)))
 		return NULL;
-	err = err_sys("%s", path);
-	unlink(aside.at);
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		return err_sys("getrandom");
+	snprintf(aside, sizeof(aside), "%s.%016" PRIx64, name, number);
+	fd = openat(cache->dir_fd, aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return err_sys("%s", name);
+	if (cache_fill(fd, &header, rows) &&
+	    !renameat(cache->dir_fd, aside, cache->dir_fd, name)) {
+		cache->added++;
+		return NULL;
+	}
+	err = err_sys("%s", name);
+	unlinkat(cache->dir_fd, aside, 0);
 	return err;
 }
 
-struct err *rows_load(struct elf_file *file, uint64_t vaddr, uint64_t size, const char *dir,
-		      struct rows *ret)
+void rows_cache_init(struct rows_cache *cache, const char *dir)
 {
-	struct str path AUTO_STR = STR_INIT;
-	struct cache_header header;
-	const struct cfi *cfi;
-	struct err *err = dir ? cfi_of(file, &cfi) : NULL;
+	*cache = (struct rows_cache){ .dir = dir, .dir_fd = -1, .unusable = !dir };
+}
 
+void rows_cache_deinit(struct rows_cache *cache)
+{
+	if (cache->dir_fd >= 0)
+		close(cache->dir_fd);
+	rows_cache_init(cache, cache->dir);
+}
+
+/* Open the folder, or make it. */
+static bool is_usable(struct rows_cache *cache)
+{
+	int fd AUTO_CLOSE = -1;
+	struct err *err;
+
+	if (cache->unusable || cache->dir_fd >= 0)
+		return !cache->unusable;
+	err = trust_folder(cache->dir, true, &fd);
+	if (!err) {
+		cache->dir_fd = fd_keep(fd);
+		err = cache->dir_fd < 0 ? err_sys("%s", cache->dir) : NULL;
+	}
 	if (err)
-		return err;
-	if (!dir || !header_init(file, vaddr, size, cfi, &header))
-		return rows_compile(file, vaddr, size, ret);
-	err = cache_path(&header, dir, &path);
-	if (err)
-		return err;
-	if (cache_read(path.at, &header, ret))
-		return NULL;
-	err = rows_compile(file, vaddr, size, ret);
-	if (err)
-		return err;
-	err = cache_write(dir, path.at, &header, ret);
+		trace_line("there is no cache of unwind rows: %s", err->msg);
+	cache->unusable = err != NULL;
+	return !err;
+}
+
+static struct err *make_key(struct elf_file *file, uint64_t vaddr, uint64_t size,
+			    struct rows_key *ret)
+{
+	return rows_key_make(file, vaddr, size, CACHE_VERSION, ret);
+}
+
+/*
+ * Keep the rows, unless the file has changed while they were made, or parts of it are over a limit:
+ * whoever makes the rows anew says so.
+ */
+static void keep(struct rows_cache *cache, struct elf_file *file, uint64_t vaddr,
+		 const struct rows_key *key, uint64_t size, const char *name,
+		 const struct rows *rows)
+{
+	struct rows_key now;
+	struct err *err = *elf_file_doubt(file) ? NULL : make_key(file, vaddr, size, &now);
+
+	if (!err && !*elf_file_doubt(file) && rows_key_same(key, &now))
+		err = cache_write(cache, key, name, rows);
 	if (err)
 		trace_line("the cache of unwind rows cannot be written: %s", err->msg);
-	return NULL;
+}
+
+struct err *rows_cache_load(struct rows_cache *cache, struct elf_file *file, uint64_t vaddr,
+			    uint64_t size, struct rows *ret)
+{
+	char name[ROWS_CACHE_NAME];
+	struct cache_header header;
+	struct rows_key key;
+	struct err *err;
+
+	if (!is_usable(cache))
+		return rows_compile(file, vaddr, size, ret);
+	err = make_key(file, vaddr, size, &key);
+	if (err && err->code == ERR_UNSUPPORTED)
+		return rows_compile(file, vaddr, size, ret);
+	if (err)
+		return err;
+	name_of(&key, name);
+	header = header_of(&key);
+	if (cache_read(cache->dir_fd, name, &header, ret))
+		return NULL;
+	err = rows_compile(file, vaddr, size, ret);
+	if (!err)
+		keep(cache, file, vaddr, &key, size, name, ret);
+	return err;
 }

@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "base/sum.h"
 #include "elf/elf_file.h"
 #include "unwind/compile.h"
+#include "unwind/rows_cache.h"
 #include "unwind/stack_walk.h"
 #include "writes.h"
 
@@ -24,12 +26,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 #define TEXT		0x1000
 #define TEXT_LEN	0x1000
-#define ENTRY		"rows/0123456789abcdef-1000.rows"
 #define ROOM		4096u
 
 /* Of its format (unwind/rows_cache.c): where the sum of the rows lies, and the rows. */
-#define ROWS_SUM	40u
-#define ROWS		120u
+#define ROWS_SUM	48u
+#define ROWS		64u
 
 static const uint8_t note[] = {
 	4, 0, 0, 0, 8, 0, 0, 0, NT_GNU_BUILD_ID, 0, 0, 0, 'G', 'N', 'U', 0,
@@ -77,24 +78,36 @@ static const struct image {
 };
 
 static struct elf_file *file;
+static struct rows_cache cache;
+static char entry_path[512];
 static uint8_t sound[ROOM];
 static size_t sound_len;
 
 /* The file that is sound, as it is made where there is none. */
 static void make_sound(void)
 {
+	char folder[] = "rows.XXXXXX";
 	struct image copy = image;
 	struct rows rows;
+	glob_t found;
 	ssize_t len;
 	int fd;
 
 	memcpy(copy.note, note, sizeof(note));
 	memcpy(copy.eh_frame, eh_frame, sizeof(eh_frame));
+	if (!mkdtemp(folder))
+		abort();
+	rows_cache_init(&cache, strdup(folder));
 	if (elf_file_from_bytes(&copy, sizeof(copy), "fuzz", &file) ||
-	    rows_load(file, TEXT, TEXT_LEN, "rows", &rows))
+	    rows_cache_load(&cache, file, TEXT, TEXT_LEN, &rows))
 		abort();
 	rows_free(&rows);
-	fd = open(ENTRY, O_RDONLY | O_CLOEXEC);
+	snprintf(entry_path, sizeof(entry_path), "%s/*.rows", folder);
+	if (glob(entry_path, 0, NULL, &found) || found.gl_pathc != 1)
+		abort();
+	snprintf(entry_path, sizeof(entry_path), "%s", found.gl_pathv[0]);
+	globfree(&found);
+	fd = open(entry_path, O_RDONLY | O_CLOEXEC);
 	len = fd < 0 ? -1 : read(fd, sound, sizeof(sound));
 	if (len < (ssize_t)(ROWS + 3 * sizeof(struct row)))
 		abort();
@@ -104,7 +117,7 @@ static void make_sound(void)
 
 static void write_entry(const uint8_t *bytes, size_t len)
 {
-	int fd = open(ENTRY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int fd = open(entry_path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 
 	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len)
 		abort();
@@ -174,7 +187,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	if (right_sum)
 		memcpy(entry + ROWS_SUM, &sum, sizeof(sum));
 	write_entry(entry, size);
-	if (rows_load(file, TEXT, TEXT_LEN, "rows", &rows))
+	if (rows_cache_load(&cache, file, TEXT, TEXT_LEN, &rows))
 		abort();
 	check_rows(&rows);
 	rows_free(&rows);

@@ -103,3 +103,31 @@ case output-to-a-fifo-without-reader 20 {
 	catch {mdbg_ok -c "puts x > $::tmp/fifo"} said
 	check {[string match "*open $::tmp/fifo: it is a FIFO that nobody reads*" $said]} {$said}
 }
+
+# HOME is another user's: nothing is removed, made or read behind a link of his.
+case cache-of-others 30 {
+	set t [start exact]
+	file mkdir $::tmp/home/.cache $::tmp/home/.local/state $::tmp/precious
+	foreach nr {1 2 3} {
+		spit $::tmp/precious/database.$nr data
+	}
+	close [open $::tmp/precious/database.large w]
+	exec truncate -s 1100M $::tmp/precious/database.large
+	file link -symbolic $::tmp/home/.cache/mdbg $::tmp/precious
+	file link -symbolic $::tmp/home/.local/state/mdbg $::tmp/precious
+	if {[catch {exec chown -Rh nobody $::tmp/home}]} {
+		skip "not allowed to give a file away"
+	}
+	set before [lsort [glob $::tmp/precious/*]]
+	exec env -u XDG_CACHE_HOME -u XDG_STATE_HOME HOME=$::tmp/home $::mdbg_program -q -p [pid_of $t] -c status \
+		2>$::tmp/notes
+	check {[lsort [glob $::tmp/precious/*]] eq $before} {files: [glob $::tmp/precious/*]}
+	# In a folder of root's the same files are kept, too: they have not the names of the cache's.
+	exec chown -Rh root $::tmp/home
+	exec env -u XDG_CACHE_HOME -u XDG_STATE_HOME HOME=$::tmp/home $::mdbg_program -q -p [pid_of $t] -c status
+	foreach file $before {
+		check {[file exists $file]} {$file was removed}
+	}
+	check {[llength [glob $::tmp/precious/*.rows]] > 0} {no rows were kept}
+	finish $t
+}

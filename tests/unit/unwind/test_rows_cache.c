@@ -17,10 +17,14 @@
 #include "base/limits.h"
 #include "elf/elf_file.h"
 #include "unit.h"
+#include "unwind/rows_cache.h"
+#include "unwind/rows_key.h"
 
 void suite_rows_cache(void);
 
 #define PATH_ROOM	512
+#define PROGRAM		"/bin/sh"
+#define OTHER		12345
 
 static char top[] = "/tmp/mdbg-rows.XXXXXX";
 static char dir[64];
@@ -33,9 +37,10 @@ static int cache_init(void)
 {
 	const struct elf_segment *segment;
 	size_t nr;
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	/* A file of root's that was not changed a moment ago. */
+	int fd = open(PROGRAM, O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0 || !mkdtemp(top) || elf_file_open(fd, "self", &file))
+	if (fd < 0 || !mkdtemp(top) || elf_file_open(fd, PROGRAM, &file))
 		return 1;
 	snprintf(dir, sizeof(dir), "%s/made/below", top);
 	segment = elf_file_segments(file, &nr);
@@ -77,15 +82,23 @@ static unsigned files(void)
 	return nr;
 }
 
-static void load_and_check(void)
+static void load_from(struct elf_file *from, const char *folder)
 {
+	struct rows_cache cache;
 	struct rows rows;
 
-	CU_ASSERT_PTR_NULL_FATAL(rows_load(file, text.vaddr, text.memsz, dir, &rows));
+	rows_cache_init(&cache, folder);
+	CU_ASSERT_PTR_NULL_FATAL(rows_cache_load(&cache, from, text.vaddr, text.memsz, &rows));
 	CU_ASSERT_EQUAL_FATAL(rows.nr, compiled.nr);
 	CU_ASSERT(!memcmp(rows.row, compiled.row, rows.nr * sizeof(*rows.row)));
 	CU_ASSERT_EQUAL(rows.nr_index, compiled.nr_index);
 	rows_free(&rows);
+	rows_cache_deinit(&cache);
+}
+
+static void load_and_check(void)
+{
+	load_from(file, dir);
 }
 
 static struct stat status(void)
@@ -208,44 +221,220 @@ static void test_unusable(void)
 
 static void test_without(void)
 {
-	struct rows rows;
-
-	CU_ASSERT_PTR_NULL_FATAL(rows_load(file, text.vaddr, text.memsz, NULL, &rows));
-	CU_ASSERT_EQUAL(rows.nr, compiled.nr);
-	rows_free(&rows);
-	CU_ASSERT_PTR_NULL_FATAL(rows_load(file, text.vaddr, text.memsz, "/proc/self/nowhere",
-					   &rows));
-	CU_ASSERT_EQUAL(rows.nr, compiled.nr);
-	rows_free(&rows);
+	load_from(file, NULL);
+	load_from(file, "/proc/self/nowhere");
 }
 
-/* The folder holds so many files: the oldest one goes, for each new one. */
+/* In a folder of somebody else's nothing is made and nothing removed, also behind a link of his. */
+static void test_of_others(void)
+{
+	char theirs[PATH_ROOM], link[PATH_ROOM], below[PATH_ROOM];
+
+	snprintf(theirs, sizeof(theirs), "%s/theirs", top);
+	snprintf(link, sizeof(link), "%s/theirs/link", top);
+	snprintf(below, sizeof(below), "%s/theirs/new", top);
+	CU_ASSERT_FATAL(!mkdir(theirs, 0755) && !symlink(dir, link));
+	unlink(entry);
+	if (lchown(link, OTHER, OTHER) || chown(theirs, OTHER, OTHER)) {
+		unit_skip("not allowed to give a file away");
+	} else {
+		load_from(file, theirs);
+		load_from(file, link);
+		load_from(file, below);
+		CU_ASSERT_EQUAL(access(below, F_OK), -1);
+		CU_ASSERT_EQUAL(files(), 0);
+	}
+	unlink(link);
+	CU_ASSERT_EQUAL(rmdir(theirs), 0);
+}
+
+/* A file of that name, as old as time says; with the header if it is to have one. */
+static void put(const char *name, time_t time, bool header)
+{
+	struct timespec times[2] = { { .tv_sec = time }, { .tv_sec = time } };
+	char path[PATH_ROOM];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	CU_ASSERT_FATAL(fd >= 0);
+	if (header)
+		CU_ASSERT_EQUAL(write(fd, "mdbgrows", 8), 8);
+	CU_ASSERT_EQUAL(futimens(fd, times), 0);
+	close(fd);
+}
+
+static void fill(const char *owner, unsigned nr)
+{
+	char name[64];
+
+	for (unsigned i = 0; i < nr; i++) {
+		snprintf(name, sizeof(name), "%s%08x.rows", owner, i);
+		put(name, 1000 + i, true);
+	}
+}
+
+static bool is_there(const char *name)
+{
+	char path[PATH_ROOM];
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	return !access(path, F_OK);
+}
+
+static void clear(void)
+{
+	while (files())
+		unlink(entry);
+}
+
+/* The oldest file of all goes; what is no file of ours stays, and is not counted. */
 static void test_room(void)
 {
-	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
-	char path[PATH_ROOM], oldest[PATH_ROOM];
+	clear();
+	put("database.1", 10, true);
+	put("precious.rows", 10, true);
+	put("0123456789abcdef-28000.rows", 10, true);	/* of an earlier version */
+	fill("trusted-", LIMIT_CACHE_FILES - 1);
+	load_and_check();
+	CU_ASSERT_EQUAL(files(), LIMIT_CACHE_FILES + 2);
+	CU_ASSERT_FALSE(is_there("0123456789abcdef-28000.rows"));
+	CU_ASSERT_TRUE(is_there("trusted-00000000.rows"));
+	CU_ASSERT_TRUE(is_there("database.1"));
+	CU_ASSERT_TRUE(is_there("precious.rows"));
+	clear();
+}
 
-	for (unsigned i = 0; i < LIMIT_CACHE_FILES; i++) {
-		int fd;
-
-		snprintf(path, sizeof(path), "%s/%u.rows", dir, i);
-		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-		CU_ASSERT_FATAL(fd >= 0);
-		if (i == 7) {
-			CU_ASSERT_EQUAL(futimens(fd, old), 0);
-			strcpy(oldest, path);
-		}
-		close(fd);
-	}
-	unlink(entry);
+/* A file that has the name of one of ours, but not its header, is not removed. */
+static void test_foreign_header(void)
+{
+	clear();
+	fill("trusted-", LIMIT_CACHE_FILES - 1);
+	put("1-0.rows", 9, false);
 	load_and_check();
 	CU_ASSERT_EQUAL(files(), LIMIT_CACHE_FILES);
-	CU_ASSERT_EQUAL(access(oldest, F_OK), -1);
-	for (unsigned i = 0; i < LIMIT_CACHE_FILES; i++) {
-		snprintf(path, sizeof(path), "%s/%u.rows", dir, i);
-		unlink(path);
+	CU_ASSERT_TRUE(is_there("1-0.rows"));
+	CU_ASSERT_TRUE(is_there("trusted-00000000.rows"));
+	clear();
+}
+
+/* A copy of the program that belongs to this user. */
+static struct elf_file *copy_for(uid_t owner)
+{
+	char path[PATH_ROOM], bytes[4096];
+	int from = open(PROGRAM, O_RDONLY | O_CLOEXEC), to;
+	struct elf_file *copy = NULL;
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "%s/copy", top);
+	to = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	while ((len = read(from, bytes, sizeof(bytes))) > 0)
+		CU_ASSERT_EQUAL(write(to, bytes, (size_t)len), len);
+	close(from);
+	unlink(path);
+	if (fchown(to, owner, owner))
+		close(to);
+	else
+		CU_ASSERT_PTR_NULL(elf_file_open(to, "copy", &copy));
+	return copy;
+}
+
+/* An untrusted file takes the place of its owner's files, and its owner has only so many. */
+static void test_shares(void)
+{
+	unsigned share = LIMIT_CACHE_FILES / 16;
+	struct elf_file *copy = copy_for(OTHER);
+
+	if (!copy) {
+		unit_skip("not allowed to give a file away");
+		return;
 	}
+	clear();
+	fill("trusted-", 10);
+	fill("12345-", share);
+	fill("77-", 10);
+	load_from(copy, dir);
+	CU_ASSERT_EQUAL(files(), share + 20);
+	CU_ASSERT_FALSE(is_there("12345-00000000.rows"));
+	CU_ASSERT_TRUE(is_there("12345-00000001.rows"));
+	CU_ASSERT_TRUE(is_there("trusted-00000000.rows"));
+	CU_ASSERT_TRUE(is_there("77-00000000.rows"));
+	elf_file_close(copy);
+	clear();
+}
+
+/* What is read is not the next to go. */
+static void test_young_again(void)
+{
+	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	struct stat st;
+
+	clear();
+	load_and_check();
 	CU_ASSERT_EQUAL(files(), 1);
+	CU_ASSERT_EQUAL(utimensat(AT_FDCWD, entry, old, 0), 0);
+	load_and_check();
+	st = status();
+	CU_ASSERT(st.st_mtime > 1000);
+}
+
+/* One process adds so many files, and no more. */
+static void test_one_process(void)
+{
+	struct rows_cache cache;
+	struct rows rows;
+
+	clear();
+	rows_cache_init(&cache, dir);
+	for (unsigned i = 0; i < LIMIT_CACHE_NEW + 10; i++) {
+		CU_ASSERT_PTR_NULL_FATAL(rows_cache_load(&cache, file, text.vaddr, 4096 + i, &rows));
+		rows_free(&rows);
+	}
+	rows_cache_deinit(&cache);
+	CU_ASSERT_EQUAL(files(), LIMIT_CACHE_NEW);
+	clear();
+}
+
+/* Keys */
+
+static struct rows_key key_of(struct elf_file *of, uint64_t vaddr, uint32_t version)
+{
+	struct rows_key key = { .trusted = false };
+
+	CU_ASSERT_PTR_NULL(rows_key_make(of, vaddr, text.memsz, version, &key));
+	return key;
+}
+
+static void test_identity(void)
+{
+	struct rows_key key = key_of(file, text.vaddr, 1), again = key_of(file, text.vaddr, 1);
+	struct rows_key moved = key_of(file, text.vaddr + 1, 1), later = key_of(file, text.vaddr, 2);
+
+	CU_ASSERT_TRUE(key.trusted);
+	CU_ASSERT_TRUE(rows_key_same(&key, &again));
+	CU_ASSERT_FALSE(rows_key_same(&key, &moved));
+	CU_ASSERT_FALSE(rows_key_same(&key, &later));
+}
+
+/* A file that was made a moment ago has the digest for a key, and so has another user's. */
+static void test_digest(void)
+{
+	struct elf_file *own = copy_for(geteuid()), *same = copy_for(geteuid());
+	struct elf_file *theirs = copy_for(OTHER);
+	struct rows_key key = key_of(own, text.vaddr, 1), of_same = key_of(same, text.vaddr, 1);
+	struct rows_key moved = key_of(own, text.vaddr + 1, 1), of_theirs;
+
+	CU_ASSERT_FALSE(key.trusted);
+	CU_ASSERT_TRUE(rows_key_same(&key, &of_same));
+	CU_ASSERT_FALSE(rows_key_same(&key, &moved));
+	if (theirs) {
+		of_theirs = key_of(theirs, text.vaddr, 1);
+		CU_ASSERT_FALSE(of_theirs.trusted);
+		CU_ASSERT_FALSE(rows_key_same(&key, &of_theirs));
+	}
+	elf_file_close(own);
+	elf_file_close(same);
+	elf_file_close(theirs);
 }
 
 void suite_rows_cache(void)
@@ -255,6 +444,13 @@ void suite_rows_cache(void)
 	CU_add_test(suite, "a file is made once", test_kept);
 	CU_add_test(suite, "a damaged file is replaced", test_damaged);
 	CU_add_test(suite, "room for a new one", test_room);
+	CU_add_test(suite, "a file that is none of ours", test_foreign_header);
+	CU_add_test(suite, "shares of the room", test_shares);
+	CU_add_test(suite, "what is read is young", test_young_again);
+	CU_add_test(suite, "what one process adds", test_one_process);
+	CU_add_test(suite, "a folder of somebody else's", test_of_others);
+	CU_add_test(suite, "the key of a trusted file", test_identity);
+	CU_add_test(suite, "the key of any other file", test_digest);
 	CU_add_test(suite, "a cache that cannot be used", test_unusable);
 	CU_add_test(suite, "no cache", test_without);
 }
