@@ -64,6 +64,7 @@ struct proc_status {
 	struct outside_name name;
 	char state;		/* R S D T t Z X I */
 	pid_t tgid, pid, ppid, tracer;
+	pid_t ns_tgid;		/* tgid in its own pid namespace; 0: an old kernel does not say */
 	uid_t uid, euid;
 	gid_t gid;
 	uint32_t threads;

@@ -249,11 +249,21 @@ static void status_number(struct proc_status *status, const struct status_field 
 	set_member(status, &field->to, value);
 }
 
+/* One id for each namespace, the innermost last. */
+static pid_t last_number(const char *value, size_t len)
+{
+	while (len && value[len - 1] >= '0' && value[len - 1] <= '9')
+		len--;
+	return (pid_t)strtol(value + len, NULL, 10);
+}
+
 static void status_line(struct proc_status *status, const char *key, size_t key_len,
 			const char *value, size_t value_len)
 {
 	if (key_len == 4 && !memcmp(key, "Name", 4))
 		status_name(value, value_len, status->name.bytes, sizeof(status->name.bytes));
+	if (key_len == 6 && !memcmp(key, "NStgid", 6))
+		status->ns_tgid = last_number(value, value_len);
 	if (key_len == 5 && !memcmp(key, "State", 5))
 		status->state = *value;
 	if (key_len == 6 && !memcmp(key, "VmSize", 6))

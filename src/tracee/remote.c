@@ -448,7 +448,8 @@ static struct err *to_event_stop(struct remote *remote)
 		struct err *err = tracer_interrupt(tid);
 
 		if (!err && !remote->away)
-			err = tracer_cont(tid, 0);
+			err = tracer_cont(tid, remote->keeps);
+		remote->keeps = 0;
 		if (!err)
 			err = wait_for_stop(remote, end, &status);
 		if (err)

@@ -69,6 +69,8 @@ struct remote {
 	uint32_t way_len;		/* bytes of the way */
 	uint64_t limit;			/* nanoseconds: of each wait for the thread */
 	bool resend_stop;		/* a SIGSTOP came meanwhile: send it again */
+	/* the signal whose stop it was borrowed in, and with which it goes on: see death.c; or 0 */
+	int keeps;
 	bool lost;			/* the thread was killed, or executes another program */
 	bool away;			/* in a call that has taken longer than limit */
 	bool in_function;		/* which does not come back */

@@ -354,7 +354,7 @@ static void resume_one(struct thread *thread)
 {
 	if (thread->state == THREAD_ASKED || thread->state == THREAD_STUCK)
 		thread->state = THREAD_RUNNING;
-	if (thread->state != THREAD_STOPPED)
+	if (thread->state != THREAD_STOPPED || death_holds(thread))
 		return;
 	if (!thread->group_signal)
 		thread_restart_syscall(thread, 0);
@@ -396,7 +396,8 @@ bool target_can_move(const struct target *target, bool (*goes)(struct thread *th
 
 	for_each_thread(thread, target)
 		if ((thread->state == THREAD_STUCK ||
-		     (thread->state == THREAD_STOPPED && !thread->group_signal)) &&
+		     (thread->state == THREAD_STOPPED && !thread->group_signal &&
+		      !death_holds(thread))) &&
 		    (!goes || goes(thread, ctx)))
 			return true;
 	return false;

@@ -37,6 +37,8 @@
  *
  *	    any of them --- PTRACE_EVENT_EXIT, if it is asked for (end.c) ---> LEAVES
  *	    LEAVES --- the whole process ends, and is looked at ---> AT_END --- resumed ---> LEAVES
+ *	    any of them --- a signal that ends the process with a core, if somebody wants to look
+ *			at it before (death.c) ---> STOPPED, before the signal is delivered
  *	    any of them --- exit ---> dropped
  *
  * Any stop that is not EVENT_STOP is handled at once, and the thread resumed (and interrupted anew
@@ -66,6 +68,8 @@
  * and a thread that appears after the release would stay stopped for ever.
  */
 #pragma once
+
+#include <signal.h>
 
 #include "arch/arch.h"
 #include "base/map.h"
@@ -101,6 +105,7 @@ struct thread {
 	bool wakes;
 	uint64_t runs;		/* how often it had had one, ... */
 	uint64_t runs_seen;	/* ... and when that was seen: tracer_now(), or 0 */
+	int death;		/* the signal by which it is about to die: see death.c; or 0 */
 	bool blocks_sigtrap;	/* seen to block SIGTRAP: each of its traps is looked at closely */
 	uint64_t repairs_seen;	/* of the owner of ops: repairs of SIGTRAP before its last trap */
 	uint32_t traps;		/* of ours that it has hit */
@@ -135,6 +140,10 @@ struct target_ops {
 	/* thread is the only one left; the old memory is gone. */
 	void (*exec)(void *ctx, struct thread *thread);
 	void (*signal)(void *ctx, struct thread *thread, int signal);
+	/* The process is about to die with a core. True: hold it (death.c). */
+	bool (*dies)(void *ctx);
+	/* It is held because of this signal; the other threads run on until the next target_stop. */
+	void (*dies_held)(void *ctx, struct thread *thread, const siginfo_t *info);
 	/*
 	 * The process ends, and its memory is still there: all threads stand, none can make a
 	 * call.
@@ -184,6 +193,7 @@ struct target {
 	struct modules modules;
 	enum target_state state;
 	enum target_end end;
+	bool dying;			/* a thread is held before its death: see death.c */
 	uint64_t ran_ns;		/* for how long target_run_for has let it run, in all */
 	uint32_t stack_copy;		/* see tracee/backtrace.c */
 	struct walk_cache walk_cache;
@@ -278,6 +288,17 @@ void target_trace_exits(struct target *target, bool trace);
  * returns ERR_GONE.
  */
 struct err *target_end(struct target *target) MUST_CHECK;
+/*
+ * Let those threads go on with all others that are held before their death (target->dying): the
+ * next target_resume does.
+ */
+void target_let_die(struct target *target);
+/* For target_dispatch: is this a death, and is the thread held before it now, or gone? */
+bool death_stop(struct thread *thread, int signal);
+/* Is the thread held before its death, so that it does not go on with the others? */
+bool death_holds(const struct thread *thread);
+/* Is it the kind of signal by which processes die with a core? */
+bool death_is_by(int signal);
 /* For target_dispatch: a PTRACE_EVENT_EXIT. */
 void thread_stop_at_exit(struct thread *thread);
 /* Was tid, which has not reported yet, made by a thread of this target? */

@@ -213,8 +213,10 @@ static void stop_for_signal(struct thread *thread, int signal)
 			return;		/* it ended in a remote call */
 		signal = 0;
 	} else {
-		if (target->ops->signal)
+		if (target->ops->signal && thread->death != signal)
 			target->ops->signal(target->ctx, thread, signal);
+		if (death_stop(thread, signal))
+			return;
 		thread_restart_syscall(thread, signal);
 	}
 	go_on(thread, signal);

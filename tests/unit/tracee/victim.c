@@ -41,7 +41,25 @@ static bool on_trap(void *ctx, struct thread *thread)
 	return victim->trap && victim->trap(thread);
 }
 
+static bool on_dies(void *ctx)
+{
+	return ((struct victim *)ctx)->holds;
+}
+
+static void on_dies_held(void *ctx, struct thread *thread UNUSED, const siginfo_t *info)
+{
+	((struct victim *)ctx)->held = info->si_signo;
+}
+
+static void on_ended(void *ctx, int status, bool known UNUSED)
+{
+	((struct victim *)ctx)->status = status;
+}
+
 static const struct target_ops ops = {
+	.ended		= on_ended,
+	.dies		= on_dies,
+	.dies_held	= on_dies_held,
 	.trap		= on_trap,
 	.exec		= on_exec,
 	.fork_child	= on_fork_child,
@@ -76,6 +94,7 @@ bool victim_seize(struct victim *victim, pid_t pid)
 
 	memset(victim, 0, sizeof(*victim));
 	victim->pid = pid;
+	victim->status = -1;
 	CU_ASSERT_PTR_NULL_FATAL(tracer_create(on_status, victim, &victim->tracer));
 	err = tracer_call(victim->tracer, seize, victim);
 	if (!err)
@@ -186,6 +205,13 @@ void victim_resume(struct victim *victim)
 void victim_stop(struct victim *victim)
 {
 	victim_run(victim, stop);
+}
+
+void victim_forget(struct victim *victim)
+{
+	tracer_destroy(victim->tracer);
+	target_destroy(victim->target);
+	region_free(victim->region);
 }
 
 void victim_release(struct victim *victim)

@@ -19,6 +19,9 @@ struct victim {
 	struct remote remote;		/* begun while a job of victim_remote runs */
 	_Atomic pid_t forked;		/* a child that it has forked, kept stopped; 0 */
 	bool (*trap)(struct thread *thread);	/* is asked at each SIGTRAP; may be NULL */
+	bool holds;			/* it is held before its death */
+	_Atomic int held;		/* by this signal */
+	_Atomic int status;		/* -1 until the tracer thread has heard of its end */
 	_Atomic unsigned reports;	/* statuses that came, of whatever thread */
 };
 
@@ -36,5 +39,7 @@ void victim_remote(struct victim *victim, struct err *(*fn)(struct victim *victi
 struct err *victim_try(struct victim *victim, struct err *(*fn)(struct victim *victim));
 void victim_resume(struct victim *victim);
 void victim_stop(struct victim *victim);
+/* It has ended: free what there is of it. */
+void victim_forget(struct victim *victim);
 /* Let it go on untraced. */
 void victim_release(struct victim *victim);
