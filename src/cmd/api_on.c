@@ -28,7 +28,7 @@ static struct err *on(struct call *call, Tcl_Obj **ret)
 		return NULL;
 	}
 	if (!event_kind(call->argv[0], &kind))
-		return err_create(ERR_USAGE, "'%s' is not one of exit, exec, fork, signal, thread",
+		return err_create(ERR_USAGE, "'%s' is not one of exit, exec, fork, signal, thread, death",
 				  call->argv[0]);
 	if (call->argc == 1) {
 		*ret = shell->on[kind];
@@ -47,7 +47,7 @@ static struct err *on(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_on = {
 	.name		= "mdbg::on",
-	.usage		= "?exit|exec|fork|signal|thread ?SCRIPT??",
+	.usage		= "?exit|exec|fork|signal|thread|death ?SCRIPT??",
 	.brief		= "run a script at each event of a kind",
 	.help		= "SCRIPT is evaluated at global level while mdbg waits (at the prompt, in\n"
 			  "`wait`, in vwait). $mdbg::event is a dict then. It has: event pid, and\n"
@@ -57,6 +57,9 @@ const struct cmd cmd_api_on = {
 			  "    fork      pid is the child's\n"
 			  "    signal    thread signal (about to be delivered)\n"
 			  "    thread    thread created (1: it starts, 0: it ends)\n"
+			  "    death     thread signal detail: the process is about to die of a signal\n"
+			  "              whose default is a core. It is held while SCRIPT runs, and then\n"
+			  "              dies as it would have (`set hold-at-death` holds it longer)\n"
 			  "There is one script for each kind. An empty SCRIPT removes it; without\n"
 			  "SCRIPT it is returned. An error in it is reported and counts as a failed\n"
 			  "command.\n",

@@ -18,6 +18,7 @@ static const char *const names[EVENT_SCRIPTS + 1] = {
 	[SESSION_EVENT_FORK]	= "fork",
 	[SESSION_EVENT_SIGNAL]	= "signal",
 	[SESSION_EVENT_THREAD]	= "thread",
+	[SESSION_EVENT_DEATH]	= "death",
 };
 
 bool event_kind(const char *name, enum session_event_kind *ret)
@@ -64,6 +65,44 @@ static void show_exit(struct shell *shell, const struct session_event *event)
 			   WEXITSTATUS(status));
 }
 
+/*
+ * A process that is held before its death is held for as long as somebody may ask about it: at the
+ * prompt, and while a handler runs. A script that waits for a time, and has no handler, goes on at
+ * once with the process held. Everybody else waits for what comes behind the death.
+ */
+static bool stays_held(const struct shell *shell)
+{
+	bool handled = shell->on[SESSION_EVENT_DEATH];
+
+	if (!session_config(shell->session)->hold_at_death || shell->waits == WAITS_FOR_END)
+		return false;
+	return shell->interactive || !shell->depth || (shell->waits == WAITS_FOR_TIME && !handled);
+}
+
+static void show_death(struct shell *shell, const struct session_event *event)
+{
+	shell_note(shell, "process %d is about to die of %s (%s%s%s) in thread %d, and is held%s",
+		   event->pid, signal_name(event->signal), strsignal(event->signal),
+		   *event->text ? ", " : "", event->text, event->tid,
+		   stays_held(shell) ? ": `malloc check`, `where`; `cont` lets it die" : "");
+}
+
+/* The script may have let it go already. */
+static void after_death(struct shell *shell)
+{
+	struct session_event death;
+	struct err *err;
+
+	if (!shell->session || !session_dying(shell->session, &death))
+		return;
+	shell->held = stays_held(shell);
+	if (shell->held)
+		return;
+	err = session_cont(shell->session, 0);
+	if (err)
+		report_err(shell, err);
+}
+
 static void show(struct shell *shell, const struct session_event *event)
 {
 	if (event->kind == SESSION_EVENT_WARNING)
@@ -72,6 +111,8 @@ static void show(struct shell *shell, const struct session_event *event)
 		show_exit(shell, event);
 	else if (event->kind == SESSION_EVENT_EXEC && !shell->quiet)
 		shell_note(shell, "process %d executes %s now", event->pid, event->text);
+	else if (event->kind == SESSION_EVENT_DEATH && !shell->quiet)
+		show_death(shell, event);
 }
 
 /* The dict that a script finds in mdbg::event. */
@@ -96,6 +137,11 @@ static Tcl_Obj *event_dict(struct shell *shell, const struct session_event *even
 	case SESSION_EVENT_SIGNAL:
 		dict_number(dict, "thread", (uint64_t)event->tid);
 		dict_text(dict, "signal", signal_name(event->signal));
+		break;
+	case SESSION_EVENT_DEATH:
+		dict_number(dict, "thread", (uint64_t)event->tid);
+		dict_text(dict, "signal", signal_name(event->signal));
+		dict_text(dict, "detail", event->text);
 		break;
 	case SESSION_EVENT_THREAD:
 		dict_number(dict, "thread", (uint64_t)event->tid);
@@ -139,7 +185,12 @@ void events_pump(struct shell *shell)
 			on_exec(shell);
 		if (event.kind == SESSION_EVENT_EXIT)
 			fail_on_leak_search(shell);
+		/* The thread that dies is the one that `where` is about. */
+		if (event.kind == SESSION_EVENT_DEATH)
+			shell->thread = event.tid;
 		run_script(shell, &event);
+		if (event.kind == SESSION_EVENT_DEATH)
+			after_death(shell);
 	}
 }
 

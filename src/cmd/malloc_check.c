@@ -69,6 +69,21 @@ static void print_sums(const struct session_heap *heap, struct out *out)
 		      heap->missing);
 }
 
+/* The process has ended. If its heaps were looked at then, there was no damage. */
+static void print_way_out(const struct call *call)
+{
+	const struct session_config *config = session_config(call->session);
+
+	if (session_state(call->session) != SESSION_ENDED)
+		return;
+	if (config->leaks_at_end)
+		out_text(call->out, "The search at its end has met no damage, or could not walk them "
+				    "(`malloc leaks`).\n");
+	if (!config->hold_at_death)
+		out_text(call->out, "`set hold-at-death on` holds a process that is about to die, so "
+				    "that they can.\n");
+}
+
 static struct err *run(struct call *call)
 {
 	struct check check;
@@ -78,6 +93,7 @@ static struct err *run(struct call *call)
 		return err;
 	if (!check.heap.walked) {
 		out_f(call->out, "The heaps cannot be looked at: %s\n", check.heap.why);
+		print_way_out(call);
 	} else {
 		err = damage_print(call->session, &check.heap, call->out);
 		if (!err)
@@ -108,6 +124,8 @@ const struct cmd cmd_malloc_check = {
 			  "Then come invalid frees: of an address inside of a recorded block, on\n"
 			  "the stack of the thread, or in a module. Frees are noted before the\n"
 			  "allocator acts, so they are there even if it has aborted the process.\n"
+			  "The heaps of a process that is to die can be looked at if it is held (`set\n"
+			  "hold-at-death`), or was looked at as it ended (`set leaks-at-end`).\n"
 			  "The newest 1024 are remembered. Frees of other blocks that are not in\n"
 			  "the log are only counted; most of these blocks are older than the log.\n"
 			  "If double frees cannot be recognized, the answer says why: the log\n"

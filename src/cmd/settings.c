@@ -304,6 +304,8 @@ static const struct setting settings[] = {
 	  .set = set_free_history, .get = get_free_history },
 	{ "history-seconds", "seconds between two samples of the history (0: none is taken)",
 	  COUNT, .most = 3600, .none = "none is taken", IN_CONFIG(history_seconds) },
+	{ "hold-at-death", "hold the process when it is about to die with a core, until `cont`",
+	  WORDS, { "off", "on" }, IN_CONFIG(hold_at_death), .then = session_configured },
 	{ "kernel-sampling", "`growth kernel` estimates allocations that come too fast",
 	  WORDS, { "off", "on" }, IN_CONFIG(kernel_sampling) },
 	{ "leaks-at-end", "look for leaks when the process ends; `malloc leaks` then shows them",
@@ -510,6 +512,13 @@ const struct cmd cmd_set = {
 			  "`set debuginfod on` asks the servers of $DEBUGINFOD_URLS for debug files\n"
 			  "that are not on this machine. It asks when a line of such a file is to\n"
 			  "be shown, and never while the process is stopped.\n"
+			  "`set hold-at-death on` holds the process when a signal is about to end it\n"
+			  "with a core (SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS,\n"
+			  "SIGQUIT, SIGXCPU, SIGXFSZ; not one that the process handles): `malloc\n"
+			  "check`, `where` and all other commands answer. `cont`, `detach`, `wait\n"
+			  "exit`, and the end of mdbg let it die of that signal, as if mdbg had not\n"
+			  "been there. `wait SECONDS` ends when the process is held. mdbg traces the\n"
+			  "process for it. A SIGKILL ends a held process at once.\n"
 			  "`set names full` shows C++ names with all template arguments, inline and\n"
 			  "anonymous namespaces. FILTER understands both forms.\n"
 			  "`set skip GLOB...` names the wrappers of allocators. `malloc sites by\n"

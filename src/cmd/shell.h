@@ -29,10 +29,11 @@ struct gate {
 	bool leaked, unknown;	/* of any target */
 };
 
+enum waits { WAITS_NOT, WAITS_FOR_TIME, WAITS_FOR_END };
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 /* The kinds of `mdbg::on`, in the order of enum session_event_kind. */
-#define EVENT_SCRIPTS	(SESSION_EVENT_THREAD + 1)
+#define EVENT_SCRIPTS	(SESSION_EVENT_DEATH + 1)
 
 struct shell {
 	Tcl_Interp *tcl;
@@ -45,6 +46,8 @@ struct shell {
 	struct gate gate;		/* --fail-on-leak */
 	bool echo;			/* a typed line is evaluated: its result is printed */
 	unsigned depth;			/* scripts at work, one inside the other */
+	enum waits waits;		/* the `wait` at work */
+	bool held;			/* the process was held before its death, during that */
 	bool cancelled;			/* a signal has come, and all scripts are ending */
 	bool ends_itself;		/* Ctrl-C ends the command at work, and no script with it */
 

@@ -96,6 +96,18 @@ static void print_core(const struct call *call, const struct session_core *core)
 		      core->unchecked);
 }
 
+static void print_state(const struct call *call)
+{
+	struct session_event death;
+
+	if (session_dying(call->session, &death))
+		out_f(call->out, "held before its death by %s (%s)", signal_name(death.signal),
+		      strsignal(death.signal));
+	else
+		out_text(call->out, session_state(call->session) == SESSION_STOPPED ? "stopped" :
+										    "running");
+}
+
 static struct err *run(struct call *call)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
@@ -123,10 +135,10 @@ static struct err *run(struct call *call)
 	if (!err) {
 		out_f(call->out, "Process %d (", pid);
 		out_outside(call->out, outside_of(&status.name));
-		out_f(call->out, "), %s, %s, %s, %zu thread%s.\n",
-		      session_started(call->session) ? "started here" : "attached to",
-		      state == SESSION_STOPPED ? "stopped" : "running",
-		      threads.traced ? "traced" : "not traced", threads.vec.nr,
+		out_f(call->out, "), %s, ",
+		      session_started(call->session) ? "started here" : "attached to");
+		print_state(call);
+		out_f(call->out, ", %s, %zu thread%s.\n", threads.traced ? "traced" : "not traced", threads.vec.nr,
 		      threads.vec.nr == 1 ? "" : "s");
 		err = print_probes(call, &threads);
 	}

@@ -166,8 +166,16 @@ static bool has_ended(void *ctx, struct err **err_ret UNUSED)
 
 struct err *target_command_wait_end(struct shell *shell, uint64_t ns)
 {
-	struct err *err = waiting(shell, ns, has_ended, shell);
+	enum waits before = shell->waits;
+	struct session_event death;
+	struct err *err = NULL;
 
+	shell->waits = WAITS_FOR_END;
+	if (session_dying(shell->session, &death))
+		err = session_cont(shell->session, 0);
+	if (!err)
+		err = waiting(shell, ns, has_ended, shell);
+	shell->waits = before;
 	/* Another command may have found the end of the process, and its events may still wait. */
 	if (!err)
 		events_pump(shell);

@@ -6,6 +6,12 @@
 #include "cmd/shell.h"
 #include "heap/filter.h"
 
+/* A time that is waited for is over when the process is held before its death. */
+static bool is_held(void *ctx, struct err **err_ret UNUSED)
+{
+	return ((struct call *)ctx)->shell->held;
+}
+
 static struct err *wait_time(struct call *call)
 {
 	uint64_t ns;
@@ -14,7 +20,7 @@ static struct err *wait_time(struct call *call)
 	if (!err && call->argc > 1)
 		err = call_bad_word(call->argv[1]);
 	if (!err)
-		err = waiting(call->shell, ns, NULL, NULL);
+		err = waiting(call->shell, ns, is_held, call);
 	return err && err->code == ERR_TIMEOUT ? NULL : err;
 }
 
@@ -25,6 +31,9 @@ static bool is_true(void *ctx, struct err **err_ret)
 
 	if (Tcl_ExprBooleanObj(call->shell->tcl, call->objv[1], &value) != TCL_OK)
 		*err_ret = err_in_script;
+	else if (!value && call->shell->held)
+		*err_ret = err_hint(err_create(ERR_STATE, "process %d is held before its death",
+					       session_pid(call->session)), "`cont` lets it die");
 	return value;
 }
 
@@ -41,7 +50,7 @@ static struct err *parse_timeout(struct call *call, int at, uint64_t *ret)
 	return parse_duration(call->argv[at + 1], ret);
 }
 
-static struct err *run(struct call *call)
+static struct err *wait_for(struct call *call)
 {
 	bool until = !strcmp(call->argv[0], "until");
 	uint64_t ns;
@@ -62,6 +71,20 @@ static struct err *run(struct call *call)
 	return target_command_wait_end(call->shell, ns);
 }
 
+/* A script of mdbg::on may wait while another one does. */
+static struct err *run(struct call *call)
+{
+	struct shell *shell = call->shell;
+	enum waits before = shell->waits;
+	struct err *err;
+
+	shell->waits = WAITS_FOR_TIME;
+	shell->held = false;
+	err = wait_for(call);
+	shell->waits = before;
+	return err;
+}
+
 const struct cmd cmd_wait = {
 	.name		= "wait",
 	.usage		= "SECONDS | exit | until {EXPR}  ?timeout SECONDS?",
@@ -70,6 +93,8 @@ const struct cmd cmd_wait = {
 			  "run. SECONDS may have a fraction or a unit: 0.5, 90s, 5m, 2h. EXPR is\n"
 			  "a Tcl expression, tried every 50 ms:\n"
 			  "    wait until {[dict get [mdbg::malloc] bytes] > 1000000}\n"
+			  "A process that is held before its death (`set hold-at-death`) ends the\n"
+			  "wait; that for EXPR with an error. `wait exit` lets it die.\n"
 			  "Errors: TIMEOUT when the time is over; CANCELLED on Ctrl-C.\n",
 	.run		= run,
 	.min_args	= 1,

@@ -16,7 +16,7 @@ static bool wanted(const struct session *session, enum session_event_kind kind)
 	if (kind == SESSION_EVENT_FORK && session->config.follow_fork != SESSION_FOLLOW_PARENT)
 		return true;
 	return kind == SESSION_EVENT_EXIT || kind == SESSION_EVENT_EXEC ||
-		kind == SESSION_EVENT_WARNING || session->wanted >> kind & 1;
+		kind == SESSION_EVENT_WARNING || kind == SESSION_EVENT_DEATH || session->wanted >> kind & 1;
 }
 
 /*
@@ -49,7 +49,8 @@ void session_push_event(struct session *session, const struct session_event *eve
 	 */
 	drop_taken(session);
 	if (session->events.nr - session->first_event < EVENTS_MAX ||
-	    event->kind == SESSION_EVENT_EXIT || event->kind == SESSION_EVENT_EXEC)
+	    event->kind == SESSION_EVENT_EXIT || event->kind == SESSION_EVENT_EXEC ||
+	    event->kind == SESSION_EVENT_DEATH)
 		pushed = !vec_push(&session->events, *event);
 	pthread_mutex_unlock(&session->lock);
 	if (!pushed)

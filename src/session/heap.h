@@ -22,6 +22,7 @@ struct session_heap {
 	uint64_t brk_start, brk;	/* the process': 0 where there is none */
 	uint64_t missing;		/* bytes that a truncated core lacks */
 	uint8_t process;		/* number of the process that was walked */
+	bool lent;			/* the walk is the session's */
 };
 
 enum session_heap_how {
@@ -48,7 +49,8 @@ struct session_heap_look {
  * running, and a thread is in the middle of something that makes the answer uncertain, the target
  * runs on for a moment and is looked at again. If there is nothing to walk (another allocator, no
  * process any more), only the log is used, and `why` says so. look may be NULL, and may read *ret.
- * After an error *ret is empty.
+ * After an error *ret is empty. A check of a process that has ended is the one that was made at its
+ * end, if the search there (leaks_at_end of the configuration) has met damage.
  */
 struct err *session_heap(struct session *session, enum session_heap_how how,
 			 const struct session_heap_look *look,

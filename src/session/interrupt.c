@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "session/private.h"
+#include "tracee/target.h"
 
 static struct err *interrupt_job(struct session *session, void *arg UNUSED)
 {
@@ -44,6 +45,7 @@ static struct err *cont_job(struct session *session, void *arg)
 
 	if (*signal && kill(session->current->pid, *signal) < 0)
 		return err_sys("send signal %d", *signal);
+	target_let_die(session->current->target);
 	session_resume(session, false);
 	return NULL;
 }
@@ -54,7 +56,9 @@ struct err *session_cont(struct session *session, int signal)
 
 	if (!err)
 		err = session_call(session, cont_job, &signal);
-	if (!err)
+	if (!err) {
 		session->state = SESSION_RUNNING;
+		session->death.pid = 0;
+	}
 	return err;
 }

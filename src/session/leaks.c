@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/trace.h"
 #include "os/tracer.h"
 #include "probe/trap_ledger.h"
 #include "session/find_address.h"
@@ -478,6 +479,34 @@ static struct err *lend(const struct session_leaks *found, struct session_leaks 
 	return NULL;
 }
 
+/* The answer says that there is damage, and `malloc check` is to say where. */
+static void check_at_end(struct session *session, const struct session_leaks *leaks)
+{
+	struct session_heap *heap;
+	struct err *err;
+
+	if (!leaks->walked || !(leaks->damages || leaks->uncertain))
+		return;
+	heap = calloc(1, sizeof(*heap));
+	err = heap ? session_heap_checked(session, heap) : err_nomem;
+	if (!err) {
+		session->end_heap = heap;
+		return;
+	}
+	trace_line("check at the end: %s", err->msg);
+	free(heap);
+}
+
+static struct err *look_at_end(struct session *session, bool stood, void *arg)
+{
+	struct job *job = arg;
+	struct err *err = search_held(session, stood, job);
+
+	if (!err)
+		check_at_end(session, job->ret);
+	return err;
+}
+
 void session_look_at_end(struct session *session)
 {
 	struct session_leaks *leaks = calloc(1, sizeof(*leaks));
@@ -491,7 +520,7 @@ void session_look_at_end(struct session *session)
 	job.deadline = tracer_now() + QUIET_NS;
 	job.at_end = true;
 	if (!err)
-		err = session_held(session, search_held, &job, &leaks->pause_ns);
+		err = session_held(session, look_at_end, &job, &leaks->pause_ns);
 	job_free(&job);
 	if (!err) {
 		session->end_leaks = leaks;

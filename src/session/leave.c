@@ -8,6 +8,7 @@
 
 #include "os/pidfd.h"
 #include "os/tracer.h"
+#include "session/heap.h"
 #include "session/leaks.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
@@ -46,7 +47,13 @@ void session_forget(struct session *session)
 		session_leaks_free(session->end_leaks);
 	free(session->end_leaks);
 	session->end_leaks = NULL;
+	if (session->end_heap)
+		session_heap_free(session->end_heap);
+	free(session->end_heap);
+	session->end_heap = NULL;
 	session->end_err.msg[0] = '\0';
+	session->death.pid = 0;
+	session->held_death = false;
 }
 
 void leave_target(struct session *session)
@@ -123,7 +130,8 @@ static struct err *leave_current(struct session *session, bool anyway)
 	err = arm_undo(session, &left);
 	if (err && (err->code == ERR_GONE || !anyway))
 		return err;
-	if (left)
+	/* What stays in a process that is about to die stays for a moment. */
+	if (left && !session->current->target->dying)
 		session_warn_left(session, session->current->target);
 	leave_target(session);
 	return err;

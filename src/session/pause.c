@@ -9,6 +9,11 @@
 #define NEED_TRACER	(1u << SESSION_EVENT_THREAD | 1u << SESSION_EVENT_SIGNAL | \
 			 1u << SESSION_EVENT_FORK | 1u << SESSION_EVENT_EXEC)
 
+bool session_holds_deaths(const struct session *session)
+{
+	return session->config.hold_at_death || session->wanted >> SESSION_EVENT_DEATH & 1;
+}
+
 bool session_needs_tracer(const struct session *session)
 {
 	struct process *process = session->current;
@@ -16,7 +21,7 @@ bool session_needs_tracer(const struct session *session)
 
 	return session->pidfd < 0 || process->started || session->wanted & NEED_TRACER ||
 	       config->follow_fork != SESSION_FOLLOW_PARENT || config->follow_exec ||
-	       config->leaks_at_end || process_any_followed(session) ||
+	       config->leaks_at_end || session_holds_deaths(session) || process_any_followed(session) ||
 	       (process->probes && probes_need_tracer(process->probes));
 }
 
@@ -31,7 +36,7 @@ void session_resume(struct session *session, bool was)
 
 	if (was)
 		return;
-	if (process->state == PROCESS_LIVE) {
+	if (process->state == PROCESS_LIVE && !process->target->dying) {
 		process_settle(process);
 		if (session_needs_tracer(session))
 			target_resume(process->target);

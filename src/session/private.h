@@ -46,6 +46,7 @@ struct snapshot;
 struct target;
 struct module;
 struct region;
+struct session_heap;
 struct session_leaks;
 struct tracer;
 
@@ -131,6 +132,9 @@ struct session {
 	unsigned fault_polls;
 	struct kernel_growth *kernel;	/* main thread; NULL: it is not recorded */
 	VEC(pid_t) named;		/* have the journal mapped, and were not cleaned */
+	/* The last DEATH event that was read while the process was held; pid 0: none. Main thread */
+	struct session_event death;
+	bool held_death;		/* one was held. Tracer thread, until the end */
 	/* leaks_at_end, as the target's threads have it. Tracer thread */
 	bool traces_exits;
 	/*
@@ -138,6 +142,7 @@ struct session {
 	 * failure. The tracer thread writes it before the event of the end.
 	 */
 	struct session_leaks *end_leaks;
+	struct session_heap *end_heap;	/* the check of its damaged heaps; NULL: none */
 	struct err end_err;
 	uint32_t floor;			/* the first generation of this mdbg */
 	/* Untraced (untraced.c); tracer thread. */
@@ -222,12 +227,16 @@ uint64_t allocator_main_arena(const struct allocator *allocator, struct module *
  */
 size_t allocator_data(const struct module *module, struct heap_map *ret, size_t most);
 
-/* These are in interrupt.c, and run on the tracer thread. */
+/* These are in pause.c, and run on the tracer thread. */
+
+/* Is the process to be held before a death? */
+bool session_holds_deaths(const struct session *session);
 
 /* Does something need mdbg as the target's tracer at present? (untraced.c) */
 bool session_needs_tracer(const struct session *session);
 /* Stop all threads for a moment, and let them run on if they did. */
 struct err *session_pause(struct session *session, bool *was_ret) MUST_CHECK;
+/* A process that is held before its death stays stopped. */
 void session_resume(struct session *session, bool was);
 /*
  * Call fn between these two. stood: the target was stopped before. *pause_ret (may be NULL) is the

@@ -79,14 +79,27 @@ static bool is_of_another(const struct session *session, const struct session_ev
 		event->pid != session->current->pid;
 }
 
+/* It is one of several threads that died at once, or the process is held no more. */
+static bool is_old_death(struct session *session, const struct session_event *event)
+{
+	struct session_event death;
+
+	if (event->kind != SESSION_EVENT_DEATH || session_dying(session, &death))
+		return event->kind == SESSION_EVENT_DEATH;
+	session->death = *event;
+	return !session_dying(session, &death);
+}
+
 bool session_next_event(struct session *session, struct session_event *ret)
 {
 	do
 		if (!session_pop_event(session, ret))
 			return false;
-	while (is_of_another(session, ret));
+	while (is_of_another(session, ret) || is_old_death(session, ret));
 	if (ret->kind == SESSION_EVENT_EXIT)
 		session_note_end(session);
+	if (ret->kind == SESSION_EVENT_DEATH)
+		session->state = SESSION_STOPPED;
 	if (ret->kind == SESSION_EVENT_EXEC)
 		note_exec(session);
 	if (ret->kind == SESSION_EVENT_FORK)

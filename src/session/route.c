@@ -14,6 +14,16 @@
 #include "session/private.h"
 #include "tracee/target.h"
 
+/* It was to be held, and was not. */
+static void warn_of_death(struct session *session, int status)
+{
+	if (session_holds_deaths(session) && !session->held_death && WIFSIGNALED(status) &&
+	    death_is_by(WTERMSIG(status)))
+		session_warn_f(session, "process %d was not held before its death: the kernel has "
+			       "reported that to no tracer (seccomp, or no room for the frame of a "
+			       "handler), or it could not be held", session->current->pid);
+}
+
 void session_ended(void *ctx, int status, bool known)
 {
 	struct process *process = ctx;
@@ -25,6 +35,8 @@ void session_ended(void *ctx, int status, bool known)
 	if (process != session->current)
 		return;
 	deferred_end(session);
+	if (known)
+		warn_of_death(session, status);
 	processes_resume(session);	/* nobody else would let them run */
 	session_push(session, .kind = SESSION_EVENT_EXIT, .pid = process->pid, .status = status);
 }
@@ -101,6 +113,9 @@ void session_stopped(void *ctx, pid_t tid, int status)
 	 * that the target has ended.
 	 */
 	if (process->target && process->target->end == TARGET_END_HELD)
+		err_ignore(target_stop(process->target, NULL));
+	/* If this fails, the threads that are held before the death stay so, and others run on. */
+	if (process->state == PROCESS_LIVE && process->target->dying)
 		err_ignore(target_stop(process->target, NULL));
 	if (process->target)
 		each_in_turn(session);

@@ -19,6 +19,7 @@
 #include "unwind/stack_walk.h"
 
 struct in_hand;
+struct session_event;
 struct log_totals;
 struct runtimes;
 struct session;
@@ -43,6 +44,8 @@ struct session_config {
 	bool kernel_sampling;
 	/* Search for leaks when the target ends, before its memory is gone: see session_leaks. */
 	bool leaks_at_end;
+	/* Hold the process when it is about to die with a core, until session_cont. */
+	bool hold_at_death;
 };
 
 extern const struct session_config session_config_default;
@@ -50,7 +53,7 @@ extern const struct session_config session_config_default;
 enum session_state {
 	SESSION_NONE,		/* no target yet, or detached */
 	SESSION_RUNNING,
-	SESSION_STOPPED,	/* by --stop or `interrupt`, until `cont` */
+	SESSION_STOPPED,	/* by --stop, `interrupt`, or before its death, until `cont` */
 	/* the target is gone, or has exec'ed unfollowed; its log still answers */
 	SESSION_ENDED,
 	SESSION_CORE,		/* a core file: there is no process, and nothing was recorded */
@@ -100,7 +103,7 @@ struct err *session_keep(struct session *session) MUST_CHECK;
 struct err *session_kill(struct session *session) MUST_CHECK;
 /* stop all threads until session_cont */
 struct err *session_interrupt(struct session *session) MUST_CHECK;
-/* signal: delivered to the process, 0 none */
+/* signal: delivered to the process, 0 none. A process that is held before its death dies. */
 struct err *session_cont(struct session *session, int signal) MUST_CHECK;
 
 enum session_state session_state(const struct session *session);
@@ -133,6 +136,8 @@ bool session_started(const struct session *session);	/* by session_run */
  * (untraced, not our child).
  */
 int session_exit_status(const struct session *session, bool *known);
+/* Is the process held before its death? *ret is the event that said so. */
+bool session_dying(struct session *session, struct session_event *ret);
 
 /* `malloc on`; no error if it is armed */
 struct err *session_arm(struct session *session) MUST_CHECK;
@@ -285,6 +290,11 @@ enum session_event_kind {
 	SESSION_EVENT_FORK,	/* pid: child's */
 	SESSION_EVENT_SIGNAL,	/* tid, signal: about to be delivered */
 	SESSION_EVENT_THREAD,	/* tid; created or ended */
+	/*
+	 * It is about to die of `signal` (whose default is a core) in tid, and is SESSION_STOPPED
+	 * before that; text: "at address 0x10", "sent by process 7", or ""
+	 */
+	SESSION_EVENT_DEATH,
 	SESSION_EVENT_WARNING,	/* text, for the user: "libfoo.so: …" */
 };
 
@@ -315,5 +325,8 @@ bool session_names_warned(struct session *session);
  * now traced or untraced, as the new value requires.
  */
 struct err *session_configured(struct session *session) MUST_CHECK;
-/* Set the kinds of events that are wanted (bit 1 << kind). EXIT, EXEC and WARNING always come. */
+/*
+ * Set the kinds of events that are wanted (bit 1 << kind). EXIT, EXEC and WARNING always come, and
+ * DEATH if hold_at_death is set. While DEATH is wanted, a process is held before its death.
+ */
 void session_want_events(struct session *session, uint32_t kinds);

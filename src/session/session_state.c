@@ -45,6 +45,27 @@ int session_exit_status(const struct session *session, bool *known)
 	return session->current->status;
 }
 
+static struct err *dying_job(struct session *session, void *dying)
+{
+	*(bool *)dying = session->current->state == PROCESS_LIVE && session->current->target->dying;
+	return NULL;
+}
+
+/* The event may be old: the process has been let go since, or was killed. */
+bool session_dying(struct session *session, struct session_event *ret)
+{
+	bool dying = false;
+
+	if (!session->death.pid)
+		return false;
+	err_ignore(session_call(session, dying_job, &dying));
+	if (dying)
+		*ret = session->death;
+	else
+		session->death.pid = 0;
+	return dying;
+}
+
 struct err *session_need_view(const struct session *session)
 {
 	return session->state == SESSION_CORE ? NULL : session_need_target(session);

@@ -9,7 +9,8 @@
  *	breakpoint probes	their traps are its business
  *	set follow-fork, -exec	children and programs must be caught before they run
  *	set leaks-at-end	its memory must be looked at before it is gone
- *	mdbg::on thread, signal, fork, exec
+ *	set hold-at-death	its fatal signals must be seen before they are delivered
+ *	mdbg::on thread, signal, fork, exec, death
  *	a program that mdbg started, up to its end (its status is to be waited for)
  *	interrupt		the target stands still
  *

@@ -4,6 +4,7 @@
  * tracer thread.
  */
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "os/tracer.h"
@@ -51,6 +52,39 @@ static void on_signal(void *ctx, struct thread *thread, int signal)
 		probes_foreign_trap(thread);
 	session_push(process->session, .kind = SESSION_EVENT_SIGNAL, .pid = process->pid,
 		     .tid = thread->tid, .signal = signal);
+}
+
+/* Only the current process can be looked at. */
+static bool on_dies(void *ctx)
+{
+	struct process *process = ctx;
+
+	return process == process->session->current && session_holds_deaths(process->session);
+}
+
+/* The kernel tells a sender by its id in the namespace of who gets the signal. */
+static bool sees_sender(const struct thread *thread, const siginfo_t *info)
+{
+	struct proc_status status;
+
+	return info->si_code <= 0 && info->si_pid > 0 && info->si_pid != thread->tgid &&
+	       !procfs_status(thread->tid, &status) && status.ns_tgid == thread->tgid;
+}
+
+static void on_dies_held(void *ctx, struct thread *thread, const siginfo_t *info)
+{
+	struct process *process = ctx;
+	struct session_event event = { .kind = SESSION_EVENT_DEATH, .pid = process->pid,
+				       .tid = thread->tid, .signal = info->si_signo };
+
+	if (info->si_code > 0)
+		snprintf(event.text, sizeof(event.text), "%s 0x%" PRIx64,
+			 info->si_signo == SIGSEGV || info->si_signo == SIGBUS ? "at address" :
+			 "at", (uint64_t)(uintptr_t)info->si_addr);
+	else if (sees_sender(thread, info))
+		snprintf(event.text, sizeof(event.text), "sent by process %d", info->si_pid);
+	process->session->held_death = true;
+	session_push_event(process->session, &event);
 }
 
 static void on_at_end(void *ctx)
@@ -108,6 +142,8 @@ const struct target_ops watch_ops = {
 	.route		= on_route,
 	.exec		= on_exec,
 	.signal		= on_signal,
+	.dies		= on_dies,
+	.dies_held	= on_dies_held,
 	.at_end		= on_at_end,
 	.ended		= session_ended,
 };
