@@ -16,7 +16,7 @@ hammer() {
 	$cc -std=gnu11 -D_GNU_SOURCE -O1 -g -pthread -I"$source/src" -I"$source/tests/unit/log" "$@" \
 		-o "$dir/log_tsan" "$source"/tests/torture/log_tsan.c "$source"/tests/unit/log/hammer.c "$source"/tests/unit/log/free_history_hammer.c \
 		"$source"/tests/unit/log/deferred_hammer.c \
-		"$source"/src/log/*.c "$source"/src/base/*.c || exit 1
+		"$source"/src/log/*.c "$source"/src/base/*.c -llzma || exit 1
 	TSAN_OPTIONS="halt_on_error=1 exitcode=66" "$dir/log_tsan" "$times"
 }
 
