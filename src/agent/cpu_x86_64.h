@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <asm/errno.h>
 #include <asm/signal.h>
 
 #include <asm/sigcontext.h>
@@ -28,6 +29,16 @@ static inline long cpu_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint
 	__asm__ volatile("syscall" : "=a" (ret) : "a" (nr), "D" (a), "S" (b), "d" (c), "r" (r10),
 			 "r" (r8), "r" (r9) : "rcx", "r11", "memory");
 	return ret;
+}
+
+/*
+ * Can the eight bytes at address be read? The kernel reads a signal mask there, and then refuses to
+ * do anything with it, since 8 is no way to change a mask (rt_sigprocmask(2): EINVAL); EFAULT says
+ * that it cannot.
+ */
+static inline bool cpu_can_read(uint64_t address)
+{
+	return cpu_syscall(__NR_rt_sigprocmask, 8, address, 0, 8, 0) != -EFAULT;
 }
 
 static inline uint64_t cpu_pc(const struct ucontext *context)

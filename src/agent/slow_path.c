@@ -62,8 +62,14 @@ static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t 
 		.depth = depth,
 		.thread = ledger_number(call->thread),
 	};
+	struct cache_scratch *scratch;
 
-	return unwind_cache_stack(LIKELY(thread) ? &thread->cache : NULL, &walk);
+	if (UNLIKELY(!thread))
+		return unwind_cache_stack(NULL, &walk);
+	scratch = &thread->cache.scratch;
+	scratch->more = agent_stack_word;
+	scratch->others = (struct agent_walk){ state, call->thread, walk.sp, walk.high, 0 };
+	return unwind_cache_stack(&thread->cache, &walk);
 }
 
 static ALWAYS_INLINE void env_count(const struct ledger_call *call, uint32_t stack, uint64_t blocks,

@@ -75,6 +75,7 @@
 
 #include "agent/unwind_cache.h"
 #include "agent/probe_table.h"
+#include "agent/stacks.h"
 #include "log/ledger.h"
 
 /*
@@ -176,6 +177,7 @@ struct agent_state {
 	 */
 	struct agent_thread *threads;
 	struct agent_range area[AGENT_AREAS];	/* without the agent's image */
+	struct agent_stacks stacks;
 	struct log log;				/* a view, in the target's addresses */
 	struct agent_probe probe[AGENT_PROBES];
 };

@@ -53,33 +53,49 @@ void agent_thread_adopt(const struct agent_state *state, struct agent_thread *th
 	thread->ledger.busy = 1;
 }
 
-/* Is SP inside [low, high)? */
-static bool bounds_take(struct ledger_thread *thread, uint64_t sp, uint64_t low, uint64_t high)
+static bool is_in(uint64_t address, uint64_t low, uint64_t high, struct agent_range *ret)
 {
-	if (sp < low || sp >= high)
+	*ret = (struct agent_range){ low, high };
+	return address >= low && address < high;
+}
+
+/* key: of the thread's state; 0: it has none. */
+static bool find_bounds(const struct agent_state *state, uint64_t key, uint64_t address,
+			struct agent_range *ret)
+{
+	const volatile uint64_t *block;
+	uint64_t low, size;
+
+	if (is_in(address, state->main_low, state->main_high, ret))
+		return true;
+	if (!key || !state->stack_offset)
 		return false;
-	if (thread) {
-		thread->stack_low = low;
-		thread->stack_high = high;
-	}
-	return true;
+	block = (const volatile uint64_t *)(key + state->stack_offset);
+	low = block[0];
+	size = block[1];
+	/* For the main thread glibc has no base there, and its size field has the stack's end. */
+	return low && size <= UINT64_MAX - low && is_in(address, low, low + size, ret);
 }
 
 uint64_t agent_thread_bounds(const struct agent_state *state, struct ledger_thread *thread,
 			     uint64_t sp)
 {
-	const volatile uint64_t *block;
-	uint64_t low, size;
+	struct agent_range range;
 
-	if (bounds_take(thread, sp, state->main_low, state->main_high))
-		return state->main_high;
-	if (!thread || !state->stack_offset)
+	if (!find_bounds(state, thread ? thread->key : 0, sp, &range))
 		return 0;
-	block = (const volatile uint64_t *)(thread->key + state->stack_offset);
-	low = block[0];
-	size = block[1];
-	/* For the main thread glibc has no base there, and its size field has the stack's end. */
-	if (!low || size > UINT64_MAX - low || !bounds_take(thread, sp, low, low + size))
-		return 0;
-	return low + size;
+	if (thread) {
+		thread->stack_low = range.start;
+		thread->stack_high = range.end;
+	}
+	return range.end;
+}
+
+uint64_t agent_thread_known_end(const struct agent_state *state,
+				const struct ledger_thread *thread, uint64_t address)
+{
+	struct agent_range range;
+
+	return find_bounds(state, thread ? thread->key : 0, address, &range) ?
+		       range.end : agent_stacks_end(&state->stacks, address);
 }

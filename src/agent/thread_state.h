@@ -29,6 +29,13 @@ void agent_thread_adopt(const struct agent_state *state, struct agent_thread *th
 uint64_t agent_thread_bounds(const struct agent_state *state, struct ledger_thread *thread,
 			     uint64_t sp);
 
+/*
+ * The end of the stack that holds address, whether it is the main thread's, this thread's or one of
+ * state->stacks; 0: it is in none. thread may be NULL, and remembers nothing.
+ */
+uint64_t agent_thread_known_end(const struct agent_state *state,
+				const struct ledger_thread *thread, uint64_t address);
+
 /* The first of AGENT_THREAD_WAYS places. */
 static inline uint64_t agent_thread_place(const struct agent_state *state, uint64_t tp)
 {
@@ -117,5 +124,7 @@ static inline uint64_t agent_thread_stack_end(const struct agent_state *state,
 	if (LIKELY(thread && ledger_holds(thread, sp)))
 		return thread->stack_high;
 	end = agent_thread_bounds(state, thread, sp);
+	if (!end)
+		end = agent_stacks_end(&state->stacks, sp);
 	return end ? end : (sp | 4095) + 1;
 }

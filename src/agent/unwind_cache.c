@@ -291,11 +291,15 @@ static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *
 		.copy = (const void *)(uintptr_t)from->sp,
 		.low = from->sp,
 		.high = from->high,
+		.more = cache ? scratch->more : NULL,
+		.ctx = &scratch->others,
 		.outside = cache ? &cache->outside : NULL,
 	};
 	pcs[0] = from->function;
 	if (depth > 1)
 		nr += walk(&start, pcs + 1, depth - 1, &end, trace);
+	if (UNLIKELY(end == WALK_MEMORY) && scratch->stack.more)
+		end = WALK_STACK;
 	if (cache && UNLIKELY(cache->outside.pc))
 		id = defer(cache, from, nr, end);
 	if (id == LOG_STACK_NONE)

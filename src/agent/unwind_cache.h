@@ -44,6 +44,7 @@
  */
 #pragma once
 
+#include "agent/stacks.h"
 #include "log/log.h"
 #include "unwind/stack_walk.h"
 
@@ -98,6 +99,9 @@ struct cache_scratch {
 	struct walk_regs regs;
 	struct walk_stack stack;
 	uint64_t reg[4];
+	/* walk_stack.more, for words of other stacks; NULL: there are none */
+	bool (*more)(void *ctx, uint64_t address, uint64_t *ret);
+	struct agent_walk others;	/* its ctx */
 };
 
 /* All zero at the beginning. */

@@ -80,6 +80,7 @@ static struct err *fill(struct probes *probes, struct remote *remote)
 	state->self_offset = tcb.self_offset;
 	state->tid_offset = tcb.tid_offset;
 	state->stack_offset = tcb.stack_offset;
+	state->stacks.asks = !probes->seccomp;
 	state->map = (const struct walk_map *)(uintptr_t)map;
 	state->setting = cache_setting(target->modules.generation, state->ledger.depth);
 	state->threads_shift = 64 - (uint32_t)__builtin_ctz(target->region->threads);
@@ -96,6 +97,7 @@ static void forget(struct probes *probes)
 	probes->state_address = 0;
 	probes->nr_agent_probes = 0;
 	vec_clear(&probes->free_entries);
+	known_stacks_free(&probes->stacks);
 }
 
 struct err *state_make(struct probes *probes, struct remote *remote)
@@ -222,6 +224,27 @@ struct err *agent_state_tell_provenance(struct probes *probes)
 		state->probe[i].fast = (uint8_t)agent_probe_fast(state, &state->probe[i]);
 	err = WRITE_FIELD(probes, ledger.history);
 	return err ? err : WRITE_FIELD(probes, probe);
+}
+
+/* A reader that sees another turn, or an odd one, does not use the table (agent/stacks.h). */
+struct err *agent_state_tell_stacks(struct probes *probes, bool all)
+{
+	struct agent_stacks *stacks = &probes->state->stacks;
+	struct err *err = NULL;
+
+	stacks->turn += all;
+	err = WRITE_FIELD(probes, stacks.asks);
+	if (!err && all)
+		err = WRITE_FIELD(probes, stacks.turn);
+	if (!err && all)
+		err = write_part(probes, offsetof(struct agent_state, stacks.at),
+				 stacks->nr * sizeof(*stacks->at));
+	if (!err && all)
+		err = WRITE_FIELD(probes, stacks.nr);
+	if (!err)
+		err = WRITE_FIELD(probes, stacks.until);
+	stacks->turn += all;
+	return err || !all ? err : WRITE_FIELD(probes, stacks.turn);
 }
 
 struct err *state_follow_modules(struct probes *probes, struct remote *remote, bool quiet)

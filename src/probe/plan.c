@@ -231,9 +231,12 @@ static void check_clock(const struct finding *finding)
 
 	if (procfs_tasks(probes->target->mem.tid, &tasks))
 		return;		/* it has ended */
-	vec_each_value(tid, &tasks.vec)
-		if (!procfs_status(tid, &status) && status.seccomp == SECCOMP_MODE_STRICT)
-			may = false;
+	vec_each_value(tid, &tasks.vec) {
+		if (procfs_status(tid, &status))
+			continue;
+		may &= status.seccomp != SECCOMP_MODE_STRICT;
+		probes->seccomp |= status.seccomp != SECCOMP_MODE_DISABLED;
+	}
 	vec_free(&tasks.vec);
 	for (size_t i = may ? probes->all.nr : finding->first; i < probes->all.nr; i++) {
 		struct probe *probe = probes->all.at[i];

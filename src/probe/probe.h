@@ -76,6 +76,7 @@
 #include "log/ledger.h"
 #include "os/procfs.h"
 #include "probe/allocators.h"
+#include "probe/known_stacks.h"
 #include "tracee/patch.h"
 #include "unwind/stack_walk.h"
 
@@ -198,6 +199,8 @@ struct probes {
 	/* 0: not there. In a followed child it is there, and empty: state is NULL. */
 	uint64_t state_address;
 	uint32_t state_entry;		/* journal */
+	struct known_stacks stacks;	/* that the agent was told of */
+	bool seccomp;			/* a thread has a filter of system calls, or had one */
 	uint32_t nr_agent_probes;
 	struct patch_sigaction ours, old;
 	uint32_t sigaction_entry;

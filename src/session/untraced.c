@@ -31,6 +31,7 @@
 #include "growth/faults.h"
 #include "os/pidfd.h"
 #include "os/tracer.h"
+#include "probe/known_stacks.h"
 #include "probe/patch_watch.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
@@ -238,6 +239,7 @@ static void poll_all(struct session *session)
 	growth_poll(session);
 	sigtrap_check(process->probes);
 	processes_poll(session);
+	known_stacks_look(process->probes, tracer_now());
 	look_for_modules(session, PATCHES_A_POLL);
 }
 

@@ -8,9 +8,12 @@
  * The walk ends at a row that says so (_start, clone3), or where it cannot continue with certainty.
  * It guesses only in one case: the frame pointer of code without any CFI.
  *
- * Each frame's SP is above the last one's, or the stack is corrupt. A signal frame may lead
- * anywhere (sigaltstack); it is one of the PCs that are stored, so that their number bounds the
- * walk all the same.
+ * Each frame's SP is above the last one's, or the stack is corrupt. There are two exceptions. A
+ * signal frame may lead anywhere (sigaltstack). A function that has switched to another stack
+ * (__morestack, a coroutine's start) has a CFA on the old one, which may lie lower. By that a walk
+ * steps down only if the CFA lies below all that the stack of SP has in use, more than STEP_LEAST
+ * away, and its return address is in a module. Both kinds of frames are among the PCs that are
+ * stored, so that their number bounds the walk all the same.
  *
  * A traced walk notes each stack word when it first matters: a return address as soon as it is
  * read, a restored BP or RBX only when a rule uses it. Until then BP is a value and where it came
@@ -26,6 +29,7 @@
 
 /* our own frames (stubs) in one stack; they nest as allocators do, two or three deep */
 #define OWN_MAX		64
+#define STEP_LEAST	4096u
 
 enum regs_from {
 	REGS_NONE,		/* only PC, SP and BP are known */
@@ -84,7 +88,8 @@ static inline void note_slot(const struct walker *walker, uint64_t addr, uint64_
 
 	if (!trace)
 		return;
-	if (UNLIKELY(trace->nr >= WALK_TRACE_SLOTS)) {
+	if (UNLIKELY(trace->nr >= WALK_TRACE_SLOTS) || UNLIKELY(addr < walker->stack->low) ||
+	    UNLIKELY(addr >= walker->stack->high)) {
 		trace->whole = false;
 		return;
 	}
@@ -353,6 +358,17 @@ static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk
 	return caller_enter(walker, pc, frame + 16);
 }
 
+/* The CFA is not above SP: is it on another stack? */
+static NOINLINE bool steps_down(const struct walker *walker, const struct row *row, uint64_t cfa)
+{
+	const struct walk_stack *stack = walker->stack;
+	uint64_t at = cfa + (uint64_t)FRAME_RA_OFFSET, pc;
+
+	return row->cfa != ROW_CFA_SP && cfa <= walker->sp && walker->sp - cfa > STEP_LEAST &&
+	       (at < stack->low || at >= stack->high) && word_read(stack, at, &pc) &&
+	       walk_map_find(walker->map, pc - 1);
+}
+
 /* Continue from the current frame in its caller. False: there is none; *end says why. */
 static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end, bool traced)
 {
@@ -379,7 +395,7 @@ static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end,
 		return false;
 	}
 	*end = WALK_LOOP;
-	if (cfa <= walker->sp || cfa - walker->sp < 8)
+	if (UNLIKELY(cfa <= walker->sp || cfa - walker->sp < 8) && !steps_down(walker, row, cfa))
 		return false;
 	*end = WALK_MEMORY;
 	if (!word_read(walker->stack, cfa + (uint64_t)FRAME_RA_OFFSET, &pc))
@@ -441,7 +457,7 @@ static ALWAYS_INLINE uint32_t frames(struct walker *walker, const struct walk_ar
 static NOINLINE uint32_t frames_traced(struct walker *walker, const struct walk_area *area,
 				       uint64_t *pcs, uint32_t max, enum walk_end *end)
 {
-	walker->trace->whole = !walker->stack->more;
+	walker->trace->whole = true;
 	walker->trace->fp_used = walker->trace->bx_used = false;
 	walker->trace->nr = 0;
 	return frames(walker, area, pcs, max, end, true);

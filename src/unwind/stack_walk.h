@@ -51,6 +51,8 @@ enum walk_end {
 	WALK_LOOP,		/* SP did not grow: a corrupt stack */
 	/* set without a walk: the library was not known yet (log/deferred.h) */
 	WALK_DEFERRED,
+	/* set by the agent in place of WALK_MEMORY: a stack that it does not know (agent/stacks.h) */
+	WALK_STACK,
 	WALK_ENDS,
 };
 
@@ -69,7 +71,9 @@ struct walk_regs {
 
 /*
  * Stack memory: the bytes of [low, high) are at copy (copy == low itself in the agent, which reads
- * its own stack). more, if not NULL, is called for a word outside. If the innermost frame may be
+ * its own stack). more, if not NULL, is called for a word outside, which may lie in another stack: a
+ * coroutine's caller, what a signal handler on a stack of its own has interrupted. Of the memory
+ * below low it gives only that of other stacks, as far as it can tell. If the innermost frame may be
  * anywhere in a function, low must lie below SP by the red zone (128 bytes): behind the pops of an
  * epilogue, CFI still names the slots that were popped.
  */
@@ -112,9 +116,10 @@ struct walk_area {
  *
  * If the trace is whole, any walk that begins with the same PC and SP (and BP, RBX where used), has
  * the same bounds, maximum, map and area, and finds the same values in the slots, has the same
- * result. All slots are inside the bounds. They are in the order in which they came to matter: as
+ * result. All slots are inside [low, high). They are in the order in which they came to matter: as
  * long as the values of two walks agree, so do the addresses up to the next slot. A walk that
- * cannot be told by its slots (a signal frame, a stack with `more`, too many slots) is not whole.
+ * cannot be told by its slots (a signal frame, a word that came from `more`, too many slots) is not
+ * whole.
  */
 #define WALK_TRACE_SLOTS 264	/* for LOG_DEPTH_MAX frames that all use BP, and a few more */
 

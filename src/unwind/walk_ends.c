@@ -16,6 +16,7 @@ static const char *const names[WALK_ENDS] = {
 	[WALK_MEMORY]		= "stack memory that cannot be read",
 	[WALK_LOOP]		= "corrupt stack",
 	[WALK_DEFERRED]		= "a library that had just been loaded",
+	[WALK_STACK]		= "a stack whose bounds were not known",
 };
 
 const char *walk_end_name(enum walk_end end)

@@ -407,6 +407,52 @@ static void test_more(void)
 	CU_ASSERT_EQUAL(end, WALK_MEMORY);
 }
 
+/* Another stack, below the one that the walk begins on. */
+struct lower {
+	uint64_t start, word[4];
+};
+
+static bool lower_words(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	const struct lower *lower = ctx;
+
+	if (addr < lower->start || addr >= lower->start + sizeof(lower->word))
+		return false;
+	*ret = lower->word[(addr - lower->start) / 8];
+	return true;
+}
+
+static enum walk_end end_below(struct lower *lower, uint32_t *nr_ret)
+{
+	uint64_t words[4] = { 0 }, pc[8];
+	struct walk_regs regs = { .pc = FRAMED, .sp = STACK, .fp = lower->start };
+	struct walk_stack stack = {
+		.copy = words, .low = STACK, .high = STACK + sizeof(words),
+		.more = lower_words, .ctx = lower,
+	};
+	struct walk_start start = { &map, &regs, &stack, NULL, false };
+	enum walk_end end;
+
+	*nr_ret = walk(&start, pc, 8, &end, NULL);
+	return end;
+}
+
+/* A function that has switched stacks leads to a lower one, if there is a module's return address. */
+static void test_step_down(void)
+{
+	struct lower lower = { STACK - 65536, { 0, OUTERMOST } };
+	uint32_t nr;
+
+	CU_ASSERT_EQUAL(end_below(&lower, &nr), WALK_COMPLETE);
+	CU_ASSERT_EQUAL(nr, 2);
+	lower.word[1] = 1;
+	CU_ASSERT_EQUAL(end_below(&lower, &nr), WALK_LOOP);
+	lower.word[1] = OUTERMOST;
+	lower.start = STACK - 1024;
+	CU_ASSERT_EQUAL(end_below(&lower, &nr), WALK_LOOP);
+	CU_ASSERT_EQUAL(nr, 1);
+}
+
 /*
  * Any stack: the walk ends, and reads only what it was given (an array of its own, for the
  * sanitizer to watch).
@@ -484,6 +530,7 @@ void suite_stack_walk(void)
 	CU_add_test(suite, "code of ours", test_area);
 	CU_add_test(suite, "the cache", test_cache);
 	CU_add_test(suite, "words outside the copy", test_more);
+	CU_add_test(suite, "a step down", test_step_down);
 	CU_add_test(suite, "where it leaves the modules", test_outside);
 	CU_add_test(suite, "any stack", test_any_stack);
 	CU_add_test(suite, "names of the ends", test_names);
