@@ -62,17 +62,22 @@ case diff-file-redis-restarted 120 {
 		set before [redis_state]
 		set m [live_start -p $::redis]
 		need_format $m sqlite
-		set chan [open "|redis-cli -p $::port > /dev/null" w]
+		# The client stays for the export. One that has ended is freed by the server some time later, or after the export.
+		set client [open "|redis-cli -p $::port" r+]
 		for {set i 0} {$i < $keys} {incr i} {
-			puts $chan "SET key:$i value-$i"
+			puts $client "SET key:$i value-$i"
 		}
-		close $chan
+		flush $client
+		for {set i 0} {$i < $keys} {incr i} {
+			check {[hear $client] eq "OK"} {key $i is not set}
+		}
 		live $m "export sqlite $::tmp/$run.db"
 		if {$run eq "two"} {
 			set text [live $m "malloc diff $::tmp/one.db"]
 			set ends [check_diff_file $text]
 			check {[lindex $ends 2] > 5 && [lindex $ends 3] == 0} {matched, in the process: $ends}
 		}
+		close $client
 		live_end $m
 		check {[redis_state] eq $before} {not as before}
 		end_redis
