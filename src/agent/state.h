@@ -118,15 +118,15 @@ struct agent_wide_frame {
  * A slot of an area (probe/area.h): AGENT_SLOT bytes at a multiple of it. It begins with what a
  * walk must know about return addresses that point into it.
  */
-#define AGENT_SLOT		512u
+#define AGENT_SLOT		1024u
 #define AGENT_SLOT_DISPLACED	16u
 #define AGENT_SLOT_THUNK	144u
-#define AGENT_SLOT_STUB		416u
+#define AGENT_SLOT_STUB		512u
 
 struct agent_slot {
 	uint32_t thunk_cfa;		/* at the thunk's call of displaced: from SP to the CFA */
 	uint32_t stub_cfa;		/* the same for the stub's */
-	uint64_t spare;
+	uint64_t counts;		/* address of the area's count of calls; 0: not counted */
 };
 
 enum agent_role {			/* as enum alloc_role */

@@ -18,8 +18,10 @@
 #define REGS_WORDS		34	/* on aarch64, which has the most */
 #define DISPLACED_MAX		128	/* bytes */
 #define DISPLACED_INSNS		16
-#define STUB_MAX		96	/* bytes */
-#define THUNK_MAX		272	/* bytes */
+#define STUB_MAX		192	/* bytes */
+#define THUNK_MAX		352	/* bytes */
+/* Bytes of a count of calls: a word in each of COUNT_BYTES / 64 cache lines. */
+#define COUNT_BYTES		4096u
 
 /* Registers of a thread, in the layout of NT_PRSTATUS. */
 struct regs {
@@ -53,6 +55,14 @@ struct displaced {
 };
 
 /*
+ * Thunks and stubs of a function in which a coroutine may be suspended count the calls that are
+ * under way: one is added at the entry, and taken away right before the last instruction, in which
+ * the thread leaves. A call that is suspended is on no thread's stack, so that only this count says
+ * that somebody will come back. It is the sum of words in different cache lines, so that threads do
+ * not wait for each other; a call may add to one and subtract from another.
+ */
+
+/*
  * The breakpoint engine sends a thread through a stub when the value that a function returns
  * matters. The stub pushes the registers to be kept, then does `call displaced prologue; trap;
  * drop; ret`. All other registers are as the function leaves them.
@@ -69,11 +79,13 @@ struct stub_spec {
 	uint64_t retry;		/* 0, or where to jump on NULL */
 	uint64_t nothrow;	/* with retry: value of argument nr_args */
 	unsigned nr_args;	/* with retry: arguments to keep, 1 or 2 */
+	uint64_t counts;	/* as in struct thunk_spec */
 };
 
 struct stub {
 	uint8_t code[STUB_MAX];
 	size_t len;
+	uint8_t undo;
 	size_t entry;		/* as in struct thunk */
 	size_t trap;		/* offset of the trap instruction */
 	size_t ret;		/* offset just past the call: the return address on the stack */
@@ -127,6 +139,11 @@ struct thunk_spec {
 	uint8_t args;
 	/* Registers that the function changes, of those that C may change; 0: they are not known. */
 	uint32_t changed;
+	/*
+	 * The address, near `at`, of a word with the address of COUNT_BYTES bytes, in which the
+	 * calls under way are counted; 0: they are not. Not for THUNK_FREE, to which nobody returns.
+	 */
+	uint64_t counts;
 };
 
 struct thunk {
@@ -293,6 +310,7 @@ struct arch {
 	 * about to run.
 	 */
 	size_t (*thunk_cfa)(const struct thunk *thunk, size_t offset);
+	size_t (*stub_cfa)(const struct stub *stub, size_t offset);
 	/*
 	 * Disassemble one instruction ("mov rax, rbx") into at most room bytes. Returns its length
 	 * in bytes, 0 if it does not decode.

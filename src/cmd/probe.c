@@ -113,7 +113,9 @@ const struct cmd cmd_probe_alloc = {
 			  "malloc in which they lie. Blocks that are freed with a whole pool, and\n"
 			  "not by a function that `probe free` knows, stay listed.\n"
 			  "An exception cannot pass a probe: it would end the program. If a program\n"
-			  "has C++ exceptions, `nothrow` states that FUNCTION never lets one pass.\n",
+			  "has C++ exceptions, `nothrow` states that FUNCTION never lets one pass.\n"
+			  "A coroutine may be suspended in FUNCTION. If one is at the detach, the code\n"
+			  "that it returns through stays, and a later mdbg takes it out.\n",
 	.need		= call_need_target,
 	.run		= run_alloc,
 	.min_args	= 2,

@@ -30,7 +30,11 @@
 
 enum journal_kind {
 	JOURNAL_TEXT = 1,	/* len bytes at address: old[] became new[] */
-	JOURNAL_MAPPING = 2,	/* a private anonymous mapping of len bytes at address */
+	/*
+	 * a private anonymous mapping of len bytes at address; aux: where the calls under way in it
+	 * are counted (tracee/call_count.h), 0: nowhere
+	 */
+	JOURNAL_MAPPING = 2,
 	JOURNAL_REGION = 3,	/* the mapping of the region itself: undone last */
 	/*
 	 * disposition of signal aux; old[] and new[] are the kernel's struct sigaction (32 bytes)

@@ -10,6 +10,7 @@
 #include "arch/arch.h"
 #include "base/page.h"
 #include "probe/probe.h"
+#include "tracee/call_count.h"
 #include "tracee/module.h"
 #include "tracee/remote.h"
 #include "tracee/target.h"
@@ -76,7 +77,9 @@ uint64_t area_place(const struct proc_maps *maps, uint64_t start, uint64_t end, 
 static struct err *map_near(struct probes *probes, const struct module *module,
 			    struct remote *remote, struct area *area)
 {
-	area->address = area_place(&probes->maps, module->start, module->end, area->len);
+	/* with a page for a count behind it */
+	area->address = area_place(&probes->maps, module->start, module->end,
+				   area->len + COUNT_BYTES);
 	if (!area->address)
 		return err_create(ERR_UNSUPPORTED, "no free memory within 2 GiB of the module");
 	return patch_map(probes->target, remote, area->address, area->len, &area->entry);
@@ -119,6 +122,30 @@ struct err *probes_read_maps(struct probes *probes)
 	return procfs_maps(probes->target->mem.tid, &probes->maps);
 }
 
+/* Can calls be counted in this area, from now on at the latest? */
+static struct err *need_counts(struct probes *probes, struct area *area, struct remote *remote)
+{
+	uint64_t at = area->address + area->len;
+	struct err *err;
+
+	if (area->counts)
+		return NULL;
+	err = patch_map_counts(probes->target, remote, at, area->entry, &area->counts_entry);
+	if (!err)
+		area->counts = at;
+	return err;
+}
+
+/* Can the area that has this slot count the calls of probe? Not if the page behind it is taken. */
+static bool counts_for(struct probes *probes, const struct probe *probe, uint64_t slot,
+		       struct remote *remote)
+{
+	vec_each(area, &probes->areas)
+		if (slot - area->address < area->len)
+			return !probe->counted || !need_counts(probes, area, remote);
+	return false;
+}
+
 struct err *area_slot(struct probes *probes, struct probe *probe, struct remote *remote,
 		      uint64_t *ret)
 {
@@ -128,7 +155,8 @@ struct err *area_slot(struct probes *probes, struct probe *probe, struct remote 
 	for (size_t i = probes->free_slots.nr; i-- > 0;) {
 		uint64_t slot = probes->free_slots.at[i];
 
-		if (!in_reach(slot, AGENT_SLOT, module->start, module->end))
+		if (!in_reach(slot, AGENT_SLOT, module->start, module->end) ||
+		    !counts_for(probes, probe, slot, remote))
 			continue;
 		vec_remove(&probes->free_slots, i);
 		*ret = slot;
@@ -138,12 +166,15 @@ struct err *area_slot(struct probes *probes, struct probe *probe, struct remote 
 		struct area *have = &probes->areas.at[i];
 
 		if (have->used + AGENT_SLOT <= have->len &&
-		    in_reach(have->address, have->len, module->start, module->end))
+		    in_reach(have->address, have->len, module->start, module->end) &&
+		    counts_for(probes, probe, have->address, remote))
 			area = have;
 	}
 	if (!area) {
 		struct err *err = map_area(probes, module, remote, &area);
 
+		if (!err && probe->counted)
+			err = need_counts(probes, area, remote);
 		if (err)
 			return err;
 	}
@@ -158,6 +189,23 @@ bool area_holds(const struct probes *probes, uint64_t address)
 		if (address - area->address < area->len)
 			return true;
 	return false;
+}
+
+uint64_t area_counts(const struct probes *probes, uint64_t slot)
+{
+	vec_each(area, &probes->areas)
+		if (slot - area->address < area->len)
+			return area->counts;
+	return 0;
+}
+
+uint64_t area_calls(const struct probes *probes, struct memory *memory)
+{
+	uint64_t calls = 0;
+
+	vec_each(area, &probes->areas)
+		calls += call_count(memory, area->counts);
+	return calls;
 }
 
 void area_bound(struct probes *probes)
@@ -205,17 +253,12 @@ bool area_translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
 		*pc = original(probe, *pc);
 		return true;
 	}
-	if (*pc < probe->slot + AGENT_SLOT_STUB && probe->thunk_at)
+	if (*pc >= probe->stub)
+		*cfa_offset = (int32_t)probes->target->arch->stub_cfa(&probe->made,
+								      *pc - probe->stub);
+	else if (probe->thunk_at)
 		*cfa_offset = (int32_t)probes->target->arch->thunk_cfa(&probe->thunk,
 								       *pc - probe->thunk_at);
-	/*
-	 * Before a stub makes its frame, and at its last instruction, the stack has only the return
-	 * address and what the function's first instruction has pushed.
-	 */
-	else if (*pc < probe->stub_entry)
-		*cfa_offset += probe->stays.sp;
-	else if (*pc != probe->stub_entry && *pc <= probe->stub_trap)
-		*cfa_offset = (int32_t)probe->stub_frame;
 	return false;
 }
 

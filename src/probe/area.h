@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Areas: executable memory of ours in the target, near the modules that it serves (within reach of
- * a rel32), each a JOURNAL_MAPPING. The first area begins with the agent's image and table. Then
+ * a rel32), each a JOURNAL_MAPPING; the page behind it may count calls (tracee/call_count.h). The first area begins with the agent's image and table. Then
  * come slots, one for each probe, with the layout of agent/state.h: data for walks, displaced
  * prologue, thunk, stub.
  */
@@ -35,6 +35,10 @@ struct err *area_slot(struct probes *probes, struct probe *probe, struct remote 
  * and not right above the heap or near the stack, which grow. 0: there is none.
  */
 uint64_t area_place(const struct proc_maps *maps, uint64_t start, uint64_t end, uint64_t len);
+/* How many calls that are counted are under way in the areas, as this memory of a process has them? */
+uint64_t area_calls(const struct probes *probes, struct memory *memory);
+/* The address of the count of the area that has this slot; 0: it has none. */
+uint64_t area_counts(const struct probes *probes, uint64_t slot);
 /* Update the ranges of the areas for walks. */
 void area_bound(struct probes *probes);
 /* The hook of struct walk_area. */

@@ -61,6 +61,12 @@ void probes_destroy(struct probes *probes)
 	free(probes);
 }
 
+/* Where its slot has the address of the count; 0: its calls are not counted. */
+static uint64_t counts_word(const struct probe *probe)
+{
+	return probe->counted ? probe->slot + offsetof(struct agent_slot, counts) : 0;
+}
+
 /* Make displaced prologue and stub for the place where they will run. */
 static struct err *build_code(const struct probes *probes, struct probe *probe, uint8_t *slot)
 {
@@ -70,8 +76,9 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 		.at = probe->slot + AGENT_SLOT_STUB,
 		.undo = probe->stays.sp,
 		.call = probe->prologue,
+		.counts = counts_word(probe),
 	};
-	struct stub stub;
+	struct stub *stub = &probe->made;
 	struct err *err;
 
 	err = arch->displace(probe->expect, probe->expect_len, probe->address, probe->prologue,
@@ -88,15 +95,16 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 		spec.nothrow = probe->slot;	/* any address: the object has no content */
 		spec.nr_args = probe->fn->nr_args;
 	}
-	err = arch->stub(&spec, &stub);
+	err = arch->stub(&spec, stub);
 	if (err)
 		return err;
-	memcpy(slot + AGENT_SLOT_STUB, stub.code, stub.len);
-	head->stub_cfa = (uint32_t)stub.frame;
+	memcpy(slot + AGENT_SLOT_STUB, stub->code, stub->len);
+	head->stub_cfa = (uint32_t)stub->frame;
+	head->counts = area_counts(probes, probe->slot);
 	probe->stub = spec.at;
-	probe->stub_entry = spec.at + stub.entry;
-	probe->stub_trap = spec.at + stub.trap + arch->trap_pc_bias;
-	probe->stub_frame = (uint32_t)stub.frame;
+	probe->stub_entry = spec.at + stub->entry;
+	probe->stub_trap = spec.at + stub->trap + arch->trap_pc_bias;
+	probe->stub_frame = (uint32_t)stub->frame;
 	return NULL;
 }
 
@@ -148,6 +156,7 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 		.nr_args = probe->fn->nr_args,
 		.args = (uint8_t)alloc_function_arguments(probe->fn),
 		.changed = probe->changed,
+		.counts = counts_word(probe),
 	};
 	struct err *err;
 

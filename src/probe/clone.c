@@ -38,6 +38,8 @@ static struct err *copy_areas(const struct probes *parent, struct probes *child)
 		struct area area = parent->areas.at[i];
 
 		err = copy_entry(parent, child, parent->areas.at[i].entry, &area.entry);
+		if (!err && area.counts)
+			err = copy_entry(parent, child, area.counts_entry, &area.counts_entry);
 		if (!err)
 			child->areas.at[child->areas.nr++] = area;
 	}

@@ -26,6 +26,7 @@
 
 #define DRAIN_NS	3000000000ull	/* the longest wait for threads inside, ... */
 #define DRAIN_STEP_NS	1000000ull	/* ... in steps of so long */
+#define CALLS_NS	20000000ull	/* ... and, where no thread is, for calls that are counted */
 
 static void restore_text(struct probes *probes)
 {
@@ -48,6 +49,8 @@ struct inside {
 	struct stack_range range[AGENT_PC_RANGES];
 	uint32_t nr;
 	uint32_t threads;
+	uint64_t calls;		/* that are counted, and have not returned */
+	uint64_t calls_end;	/* how long they are waited for; 0: they were not seen alone yet */
 };
 
 /* Go on at the address in the word at sp, as after a `ret`. */
@@ -64,7 +67,7 @@ static void return_from(struct thread *thread, uint64_t sp)
 
 /*
  * If a thread's PC is on an instruction of ours whose original is known, move it there; otherwise
- * let the thread run. It is not single-stepped: signals would have to be blocked for that, and
+ * let the thread run. So it does from a stub that must still count the end of its call. It is not single-stepped: signals would have to be blocked for that, and
  * would stay blocked if mdbg were killed meanwhile.
  */
 static void move_out(struct probes *probes, struct thread *thread)
@@ -85,7 +88,7 @@ static void move_out(struct probes *probes, struct thread *thread)
 		 (probe->thunk_at && pc == probe->thunk_at + probe->thunk.entry))
 		regs_set(&thread->regs, arch->pc, probe->address);
 	/* A stub that has its result, and does not go on to a throwing form, would only return. */
-	if (pc == probe->stub_trap && !(probe->nothrow && !regs_get(&thread->regs, arch->ret)))
+	if (pc == probe->stub_trap && !probe->counted && !(probe->nothrow && !regs_get(&thread->regs, arch->ret)))
 		return_from(thread, sp + probe->stub_frame - sizeof(uint64_t));
 	if (probe->thunk_at && probe->thunk.ret && pc == probe->thunk_at + probe->thunk.ret)
 		return_from(thread, sp);
@@ -109,25 +112,39 @@ static void look_inside(struct thread *thread, const struct stack_top *top, void
 			   stack_of_uses(thread, top, inside->range, inside->nr);
 }
 
-static struct err *nobody_inside(void *probes, bool *done_ret)
+/* Calls in which no thread is may be suspended for long (tracee/call_count.h). */
+static struct err *nobody_inside(void *ctx, bool *done_ret)
 {
-	struct inside inside = { .probes = probes };
+	struct inside *inside = ctx;
+	uint64_t now = tracer_now();
 
-	inside.nr = agent_pc_ranges(inside.probes, inside.range);
-	stack_each_top(inside.probes->target, look_inside, &inside);
-	*done_ret = !inside.threads;
+	inside->threads = 0;
+	stack_each_top(inside->probes->target, look_inside, inside);
+	inside->calls = area_calls(inside->probes, &inside->probes->target->mem.memory);
+	if (!inside->threads && !inside->calls_end)
+		inside->calls_end = now + CALLS_NS;
+	*done_ret = !inside->threads && (!inside->calls || now >= inside->calls_end);
 	return NULL;
 }
 
-/* Let the target run for moments until no thread is inside. Stopped before and after. */
+/*
+ * Let the target run for moments until no thread is inside, and nobody can come back. Stopped
+ * before and after.
+ */
 static struct err *drain(struct probes *probes, bool *clean)
 {
+	struct inside inside = { .probes = probes };
 	const struct target_wait wait = {
-		.look = nobody_inside, .ctx = probes,
+		.look = nobody_inside, .ctx = &inside,
 		.step = DRAIN_STEP_NS, .deadline = tracer_now() + DRAIN_NS,
 	};
+	struct err *err;
 
-	return target_wait(probes->target, &wait, clean);
+	inside.nr = agent_pc_ranges(probes, inside.range);
+	err = target_wait(probes->target, &wait, clean);
+	probes->calls_left = inside.threads ? 0 : inside.calls;
+	*clean = *clean && !inside.calls;
+	return err;
 }
 
 /* A thread stays inside: the traps in the stubs must not hurt it when mdbg is gone. */
@@ -165,8 +182,13 @@ static struct err *unmap_all(struct probes *probes, struct remote *remote)
 {
 	struct err *err = state_remove(probes, remote);
 
-	for (size_t i = probes->areas.nr; i-- > 0 && !err;)
-		err = patch_unmap(probes->target, remote, probes->areas.at[i].entry);
+	for (size_t i = probes->areas.nr; i-- > 0 && !err;) {
+		const struct area *area = &probes->areas.at[i];
+
+		err = patch_unmap(probes->target, remote, area->entry);
+		if (!err && area->counts)
+			err = patch_unmap(probes->target, remote, area->counts_entry);
+	}
 	return err;
 }
 
@@ -246,10 +268,12 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 		return NULL;
 	err = clean_text(probes, child, region->journal);
 	/*
-	 * The child was forked inside an allocator, or by a handler that has interrupted the agent:
-	 * it returns through our code, so this, the handler, the state and the log must stay.
+	 * The child was forked inside an allocator, or by a handler that has interrupted the agent,
+	 * or has a copy of a coroutine that is suspended in a probed function: it returns through
+	 * our code, so this, the handler, the state and the log must stay.
 	 */
-	if (err || stack_uses(child, &thread->regs, range, nr))
+	if (err || stack_uses(child, &thread->regs, range, nr) ||
+	    area_calls(probes, &child->mem.memory))
 		return err;
 	err = remote_borrow(child, thread, &remote);
 	if (err)
@@ -259,6 +283,9 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 						 &region->journal->entry[probes->sigaction_entry]);
 	for (uint32_t i = 0; i < nr && !err; i++)
 		err = remote_unmap(remote, range[i].start, range[i].end - range[i].start);
+	for (size_t i = 0; i < probes->areas.nr && !err; i++)
+		if (probes->areas.at[i].counts)
+			err = remote_unmap(remote, probes->areas.at[i].counts, COUNT_BYTES);
 	if (!err && probes->state_address)
 		err = remote_unmap(remote, probes->state_address, sizeof(struct agent_state));
 	if (!err)

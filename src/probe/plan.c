@@ -192,6 +192,9 @@ static void decide(struct finding *finding)
 		if (probe->state != PROBE_PLANNED)
 			continue;
 		if (probe_of_allocator(probe)) {
+			/* Nobody returns to the probe of a free, or to a known allocator's. */
+			probe->counted = probe->fn->role != ALLOC_FREE &&
+					 (!known || probe->fn->user || probe->nothrow);
 			probe_find_tails(probes->target->arch, probe);
 			if (known && !probe->fn->user)
 				probe_find_changed(probes->target->arch, probe);

@@ -41,7 +41,7 @@
  *
  * Before a jump is written, threads whose PC is inside its five bytes are moved to the displaced
  * copies, and so are PCs saved in signal frames. An area is unmapped when no thread runs in it or
- * will return into it.
+ * will return into it, and no call that is counted is under way (tracee/call_count.h).
  *
  * A thread that hits an int3 after mdbg was killed gets a real SIGTRAP. As long as breakpoints are
  * in place the target has a handler for it (src/agent), which sends the thread on to the displaced
@@ -125,6 +125,9 @@ struct probe {
 	uint64_t stub, stub_trap;	/* addresses; stub_trap is behind the trap */
 	uint64_t stub_entry;		/* instruction at which SP is as at the function's entry */
 	uint32_t stub_frame;
+	struct stub made;		/* the stub as it is there */
+	/* The calls under way are counted: a coroutine may be suspended in one. */
+	bool counted;
 	struct ledger_function ledger;	/* trap_ledger.c's: calls are known by its address */
 	uint32_t agent_index;		/* in agent_state.probe[], with thunk_at */
 	uint64_t thunk_at;		/* the thunk's address; 0: none */
@@ -150,6 +153,8 @@ struct probe {
 struct area {
 	uint64_t address, len, used;
 	uint32_t entry;			/* journal */
+	uint64_t counts;		/* address of its count of calls; 0: it has none */
+	uint32_t counts_entry;		/* journal */
 	bool agent;			/* room for the agent's image and table is at its start */
 };
 
@@ -206,6 +211,7 @@ struct probes {
 	uint32_t sigaction_entry;
 	bool has_sigaction;
 	bool armed;
+	uint64_t calls_left;		/* for the owner: how many have not returned (probes_disarm) */
 	uint32_t near_size;		/* for log_set_near_size */
 	/* the owner's: the user was told that nothing is recorded */
 	bool told_blind;

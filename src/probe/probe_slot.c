@@ -9,6 +9,7 @@
 #include "agent/state.h"
 #include "base/vec.h"
 #include "probe/trap_ledger.h"
+#include "probe/area.h"
 #include "probe/probe.h"
 #include "tracee/module.h"
 #include "tracee/share.h"
@@ -187,7 +188,8 @@ static void collect(struct collection *collection)
 	struct probes *probes = collection->probes;
 
 	vec_each_value(probe, &probes->all)
-		if (is_left(probe) && collection->nr < AGENT_PROBES)
+		if (is_left(probe) && collection->nr < AGENT_PROBES &&
+		    !(probe->counted && area_calls(probes, &probes->target->mem.memory)))
 			collection->probe[collection->nr++] = probe;
 	qsort(collection->probe, collection->nr, sizeof(collection->probe[0]), by_slot);
 	make_ranges(collection);

@@ -195,7 +195,7 @@ struct err *arm_undo(struct session *session, bool *left)
 	if (err || !process->target->region)
 		return err;
 	deferred_settle(session);
-	if (!handover_release_old(session)) {
+	if (*left || !handover_release_old(session)) {
 		*left = true;
 		vec_clear(&session->old_maps);	/* the next mdbg will look */
 		region_keep(process->target);
@@ -241,6 +241,8 @@ struct err *session_take_out(struct session *session)
 		trace_line("%s", err->msg);
 	session->records = RECORDS_STALE;
 	err = probes_disarm(session->current->probes, &left);
+	if (!err && left)
+		handover_note_left(session);
 	session_resume(session, was);
 	return err;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The queue of events and warnings, which the main thread reads. */
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/trace.h"
+#include "probe/probe.h"
 #include "session/private.h"
 #include "tracee/target.h"
 
@@ -98,10 +100,20 @@ void session_warn_hint(struct session *session, const char *hint, const char *fm
 	session_push_event(session, &event);
 }
 
-void session_warn_left(struct session *session, const struct target *target)
+void session_warn_left(struct session *session, const struct process *process)
 {
+	const struct target *target = process->target;
+	uint64_t calls = process->probes ? process->probes->calls_left : 0;
 	char hint[80] = "";
 
+	if (calls) {
+		session_warn_hint(session, "an mdbg that attaches when they have returned takes the "
+				  "pages out", "calls of probed functions that have not returned "
+				  "and are in no thread (suspended coroutines?): %" PRIu64 " in "
+				  "process %d; the pages of the probes stay there for them, "
+				  "harmless", calls, target->pid);
+		return;
+	}
 	if (!target_can_move(target, NULL, NULL))
 		snprintf(hint, sizeof(hint),
 			 "the process is stopped: kill -CONT %d before the detach lets the thread "

@@ -188,6 +188,27 @@ struct err *handover_take_over(struct session *session)
 	return clean_previous_session(session, why);
 }
 
+/*
+ * What probes_disarm had to leave goes when nobody is in it any more. The log is not among it: it is
+ * used again if the probes are put in again.
+ */
+void handover_note_left(struct session *session)
+{
+	const struct journal *journal = session->region->journal;
+
+	for (uint32_t i = 0; i < journal_entries(journal); i++) {
+		const struct journal_entry *entry = &journal->entry[i];
+		bool noted = false;
+
+		vec_each(old, &session->old_maps)
+			noted |= *old == i;
+		if (!noted && entry->state == JOURNAL_DONE &&
+		    (entry->kind == JOURNAL_MAPPING || entry->kind == JOURNAL_DATA))
+			/* without memory for it, the next mdbg looks */
+			err_ignore(vec_push(&session->old_maps, i));
+	}
+}
+
 /* Clean them while the journal still says what they have inherited. */
 static void clean_uncaught(struct session *session)
 {

@@ -132,7 +132,7 @@ static struct err *leave_current(struct session *session, bool anyway)
 		return err;
 	/* What stays in a process that is about to die stays for a moment. */
 	if (left && !session->current->target->dying)
-		session_warn_left(session, session->current->target);
+		session_warn_left(session, session->current);
 	leave_target(session);
 	return err;
 }

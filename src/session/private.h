@@ -198,8 +198,11 @@ void session_warn(void *session, const char *text);
 void session_warn_hint(struct session *session, const char *hint, const char *fmt, ...)
 	PRINTF(3, 4);
 #define session_warn_f(session, ...)	session_warn_hint(session, "", __VA_ARGS__)
-/* Warn that a thread of the target, which is stopped, did not leave the code of a probe. */
-void session_warn_left(struct session *session, const struct target *target);
+/*
+ * Warn that a thread of the process, which is stopped, did not leave the code of a probe, or that
+ * somebody will come back to it.
+ */
+void session_warn_left(struct session *session, const struct process *process);
 /* Warn that frees that happened while the probes were out are not known. (Any thread.) */
 void session_warn_gap(struct session *session);
 
@@ -381,6 +384,8 @@ struct err *handover_take_over(struct session *session) MUST_CHECK;
 void handover_take_text(struct session *session);
 /* Stopped before and after. False: a thread stays inside, and the next call tries again. */
 bool handover_release_old(struct session *session);
+/* probes_disarm has left something in the target: handover_release_old takes care of that, too. */
+void handover_note_left(struct session *session);
 /*
  * Note in the log whether a later mdbg may continue it (share_set_marks): all probes are in, have
  * been in since the log began, and a later mdbg can find them all by itself.

@@ -142,7 +142,7 @@ static struct err *undo(struct process *process)
 	if (!err)
 		err = process_withdraw(process);
 	if (left)
-		session_warn_left(process->session, process->target);
+		session_warn_left(process->session, process);
 	if (process->state == PROCESS_LIVE) {
 		target_release(process->target);
 		process->state = PROCESS_LEFT;

@@ -156,23 +156,48 @@ struct err *patch_text_undo(struct target *target, uint32_t entry)
 	return err;
 }
 
-struct err *patch_map(struct target *target, struct remote *remote, uint64_t address, uint64_t len,
-		      uint32_t *entry_ret)
+static struct err *map_at(struct target *target, struct remote *remote,
+			  const struct journal_entry *entry, int prot, uint32_t *entry_ret)
 {
-	struct journal_entry entry = { .kind = JOURNAL_MAPPING, .address = address, .len = len };
 	uint64_t got;
 	uint32_t index;
-	struct err *err = patch_plan(target, &entry, &index);
+	struct err *err = patch_plan(target, entry, &index);
 
 	if (err)
 		return err;
-	err = remote_syscall(remote, &got, SYS_mmap, address, len, PROT_READ | PROT_EXEC,
+	err = remote_syscall(remote, &got, SYS_mmap, entry->address, entry->len, (uint64_t)prot,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
-	if (!err && got != address) {	/* a kernel before 4.17 takes the address as a hint */
-		err_ignore(remote_unmap(remote, got, len));
-		err = err_create(ERR_BUSY, "no memory to be had at 0x%" PRIx64, address);
+	if (!err && got != entry->address) {	/* a kernel before 4.17 takes it as a hint */
+		err_ignore(remote_unmap(remote, got, entry->len));
+		err = err_create(ERR_BUSY, "no memory to be had at 0x%" PRIx64, entry->address);
 	}
 	return settle(target, index, err, entry_ret);
+}
+
+struct err *patch_map(struct target *target, struct remote *remote, uint64_t address, uint64_t len,
+		      uint32_t *entry_ret)
+{
+	const struct journal_entry entry = { .kind = JOURNAL_MAPPING, .address = address,
+					     .len = len };
+
+	return map_at(target, remote, &entry, PROT_READ | PROT_EXEC, entry_ret);
+}
+
+struct err *patch_map_counts(struct target *target, struct remote *remote, uint64_t address,
+			     uint32_t area, uint32_t *entry_ret)
+{
+	const struct journal_entry entry = { .kind = JOURNAL_DATA, .address = address,
+					     .len = COUNT_BYTES };
+	uint64_t unused;
+	struct err *err = map_at(target, remote, &entry, PROT_READ | PROT_WRITE, entry_ret);
+
+	if (err)
+		return err;
+	err = remote_syscall(remote, &unused, SYS_madvise, address, COUNT_BYTES, MADV_DONTDUMP);
+	if (err)
+		return err_first(err, patch_unmap(target, remote, *entry_ret));
+	journal_writer_set_aux(journal_of(target), area, address);
+	return NULL;
 }
 
 /* Why a mapping of len bytes could not be made. */

@@ -44,6 +44,12 @@ struct err *patch_text_undo(struct target *target, uint32_t entry) MUST_CHECK;
 struct err *patch_map(struct target *target, struct remote *remote, uint64_t address, uint64_t len,
 		      uint32_t *entry_ret) MUST_CHECK;
 /*
+ * The same rw-, and not in core dumps: it counts the calls in the area (an entry of patch_map), and
+ * the area's entry says so.
+ */
+struct err *patch_map_counts(struct target *target, struct remote *remote, uint64_t address,
+			     uint32_t area, uint32_t *entry_ret) MUST_CHECK;
+/*
  * A private anonymous rw- mapping of len bytes, wherever there is room: not in core dumps, and its
  * first page is zeros in a forked child (MADV_WIPEONFORK; ERR_UNSUPPORTED where the kernel has
  * none).

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "os/tracer.h"
+#include "tracee/call_count.h"
 #include "tracee/forked_copies.h"
 #include "tracee/patch.h"
 #include "tracee/remote.h"
@@ -189,6 +190,16 @@ struct use {
 	bool used;
 };
 
+/* Calls that are counted, and have not returned. */
+static uint64_t calls_in(const struct previous *left)
+{
+	uint64_t calls = 0;
+
+	vec_each(counts, &left->counts)
+		calls += call_count(&left->target->mem.memory, *counts);
+	return calls;
+}
+
 static void look_at_use(struct thread *thread, const struct stack_top *top, void *ctx)
 {
 	struct use *use = ctx;
@@ -215,15 +226,22 @@ static struct err *is_unused(void *left, bool *done_ret)
 struct err *left_note_range(struct previous *left, const struct journal_entry *entry)
 {
 	struct stack_range range = { entry->address, entry->address + entry->len, false };
+	struct err *err;
 
-	return entry->kind == JOURNAL_MAPPING ? vec_push(&left->ranges, range) : NULL;
+	if (entry->kind != JOURNAL_MAPPING)
+		return NULL;
+	err = vec_push(&left->ranges, range);
+	return err || !entry->aux ? err : vec_push(&left->counts, entry->aux);
 }
 
 struct err *previous_drain(struct previous *left, bool *clean)
 {
 	uint64_t budget = RUN_NS;
+	struct err *err = await(left->target, is_unused, left, &budget, clean);
 
-	return await(left->target, is_unused, left, &budget, clean);
+	left->calls = err || !*clean ? 0 : calls_in(left);
+	*clean = *clean && !left->calls;
+	return err;
 }
 
 static struct err *has_no_call(void *ctx, bool *done_ret)

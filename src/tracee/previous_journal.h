@@ -24,6 +24,8 @@ struct previous {
 	 */
 	const struct origin *origin;
 	VEC(struct stack_range) ranges;	/* where threads may be */
+	VEC(uint64_t) counts;		/* addresses of the counts of calls in there */
+	uint64_t calls;			/* that have not returned, although no thread is there */
 	char *said;			/* what is left, for the user; NULL: not wanted */
 	size_t room;
 };
@@ -82,7 +84,10 @@ void previous_settle(struct previous *left, const struct proc_maps *maps);
  * so they must be done before the mappings are read. ERR_BUSY.
  */
 struct err *previous_await_calls(struct target *target) MUST_CHECK;
-/* Let the threads go on until none is inside the ranges any more; *clean: none is. */
+/*
+ * Let the threads go on until none is inside the ranges any more; *clean: none is, and nobody will
+ * come back to them. Calls in which no thread is are not waited for (tracee/call_count.h).
+ */
 struct err *previous_drain(struct previous *left, bool *clean) MUST_CHECK;
 /*
  * Reap the snapshots. They were killed with the mdbg that made them, and are dead or will be soon.

@@ -161,7 +161,13 @@ static struct err *clean_mapped(struct previous *left)
 		return err;
 	if (clean)
 		return unmap_all(left);
-	previous_say(left, "a thread is still inside what an earlier mdbg left: its pages stay");
+	if (left->calls)
+		previous_say(left, "calls of functions that an earlier mdbg probed, which have not "
+			     "returned (suspended coroutines?): %" PRIu64 "; its pages stay",
+			     left->calls);
+	else
+		previous_say(left, "a thread is still inside what an earlier mdbg left: its pages "
+			     "stay");
 	return NULL;
 }
 
@@ -313,6 +319,7 @@ static struct err *clean_file(struct previous *left, const struct proc_maps *map
 		err = clean_one(left, maps);
 	journal_writer_free(&left->writer);
 	vec_free(&left->ranges);
+	vec_free(&left->counts);
 	return err;
 }
 
@@ -353,6 +360,7 @@ static struct err *clean_by(struct previous *left, const struct proc_maps *maps)
 	left->journal = own;
 	err = clean_one(left, maps);
 	vec_free(&left->ranges);
+	vec_free(&left->counts);
 	return err;
 }
 

@@ -166,5 +166,6 @@ struct err *previous_session_drain(struct target *target, const uint32_t *index,
 	if (!err)
 		err = previous_drain(&left, clean_ret);
 	vec_free(&left.ranges);
+	vec_free(&left.counts);
 	return err;
 }

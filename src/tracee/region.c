@@ -404,6 +404,15 @@ void region_keep(struct target *target)
 	target->region = NULL;
 }
 
+/* Is code of ours still mapped, which a later mdbg is to take out? */
+static bool holds_code(const struct region *region)
+{
+	for_each_entry(entry, region->journal)
+		if (entry->kind == JOURNAL_MAPPING && entry->state == JOURNAL_DONE)
+			return true;
+	return false;
+}
+
 struct err *region_withdraw(struct target *target, struct remote *remote)
 {
 	struct region *region = target->region;
@@ -411,7 +420,8 @@ struct err *region_withdraw(struct target *target, struct remote *remote)
 
 	if (!region || !region->address)
 		return NULL;
-	if (region->log_address) {
+	if (region->log_address || holds_code(region)) {
+		region->left = !region->log_address;
 		region_keep(target);
 		return NULL;
 	}
@@ -433,6 +443,10 @@ void region_free(struct region *region)
 	if (!region)
 		return;
 	share_free(region->share);
+	/* The target has its journal mapped, and with that the file: give the log's memory back. */
+	if (region->left && fallocate(region->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				      JOURNAL_SIZE, (off_t)(region->size - JOURNAL_SIZE)) < 0)
+		trace_line("the log of a journal that stays: %s", strerror(errno));
 	journal_writer_free(&region->writer);
 	origin_free(&region->origin);
 	if (region->base)

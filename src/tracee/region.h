@@ -45,6 +45,7 @@ struct region {
 	uint64_t size;			/* of the log with the journal: the file is longer */
 	uint32_t threads;		/* of the agent's table, which lies behind the log */
 	bool empty;			/* see region_create_empty */
+	bool left;			/* its journal stays in the target, and its log does not */
 	bool tight;			/* take no more addresses in the target than needed */
 	uint64_t address;		/* in the target; 0: not mapped there */
 	uint32_t entry;			/* its own journal entry */
@@ -83,8 +84,9 @@ struct err *region_adopt(struct target *target, struct region **ret) MUST_CHECK;
 void region_keep(struct target *target);
 /*
  * Unmap it in the target, as the last step of all. target->region is NULL then; the region stays
- * here. If the log is still mapped for the agent (a thread was still inside), the journal stays in
- * the target as well, without an owner, so that a later mdbg can take all of it out.
+ * here. If code of ours or the log is still mapped (a thread was still inside, or may come back),
+ * the journal stays in the target as well, without an owner, so that a later mdbg can take all of it
+ * out.
  */
 struct err *region_withdraw(struct target *target, struct remote *remote) MUST_CHECK;
 /* Unmap the mapping that a forked child has inherited from the target of region. */

@@ -13,10 +13,10 @@
 #define AREA_LEN	(256ull << 10)	/* as probe/area.h has it */
 
 /*
- * The sizes of the agent's state in all builds that may have left one. A change of the size adds
- * the new one here, and removes none.
+ * The sizes of a count of calls, and of the agent's state in all builds that may have left one. A
+ * change of the size adds the new one here, and removes none.
  */
-static const uint64_t data_len[] = { 20480, 24576, 32768 };
+static const uint64_t data_len[] = { COUNT_BYTES, 20480, 24576, 32768 };
 
 _Static_assert(ALIGN_UP(sizeof(struct agent_state), PAGE) == 32768,
 	       "a new size of the state: add it to data_len, and here");

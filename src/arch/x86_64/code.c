@@ -85,3 +85,22 @@ void code_push(struct code *code, uint64_t value)
 	code_op(code, 0xc7, 0x44, 0x24, 0x04);		/* mov dword [rsp+4], imm32 */
 	code_u32(code, value >> 32);
 }
+
+#define SPREAD	0x9e3779b1u	/* odd, and of no pattern: SPs of threads differ in few bits */
+
+/* The upper bits of the product choose the cache line. */
+void code_count(struct code *code, uint64_t counts, bool enter)
+{
+	code_op(code, 0x51, 0x69, 0xcc);			/* push rcx; imul ecx, esp, imm32 */
+	code_u32(code, SPREAD);
+	code_op(code, 0xc1, 0xe9, 20, 0x80, 0xe1, 0xc0);	/* shr ecx, 20; and cl, 0xc0 */
+	code_op(code, 0x48, 0x03, 0x0d);			/* add rcx, [rip+counts] */
+	code_u32(code, (uint32_t)(counts - (code_pc(code) + 4)));
+	code_op(code, 0xf0, 0x48, 0xff, enter ? 0x01 : 0x09);	/* lock inc|dec qword [rcx] */
+	code_u8(code, 0x59);					/* pop rcx */
+}
+
+void code_forget(struct code *code)
+{
+	code_op(code, 0x48, 0xc7, 0x44, 0x24, 0xf8, 0, 0, 0, 0);	/* mov qword [rsp-8], 0 */
+}

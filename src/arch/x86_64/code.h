@@ -54,5 +54,12 @@ size_t code_call(struct code *code, uint64_t target);
 void code_call_word(struct code *code, size_t disp, uint64_t target);
 /* Add to SP without a change to the flags. */
 void code_add_sp(struct code *code, int add);
+/*
+ * Add 1 to, or take it from, a count of calls (struct thunk_spec): counts is the address of the word
+ * that has its address. Flags are changed.
+ */
+void code_count(struct code *code, uint64_t counts, bool enter);
+/* The word that was popped last, or the last return address, is wiped from below SP. */
+void code_forget(struct code *code);
 /* Push a 64-bit constant without a change to registers and flags. */
 void code_push(struct code *code, uint64_t value);

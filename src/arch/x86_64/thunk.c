@@ -53,6 +53,9 @@
  * Flags are not kept across a call, since no caller looks at the flags that a callee leaves. But no
  * instruction of unframe touches them, so the test of ENTER's result still holds behind it.
  *
+ * If the calls are counted (arch.h), that is done first and last, before `ret` and the jumps to
+ * DISPLACED.
+ *
  * After each call of the agent, its return address is wiped from the stack (put_forget).
  *
  * Every `ret` returns from the latest call: the thunk jumps to DISPLACED only when nothing of ours
@@ -192,7 +195,7 @@ static void put_lay_new(const struct thunk_spec *spec, struct code *code)
  */
 static void put_forget(struct code *code)
 {
-	put_clear(code, (size_t)-WORD);
+	code_forget(code);
 }
 
 /* agent(frame, probe), with the frame at SP. Returns the offset of the return address. */
@@ -235,11 +238,36 @@ static void put_label(struct code *code, size_t jump)
 	code->bytes[jump - 1] = code->len - jump;
 }
 
+/* The same with an offset of 32 bits. */
+static size_t put_far_jcc(struct code *code, uint8_t opcode)
+{
+	code_op(code, 0x0f, opcode + 0x10, 0, 0, 0, 0);
+	return code->len;
+}
+
+static void put_far_label(struct code *code, size_t jump)
+{
+	uint32_t offset = (uint32_t)(code->len - jump);
+
+	memcpy(code->bytes + jump - sizeof(offset), &offset, sizeof(offset));
+}
+
+/* The call begins, or ends: SP is as at the function's entry. */
+static void put_count(const struct thunk_spec *spec, struct code *code, bool enter)
+{
+	if (!spec->counts)
+		return;
+	code_count(code, spec->counts, enter);
+	if (!enter)
+		code_forget(code);
+}
+
 static void put_new(const struct thunk_spec *spec, struct code *code, struct words *words,
 		    struct thunk *thunk)
 {
 	uint32_t keep = ~spec->changed | SET(RAX);
 
+	put_count(spec, code, true);
 	put_lay_new(spec, code);
 	thunk->call_ret = put_call(code, words, spec->displaced);
 	code_add_sp(code, -FRAME);
@@ -253,6 +281,7 @@ static void put_new(const struct thunk_spec *spec, struct code *code, struct wor
 	/* A search for leaks would take it for a pointer of the program's. */
 	put_clear(code, 2 * WORD + word_of(SET_RAX));
 	code_add_sp(code, FRAME + LAID);
+	put_count(spec, code, false);
 	thunk->ret = code->len;
 	code_u8(code, 0xc3);					/* ret */
 }
@@ -262,13 +291,14 @@ static void put_enter(const struct thunk_spec *spec, struct code *code, struct w
 {
 	size_t bypass, retry = 0;
 
+	put_count(spec, code, true);
 	put_lay(spec, code);
 	put_frame(code);
 	thunk->enter_ret = put_agent(code, words, spec->enter, spec->probe);
 	code_op(code, 0x48, 0x85, 0xc0);			/* test rax, rax */
 	put_unframe(code);
 	code_add_sp(code, WORD);
-	bypass = put_jcc(code, 0x75);				/* jnz */
+	bypass = put_far_jcc(code, 0x75);				/* jnz */
 	if (spec->nothrow_call) {
 		code_op(code, 0x48, spec->nr_args == 1 ? 0xbe : 0xba);	/* mov rsi|rdx, imm64 */
 		code_u64(code, spec->nothrow);
@@ -286,12 +316,14 @@ static void put_enter(const struct thunk_spec *spec, struct code *code, struct w
 	} else {
 		code_add_sp(code, WORD + laid(spec));
 	}
+	put_count(spec, code, false);
 	thunk->ret = code->len;
 	code_u8(code, 0xc3);					/* ret */
-	put_label(code, bypass);
+	put_far_label(code, bypass);
 	code_add_sp(code, laid(spec));
 	if (retry)
 		put_label(code, retry);
+	put_count(spec, code, false);
 	code_jump(code, spec->displaced);
 }
 
@@ -348,6 +380,9 @@ static struct err *check(const struct thunk_spec *spec)
 				  spec->ptr_arg);
 	if (spec->nothrow_call && spec->kind != THUNK_ENTER)
 		return err_create(ERR_UNSUPPORTED, "only THUNK_ENTER can have a nothrow form");
+	if (spec->counts && (spec->kind == THUNK_FREE ||
+			     !code_reaches(spec->at + THUNK_MAX, spec->counts)))
+		return err_create(ERR_UNSUPPORTED, "a count of calls that the thunk cannot have");
 	if (spec->wide && (spec->kind != THUNK_ENTER || spec->nothrow_call))
 		return err_create(ERR_UNSUPPORTED, "only a plain THUNK_ENTER has six arguments");
 	if (spec->nothrow_call && (spec->nr_args < 1 || spec->nr_args > 2))
@@ -412,16 +447,15 @@ static int pushes(const uint8_t *insn)
 	return 0;
 }
 
-size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset)
+/* undo is what the code begins with: see struct thunk_spec. */
+static size_t cfa_at(const uint8_t *bytes, size_t len, uint8_t undo, size_t offset)
 {
 	size_t label[2] = { 0 }, cfa_there[2] = { 0 }, nr = 0, off = 0;
-	size_t cfa = WORD + thunk->undo;
+	size_t cfa = WORD + undo;
 	struct insn insn;
 
-	while (off < offset && insn_decode(thunk->code + off, thunk->len - off, off, &insn)) {
-		const uint8_t *code = thunk->code + off;
-
-		cfa += (size_t)pushes(code);
+	while (off < offset && insn_decode(bytes + off, len - off, off, &insn)) {
+		cfa += (size_t)pushes(bytes + off);
 		if (insn.kind == INSN_JCC && nr < ARRAY_SIZE(label)) {
 			label[nr] = insn.target;
 			cfa_there[nr++] = cfa;
@@ -436,4 +470,14 @@ size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset)
 				cfa = cfa_there[i];
 	}
 	return cfa;
+}
+
+size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset)
+{
+	return cfa_at(thunk->code, thunk->len, thunk->undo, offset);
+}
+
+size_t x86_64_stub_cfa(const struct stub *stub, size_t offset)
+{
+	return cfa_at(stub->code, stub->len, stub->undo, offset);
 }

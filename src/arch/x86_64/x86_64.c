@@ -164,6 +164,7 @@ const struct arch arch_x86_64 = {
 	.stub			= x86_64_stub,
 	.thunk			= x86_64_thunk,
 	.thunk_cfa		= x86_64_thunk_cfa,
+	.stub_cfa		= x86_64_stub_cfa,
 	.insn_text		= x86_64_insn_text,
 
 	.syscall_insn_len	= 2,

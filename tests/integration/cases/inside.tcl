@@ -45,18 +45,93 @@ case inside-jump-or-nothing 60 {
 	finish $t
 }
 
-# Somebody stays in a function that is probed: what he needs to come back stays, and nothing else; it is said. The next
-# mdbg works beside it.
+# A thread stays in a function that is probed: what it needs to come back stays, with the journal that names it, and no
+# log; it is said. When the thread has left, the next mdbg takes it out.
 by_both case inside-and-stays 60 {
 	set t [start inside]
+	order $t hold
+	order $t let		;# what libc does for the first thread is done
+	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
 	order $t hold
 	set text [live $m detach]
 	live_end $m
 	check {[string match "*still inside the code of a probe*" [slurp $::tmp/live-1.err]]} {it is not said}
-	check {![string match "*memfd:mdbg*" [slurp /proc/[pid_of $t]/maps]]} {the log stays, too}
+	check {[regexp -all "memfd:mdbg" [slurp /proc/[pid_of $t]/maps]] == 1} {not the journal alone}
 	order $t let
-	set verbose [mdbg_ok -q -p [pid_of $t] -c "malloc -v"]
-	order $t verify
+	mdbg_ok -q -p [pid_of $t] -c "malloc -v"
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+proc probe_pool {m} {
+	live $m "probe alloc pool_alloc size=1"
+	live $m "probe free pool_free ptr=1"
+}
+
+# Attach, detach: what is there of calls that have not returned is said, and the process has it, or has nothing.
+proc visit {t before calls} {
+	mdbg_ok -q -p [pid_of $t] -c "malloc"
+	check {!!$calls == [string match "*calls of *have not returned*: $calls*" $::err]} {not $calls calls: $::err}
+	if {!$calls} {
+		check_state $before [pid_of $t]
+	}
+}
+
+# Coroutines are suspended in a function that the user has named: nobody is inside, and they come back all the same, on
+# other threads, in children, from a signal's handler. The code goes when the last one has returned.
+foreach end {detach kill off} {
+	by_both case inside-suspended-$end 60 [string map [list END $end] {
+		set t [start suspended]
+		set before [state [pid_of $t]]
+		set m [live_start -p [pid_of $t]]
+		probe_pool $m
+		foreach how {suspend interrupt suspend suspend} {
+			order $t $how
+		}
+		order $t vfork
+		if {"END" eq "kill"} {
+			kill_mdbg $m
+		} else {
+			if {"END" eq "off"} {
+				live $m "malloc off"
+				order $t resume
+				order $t suspend
+			}
+			live $m detach
+			live_end $m
+			if {"END" eq "detach"} {
+				set said [slurp $::live_err($m)]
+				check {[string match "*have not returned*: 4 in process*" $said]} {it says: $said}
+			}
+		}
+		order $t fork
+		visit $t $before [expr {"END" eq "off" ? 3 : 4}]
+		foreach how {resume move} {
+			order $t $how
+		}
+		order $t call
+		visit $t $before [expr {"END" eq "off" ? 1 : 2}]
+		foreach how {fork move resume} {
+			order $t $how
+		}
+		visit $t $before 0
+		finish $t
+	}]
+}
+
+# Calls that never return: the code stays for good, and nothing else happens.
+by_both case inside-left-by-longjmp 60 {
+	set t [start suspended]
+	set m [live_start -p [pid_of $t]]
+	probe_pool $m
+	foreach how {jump leave call jump} {
+		order $t $how
+	}
+	live $m detach
+	live_end $m
+	check {[string match "*have not returned*: 3 in process*" [slurp $::live_err($m)]]} {[slurp $::live_err($m)]}
+	visit $t {} 3
+	order $t call
 	finish $t
 }

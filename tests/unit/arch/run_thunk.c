@@ -67,14 +67,30 @@ extern const uint8_t thunk_enter[], thunk_leave[], thunk_release[], thunk_unknow
 
 #define AREA	4096
 #define LANDING	2048		/* of an area: jumps to the functions */
+#define WORD	4088		/* of an area: the address of the count */
 
 static uint8_t *areas[2];	/* near, far */
 uint64_t thunk_direct_ret;
 
 const struct thunk_place thunk_places[THUNK_PLACES] = {
-	{ 0, false, false, 0 }, { 0, true, false, 0 }, { 1, false, true, 0 }, { 1, true, true, 0 },
-	{ 0, false, false, 8 }, { 1, true, true, ENTRY_SP_MAX },
+	{ 0, false, false, 0, false }, { 0, true, false, 0, false },
+	{ 1, false, true, 0, false }, { 1, true, true, 0, false },
+	{ 0, false, false, 8, false }, { 1, true, true, ENTRY_SP_MAX, false },
+	{ 0, false, false, 8, true }, { 1, true, true, ENTRY_SP_MAX, true },
 };
+
+static uint64_t counts[COUNT_BYTES / sizeof(uint64_t)]
+	__attribute__((aligned(COUNT_BYTES)));
+static bool counted;
+
+static uint64_t calls(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(counts); i++)
+		sum += counts[i];
+	return sum;
+}
 
 static uint64_t land(uint8_t *at, const uint8_t *to)
 {
@@ -104,6 +120,11 @@ const uint8_t *thunk_build(const struct thunk_place *place, struct thunk_spec sp
 	spec.leave = land(agent + 16, thunk_leave);
 	spec.release = land(agent + 32, thunk_release);
 	spec.unknown = land(agent + 48, thunk_unknown_free);
+	counted = place->counted && spec.kind != THUNK_FREE;
+	if (counted) {
+		spec.counts = (uintptr_t)area + WORD;
+		*(uint64_t *)(area + WORD) = (uintptr_t)counts;
+	}
 	err = arch_x86_64.thunk(&spec, thunk);
 	CU_ASSERT_PTR_NULL_FATAL(err);
 	CU_ASSERT_FATAL(thunk->len > 0 && thunk->len <= THUNK_MAX);
@@ -131,6 +152,8 @@ static void on_step(int signo, siginfo_t *info, void *context)
 
 	(void)signo;
 	(void)info;
+	if (counted && (pc == thunk_callee || pc == thunk_nothrow))
+		shadow.wrong += calls() != (*(uint64_t *)regs[REG_RSP] != thunk_direct_ret);
 	if (shadow.called && shadow.nr < ARRAY_SIZE(shadow.ret))
 		shadow.ret[shadow.nr++] = *(uint64_t *)regs[REG_RSP];
 	if (shadow.returned && (!shadow.nr || shadow.ret[--shadow.nr] != (uintptr_t)pc))
@@ -189,6 +212,7 @@ void thunk_run(const uint8_t *code, struct thunk_values values, struct cpu *in, 
 	forget(&values);
 	in->reg[FLAGS] &= ~TRAP_FLAG;
 	execute(thunk_start, in, out);
+	CU_ASSERT_EQUAL(calls(), 0);
 	/* Nothing below SP looks as if somebody were still to return to the thunk. */
 	for (unsigned i = 0; i < ARRAY_SIZE(out->below); i++)
 		CU_ASSERT(out->below[i] - (uintptr_t)code >= THUNK_MAX);

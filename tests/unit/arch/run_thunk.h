@@ -49,9 +49,10 @@ struct thunk_place {
 	unsigned thunk;
 	bool function_away, agent_away;		/* not in the thunk's reach */
 	uint8_t undo;				/* bytes that the first instruction takes from SP */
+	bool counted;				/* its calls are, if it is not THUNK_FREE */
 };
 
-#define THUNK_PLACES	6
+#define THUNK_PLACES	8
 extern const struct thunk_place thunk_places[THUNK_PLACES];
 
 /* What the called functions return in a run. */
@@ -74,7 +75,8 @@ const uint8_t *thunk_build(const struct thunk_place *place, struct thunk_spec sp
 			   struct thunk *thunk);
 
 /*
- * Twice, the first time step by step: each return must be from the call that came last. What is
- * seen, and out, are of the second time.
+ * Twice, the first time step by step: each return must be from the call that came last, and a
+ * function that returns to a thunk that counts must find its own call counted, and nobody
+ * afterwards. What is seen, and out, are of the second time.
  */
 void thunk_run(const uint8_t *code, struct thunk_values values, struct cpu *in, struct cpu *out);

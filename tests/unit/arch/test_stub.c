@@ -41,6 +41,18 @@ static uint8_t *areas[2];	/* near, far */
 static struct sigaction before;
 static volatile uint64_t trap_pc, trap_ret, trap_sp;
 static volatile unsigned traps;
+static uint64_t counts[COUNT_BYTES / sizeof(uint64_t)]
+	__attribute__((aligned(COUNT_BYTES)));
+static volatile uint64_t trap_calls;
+
+static uint64_t calls(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(counts); i++)
+		sum += counts[i];
+	return sum;
+}
 
 static void on_trap(int signo, siginfo_t *info, void *context)
 {
@@ -51,6 +63,7 @@ static void on_trap(int signo, siginfo_t *info, void *context)
 	trap_pc = regs[REG_RIP];
 	trap_ret = regs[REG_RAX];
 	trap_sp = regs[REG_RSP];
+	trap_calls = calls();
 	traps++;
 }
 
@@ -69,6 +82,7 @@ static int teardown(void)
 }
 
 #define BEFORE	(AREA - 16)	/* of an area: what a function's first instruction does to SP */
+#define WORD	(AREA - 24)	/* of an area: the address of the count */
 
 /* Where to begin. */
 static uint8_t *build(struct stub_spec spec, uint8_t *area, struct stub *stub)
@@ -80,13 +94,20 @@ static uint8_t *build(struct stub_spec spec, uint8_t *area, struct stub *stub)
 	int32_t back = -(BEFORE + (int32_t)sizeof(first));
 
 	spec.at = (uintptr_t)area;
+	if (spec.counts)
+		spec.counts += (uintptr_t)area;
 	CU_ASSERT_PTR_NULL_FATAL(arch_x86_64.stub(&spec, stub));
 	CU_ASSERT_FATAL(stub->len > 0 && stub->len <= STUB_MAX);
 	memset(area, 0xf4, AREA);	/* hlt: nothing behind the stub may run */
 	memcpy(area, stub->code, stub->len);
 	CU_ASSERT_EQUAL(stub->code[stub->trap], arch_x86_64.trap[0]);
 	CU_ASSERT_EQUAL(stub->entry != 0, spec.undo != 0);
+	CU_ASSERT_EQUAL(arch_x86_64.stub_cfa(stub, 0), 8u + spec.undo);
+	CU_ASSERT_EQUAL(arch_x86_64.stub_cfa(stub, stub->entry), 8);
+	CU_ASSERT_EQUAL(arch_x86_64.stub_cfa(stub, stub->ret), stub->frame);
+	CU_ASSERT_EQUAL(arch_x86_64.stub_cfa(stub, stub->trap + 1), stub->frame);
 	memcpy(first + 6, &back, sizeof(back));
+	*(uint64_t *)(area + WORD) = (uintptr_t)counts;
 	memcpy(area + BEFORE, first, sizeof(first));
 	return spec.undo ? area + BEFORE : area;
 }
@@ -101,11 +122,13 @@ static void run(const uint8_t *area, uint64_t value, struct cpu *in, struct cpu 
 	execute(area, in, out);
 }
 
-static void check_trap(const uint8_t *area, const struct stub *stub, uint64_t value)
+static void check_trap(const uint8_t *area, const struct stub *stub, uint64_t value, bool counted)
 {
 	uint64_t entry = stub_seen.sp + stub->frame;
 
 	CU_ASSERT_EQUAL(traps, 1);
+	CU_ASSERT_EQUAL(trap_calls, counted);
+	CU_ASSERT_EQUAL(calls(), 0);
 	CU_ASSERT_EQUAL(trap_pc, (uintptr_t)area + stub->trap + arch_x86_64.trap_pc_bias);
 	CU_ASSERT_EQUAL(trap_ret, value);
 	CU_ASSERT_EQUAL(trap_sp, stub_seen.sp + 8);
@@ -117,9 +140,10 @@ static void check_trap(const uint8_t *area, const struct stub *stub, uint64_t va
 /* What a function's first instruction may have taken from SP. */
 static const uint8_t undos[] = { 0, 8, ENTRY_SP_MAX };
 
-static void check_plain(uint8_t *area, uint8_t undo)
+static void check_plain(uint8_t *area, uint8_t undo, bool counted)
 {
-	struct stub_spec spec = { .call = (uintptr_t)stub_callee, .undo = undo };
+	struct stub_spec spec = { .call = (uintptr_t)stub_callee, .undo = undo,
+				  .counts = counted ? WORD : 0 };
 	const uint8_t *begin;
 	struct stub stub;
 	struct cpu in, out;
@@ -127,13 +151,13 @@ static void check_plain(uint8_t *area, uint8_t undo)
 	begin = build(spec, area, &stub);
 	CU_ASSERT_EQUAL(stub.frame, 16);
 	run(begin, 0x1234, &in, &out);
-	check_trap(area, &stub, 0x1234);
+	check_trap(area, &stub, 0x1234, counted);
 	CU_ASSERT_EQUAL(out.reg[RAX], 0x1234);
 	CU_ASSERT(!memcmp(&in.reg[RBX], &out.reg[RBX], (FLAGS - RBX) * sizeof(in.reg[0])));
-	CU_ASSERT_EQUAL((in.reg[FLAGS] ^ out.reg[FLAGS]) & FLAGS_MASK, 0);
+	CU_ASSERT_TRUE(counted || !((in.reg[FLAGS] ^ out.reg[FLAGS]) & FLAGS_MASK));
 	/* NULL is as good as any value here. */
 	run(begin, 0, &in, &out);
-	check_trap(area, &stub, 0);
+	check_trap(area, &stub, 0, counted);
 	CU_ASSERT_EQUAL(out.reg[RAX], 0);
 	CU_ASSERT_EQUAL(stub_retried.sp, 0);
 }
@@ -142,10 +166,11 @@ static void test_plain(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(areas); i++)
 		for (unsigned k = 0; k < ARRAY_SIZE(undos); k++)
-			check_plain(areas[i], undos[k]);
+			for (unsigned counted = 0; counted < 2; counted++)
+				check_plain(areas[i], undos[k], counted);
 }
 
-static void check_retry(unsigned nr_args, uint8_t *area, uint8_t undo)
+static void check_retry(unsigned nr_args, uint8_t *area, uint8_t undo, bool counted)
 {
 	struct stub_spec spec = {
 		.undo = undo,
@@ -153,6 +178,7 @@ static void check_retry(unsigned nr_args, uint8_t *area, uint8_t undo)
 		.retry = (uintptr_t)stub_retry,
 		.nothrow = 0x1122334455667788,
 		.nr_args = nr_args,
+		.counts = counted ? WORD : 0,
 	};
 	const uint8_t *begin;
 	struct stub stub;
@@ -161,7 +187,7 @@ static void check_retry(unsigned nr_args, uint8_t *area, uint8_t undo)
 
 	begin = build(spec, area, &stub);
 	run(begin, 0x1234, &in, &out);
-	check_trap(area, &stub, 0x1234);
+	check_trap(area, &stub, 0x1234, counted);
 	entry = stub_seen.sp + stub.frame;
 	CU_ASSERT_EQUAL(out.reg[RAX], 0x1234);
 	CU_ASSERT_EQUAL(stub_seen.arg[0], in.reg[RDI]);
@@ -170,7 +196,7 @@ static void check_retry(unsigned nr_args, uint8_t *area, uint8_t undo)
 	CU_ASSERT_EQUAL(stub_retried.sp, 0);
 
 	run(begin, 0, &in, &out);
-	check_trap(area, &stub, 0);
+	check_trap(area, &stub, 0, counted);
 	CU_ASSERT_EQUAL(out.reg[RAX], 0x7777);
 	/*
 	 * As if it had been called in the first place: the same stack, the caller's return address,
@@ -191,7 +217,8 @@ static void test_retry(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(areas); i++)
 		for (unsigned nr_args = 1; nr_args <= 2; nr_args++)
 			for (unsigned k = 0; k < ARRAY_SIZE(undos); k++)
-				check_retry(nr_args, areas[i], undos[k]);
+				for (unsigned counted = 0; counted < 2; counted++)
+					check_retry(nr_args, areas[i], undos[k], counted);
 }
 
 static void test_refused(void)

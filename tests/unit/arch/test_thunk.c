@@ -400,6 +400,8 @@ static void test_refused(void)
 	refuse((struct thunk_spec){ .kind = THUNK_ENTER, .nothrow_call = 1, .nr_args = 0 });
 	refuse((struct thunk_spec){ .kind = THUNK_ENTER, .nothrow_call = 1, .nr_args = 3 });
 	refuse((struct thunk_spec){ .kind = THUNK_NEW, .wide = true });
+	refuse((struct thunk_spec){ .kind = THUNK_FREE, .counts = 0x1000 });
+	refuse((struct thunk_spec){ .kind = THUNK_NEW, .at = 1ull << 40, .counts = 0x1000 });
 }
 
 static void check_cfa_at(const struct thunk_place *place, struct thunk_spec spec)
@@ -409,7 +411,7 @@ static void check_cfa_at(const struct thunk_place *place, struct thunk_spec spec
 	thunk_build(place, spec, &thunk);
 	CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, 0), 8u + place->undo);
 	CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.entry), 8);
-	/* The first thing of THUNK_ENTER is a push. */
+	/* The first thing of THUNK_ENTER, and of a count, is a push. */
 	if (spec.kind == THUNK_ENTER)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.entry + 1), 16);
 	if (thunk.call_ret)

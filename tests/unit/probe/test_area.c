@@ -127,9 +127,7 @@ static void test_slot(void)
 	struct area area = { .address = 0x10000, .len = LEN };
 	struct probe probe = {
 		.address = 0x555555554000, .stays = { 3, 24 }, .patch = 0x555555554003, .slot = SLOT, .prologue = SLOT + AGENT_SLOT_DISPLACED,
-		.stub = SLOT + AGENT_SLOT_STUB, .stub_entry = SLOT + AGENT_SLOT_STUB + 5,
-		.stub_trap = SLOT + AGENT_SLOT_STUB + 16,
-		.stub_frame = 24, .thunk_at = SLOT + AGENT_SLOT_THUNK,
+		.stub = SLOT + AGENT_SLOT_STUB, .thunk_at = SLOT + AGENT_SLOT_THUNK,
 		.displaced = {
 			.nr = 2, .consumed = 6, .len = 14,
 			.insn = { { .from = 0, .to = 0 }, { .from = 3, .to = 5 }, { .from = 6, .to = 9 } },
@@ -143,10 +141,13 @@ static void test_slot(void)
 		.all = { .at = all, .nr = 1, .room = 1 },
 	};
 	struct thunk_spec spec = { .kind = THUNK_NEW, .at = SLOT + AGENT_SLOT_THUNK, .undo = 24 };
+	const struct stub_spec stub = { .at = probe.stub, .undo = 24, .call = probe.prologue,
+					.counts = SLOT };
 	uint64_t pc = probe.prologue + 5;
 	int32_t cfa_offset = 0;
 
 	CU_ASSERT_PTR_NULL_FATAL(target.arch->thunk(&spec, &probe.thunk));
+	CU_ASSERT_PTR_NULL_FATAL(target.arch->stub(&stub, &probe.made));
 
 	/* A displaced instruction stands for its original. */
 	CU_ASSERT_TRUE(area_translate(&probes, &pc, &cfa_offset));
@@ -155,12 +156,15 @@ static void test_slot(void)
 	pc = probe.stub;
 	CU_ASSERT_FALSE(area_translate(&probes, &pc, &cfa_offset));
 	CU_ASSERT_EQUAL(cfa_offset, 8 + 24);
-	pc = probe.stub_entry;
+	pc = probe.stub + probe.made.entry;
 	CU_ASSERT_FALSE(area_translate(&probes, &pc, &cfa_offset));
 	CU_ASSERT_EQUAL(cfa_offset, 8);
-	pc = probe.stub_trap;
+	pc = probe.stub + probe.made.ret;
 	CU_ASSERT_FALSE(area_translate(&probes, &pc, &cfa_offset));
-	CU_ASSERT_EQUAL(cfa_offset, 24);
+	CU_ASSERT_EQUAL(cfa_offset, (int32_t)probe.made.frame);
+	pc = probe.stub + probe.made.len - 1;	/* its last instruction */
+	CU_ASSERT_FALSE(area_translate(&probes, &pc, &cfa_offset));
+	CU_ASSERT_EQUAL(cfa_offset, 8);
 	/* A thunk has what its calls found on the stack. */
 	pc = probe.thunk_at;
 	CU_ASSERT_FALSE(area_translate(&probes, &pc, &cfa_offset));
