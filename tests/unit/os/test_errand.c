@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Errands that come back, and some that do not; a pipe that nobody writes to is their file. */
+
+#include "os/errand.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "unit.h"
+
+#define SOON	20000000ull
+#define LATE	10000000000ull
+
+struct world {
+	struct errands errands;
+	int pipe[2];
+	uint8_t *bytes;
+	long got;
+};
+
+static void begin(struct world *world)
+{
+	*world = (struct world){ .got = 0 };
+	CU_ASSERT_EQUAL_FATAL(pipe2(world->pipe, O_CLOEXEC), 0);
+}
+
+static void end(struct world *world)
+{
+	/* One that was given up is killed, and may still be dying. */
+	do
+		errands_free(&world->errands);
+	while (world->errands.nr_left && !sched_yield());
+	close(world->pipe[0]);
+	close(world->pipe[1]);
+}
+
+static struct err *read_pipe(struct world *world, uint64_t within)
+{
+	struct err *err = errands_ready(&world->errands, &world->bytes);
+
+	return err ? err :
+	       errands_call(&world->errands, within, &world->got, SYS_read,
+			    (long[6]){ world->pipe[0], (long)world->bytes, 4 });
+}
+
+static void comes_back(void)
+{
+	struct world world;
+
+	begin(&world);
+	for (int i = 0; i < 1000; i++) {
+		CU_ASSERT_EQUAL(write(world.pipe[1], "word", 4), 4);
+		errno = 77;
+		CU_ASSERT_PTR_NULL_FATAL(read_pipe(&world, LATE));
+		CU_ASSERT_EQUAL(world.got, 4);
+		CU_ASSERT_EQUAL(memcmp(world.bytes, "word", 4), 0);
+	}
+	CU_ASSERT_PTR_NULL_FATAL(errands_call(&world.errands, LATE, &world.got, SYS_close,
+					      (long[6]){ 1 << 20 }));
+	CU_ASSERT_EQUAL(world.got, -EBADF);
+	end(&world);
+}
+
+static void given_up(void)
+{
+	struct world world;
+	struct err *err;
+
+	begin(&world);
+	err = read_pipe(&world, SOON);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
+	err = read_pipe(&world, SOON);		/* nobody waits for the next one */
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_BUSY);
+	world.errands.refuse_until = 0;
+	CU_ASSERT_EQUAL(write(world.pipe[1], "word", 4), 4);
+	CU_ASSERT_PTR_NULL(read_pipe(&world, LATE));
+	end(&world);
+}
+
+void suite_errand(void);
+void suite_errand(void)
+{
+	CU_pSuite suite = CU_add_suite("errand", NULL, NULL);
+
+	CU_add_test(suite, "comes back", comes_back);
+	CU_add_test(suite, "given up", given_up);
+}
