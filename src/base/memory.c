@@ -46,3 +46,15 @@ struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf, 
 				  room, addr);
 	return NULL;
 }
+
+bool memory_next(struct memory *memory, uint64_t start, uint64_t end, uint64_t *start_ret,
+		 uint64_t *end_ret)
+{
+	if (start >= end)
+		return false;
+	if (memory->next)
+		return memory->next(memory, start, end, start_ret, end_ret);
+	*start_ret = start;
+	*end_ret = end;
+	return true;
+}

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,12 @@ struct memory {
 	 */
 	struct err *(*read)(struct memory *memory, uint64_t addr, void *buf, size_t len,
 			    size_t *len_ret);
+	/*
+	 * The next part of [start, end) that may be readable; false: there is none. Memory that was
+	 * never written may be left out. NULL: all of it may be.
+	 */
+	bool (*next)(struct memory *memory, uint64_t start, uint64_t end, uint64_t *start_ret,
+		     uint64_t *end_ret);
 };
 
 /*
@@ -32,3 +39,6 @@ struct err *memory_read_u64(struct memory *memory, uint64_t addr, uint64_t *ret)
 /* Read a NUL-terminated string of at most room - 1 bytes; a longer one is ERR_FORMAT. */
 struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf,
 			       size_t room) MUST_CHECK;
+/* memory->next, for any memory. */
+bool memory_next(struct memory *memory, uint64_t start, uint64_t end, uint64_t *start_ret,
+		 uint64_t *end_ret);

@@ -21,7 +21,7 @@ static struct err *peek_read(struct memory *memory, uint64_t addr, void *buf, si
 
 struct memory *marker_peek(struct marker *marker)
 {
-	marker->peek = (struct peek){ { peek_read }, marker };
+	marker->peek = (struct peek){ { .read = peek_read }, marker };
 	return &marker->peek.memory;
 }
 

@@ -5,14 +5,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
+#include "os/pagemap_scan.h"
 #include "os/procfs.h"
 
 #define PAGE_SHIFT	12
-#define PRESENT		(1ull << 63)
-#define SWAPPED		(1ull << 62)
-#define OF_FILE		(1ull << 61)	/* a page of a file, or a shared one */
+#define THERE		(PAGEMAP_PRESENT | PAGEMAP_SWAPPED)
 
 void pagemap_open(pid_t tid, struct pagemap *ret)
 {
@@ -27,16 +28,22 @@ void pagemap_close(struct pagemap *pagemap)
 	pagemap->fd = -1;
 }
 
-static bool read_from(struct pagemap *pagemap, uint64_t page)
+size_t pagemap_read(int fd, uint64_t address, uint64_t *entry, size_t nr)
 {
 	ssize_t got;
 
 	do
-		got = pread(pagemap->fd, pagemap->entry, sizeof(pagemap->entry),
-			    (off_t)(page * sizeof(pagemap->entry[0])));
+		got = pread(fd, entry, nr * sizeof(*entry),
+			    (off_t)((address >> PAGE_SHIFT) * sizeof(*entry)));
 	while (got < 0 && errno == EINTR);
+	return got > 0 ? (size_t)got / sizeof(*entry) : 0;
+}
+
+static bool read_from(struct pagemap *pagemap, uint64_t page)
+{
 	pagemap->first = page;
-	pagemap->nr = got > 0 ? (uint64_t)got / sizeof(pagemap->entry[0]) : 0;
+	pagemap->nr = pagemap_read(pagemap->fd, page << PAGE_SHIFT, pagemap->entry,
+				   ARRAY_SIZE(pagemap->entry));
 	return pagemap->nr;
 }
 
@@ -48,7 +55,7 @@ static bool is_touched(struct pagemap *pagemap, uint64_t page)
 		pagemap_close(pagemap);
 		return true;
 	}
-	return pagemap->entry[page - pagemap->first] & (PRESENT | SWAPPED);
+	return pagemap->entry[page - pagemap->first] & THERE;
 }
 
 bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_t *start_ret,
@@ -69,22 +76,40 @@ bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_
 	return true;
 }
 
+int pagemap_scan_next(int fd, uint64_t start, uint64_t end, uint64_t *start_ret,
+		      uint64_t *end_ret)
+{
+	struct pagemap_region region;
+	struct pagemap_scan scan = {
+		.size = sizeof(scan), .start = ALIGN_DOWN(start, PAGE), .end = ALIGN_UP(end, PAGE),
+		.regions = (uintptr_t)&region, .nr_regions = 1,
+		.category_anyof = SCAN_PRESENT | SCAN_SWAPPED,
+		.category_return = SCAN_PRESENT | SCAN_SWAPPED,
+	};
+	int got;
+
+	do
+		got = ioctl(fd, SCAN, &scan);
+	while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		return got;
+	*start_ret = MAX(start, region.start);
+	*end_ret = MIN(end, region.end);
+	return 1;
+}
+
 /* One page of each of many mappings: the entries around it are of no use. */
 bool pagemap_is_touched(const struct pagemap *pagemap, uint64_t address)
 {
 	uint64_t entry;
 
-	return pread(pagemap->fd, &entry, sizeof(entry),
-		     (off_t)((address >> PAGE_SHIFT) * sizeof(entry))) != sizeof(entry) ||
-	       (entry & (PRESENT | SWAPPED));
+	return !pagemap_read(pagemap->fd, address, &entry, 1) || (entry & THERE);
 }
 
 bool pagemap_is_copied(pid_t tid, uint64_t address)
 {
 	AUTO_CLOSE int fd = procfs_open(tid, "pagemap", O_RDONLY);
 	uint64_t entry;
-	ssize_t got = pread(fd, &entry, sizeof(entry),
-			    (off_t)((address >> PAGE_SHIFT) * sizeof(entry)));
 
-	return got != sizeof(entry) || ((entry & (PRESENT | SWAPPED)) && !(entry & OF_FILE));
+	return !pagemap_read(fd, address, &entry, 1) || ((entry & THERE) && !(entry & PAGEMAP_FILE));
 }

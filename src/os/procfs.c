@@ -102,6 +102,19 @@ PARSED(procfs_maps, struct proc_maps, "maps", procparse_maps)
 PARSED(procfs_status, struct proc_status, "status", procparse_status)
 PARSED(procfs_stat, struct proc_stat, "stat", procparse_stat)
 
+struct err *procfs_maps_again(int fd, struct proc_maps *ret)
+{
+	AUTO_STR struct str str = STR_INIT;
+	struct err *err = lseek(fd, 0, SEEK_SET) ? err_sys("maps") : str_add(&str, "");
+	bool read_failed;
+
+	if (!err)
+		err = read_all(fd, &str, &read_failed);
+	if (!err && read_failed)
+		err = err_sys("maps");
+	return err ? err : procparse_maps(str.at, ret);
+}
+
 /*
  * The link count of the folder: one for each thread, one for its name, and one for its own `.`
  * (proc_task_getattr).

@@ -36,6 +36,8 @@ struct proc_maps {
  * leader whose process lives in other threads).
  */
 struct err *procfs_maps(pid_t tid, struct proc_maps *ret) MUST_CHECK;
+/* The same from a /proc/TID/maps that is open, and so belongs to one memory for ever. */
+struct err *procfs_maps_again(int fd, struct proc_maps *ret) MUST_CHECK;
 void proc_maps_free(struct proc_maps *maps);
 /* Returns the mapping that holds addr, or NULL. */
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr);

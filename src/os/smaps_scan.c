@@ -7,32 +7,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/ioctl.h>
 #include <sys/ioctl.h>
 #include <sys/sysinfo.h>
 
 #include "base/cleanup.h"
+#include "os/pagemap_scan.h"
 #include "os/smaps.h"
 
-/* As in linux/fs.h, which may be older. */
-struct scan {
-	uint64_t size, flags, start, end, walk_end, regions, nr_regions, max_pages;
-	uint64_t category_inverted, category_mask, category_anyof, category_return;
-};
-
-struct scan_region {
-	uint64_t start, end, categories;
-};
-
-#define SCAN		_IOWR('f', 16, struct scan)
-#define IS_PRESENT	(1ull << 3)
-#define IS_SWAPPED	(1ull << 4)
-#define IS_ZERO_PAGE	(1ull << 5)	/* present, and not resident: it is the kernel's */
-#define IS_HUGE		(1ull << 6)
 #define REGIONS		4096u
 
 /* Add a region to the mappings that it lies in; *at is the first that may be. */
-static void take_region(struct smaps *smaps, const struct scan_region *region, size_t *at)
+static void take_region(struct smaps *smaps, const struct pagemap_region *region, size_t *at)
 {
 	const struct proc_maps *maps = &smaps->maps;
 
@@ -43,11 +28,11 @@ static void take_region(struct smaps *smaps, const struct scan_region *region, s
 		uint64_t bytes = MIN(maps->vec.at[i].end, region->end) - start;
 		uint64_t *figure = smaps->figures.at[i].figure;
 
-		if (region->categories & IS_PRESENT)
+		if (region->categories & SCAN_PRESENT)
 			figure[SMAPS_RSS] += bytes;
-		if (region->categories & IS_SWAPPED)
+		if (region->categories & SCAN_SWAPPED)
 			figure[SMAPS_SWAP] += bytes;
-		if (region->categories & IS_PRESENT && region->categories & IS_HUGE)
+		if (region->categories & SCAN_PRESENT && region->categories & SCAN_HUGE)
 			figure[SMAPS_HUGE_ANONYMOUS] += bytes;
 	}
 }
@@ -71,13 +56,13 @@ static uint64_t last_address(const struct proc_maps *maps)
 
 static struct err *scan_all(int fd, struct smaps *smaps)
 {
-	AUTO_FREE struct scan_region *region = malloc(REGIONS * sizeof(*region));
-	struct scan scan = {
+	AUTO_FREE struct pagemap_region *region = malloc(REGIONS * sizeof(*region));
+	struct pagemap_scan scan = {
 		.size = sizeof(scan), .end = last_address(&smaps->maps),
 		.regions = (uintptr_t)region, .nr_regions = REGIONS,
-		.category_inverted = IS_ZERO_PAGE, .category_mask = IS_ZERO_PAGE,
-		.category_anyof = IS_PRESENT | IS_SWAPPED,
-		.category_return = IS_PRESENT | IS_SWAPPED | IS_HUGE,
+		.category_inverted = SCAN_ZERO_PAGE, .category_mask = SCAN_ZERO_PAGE,
+		.category_anyof = SCAN_PRESENT | SCAN_SWAPPED,
+		.category_return = SCAN_PRESENT | SCAN_SWAPPED | SCAN_HUGE,
 	};
 	size_t at = 0;
 

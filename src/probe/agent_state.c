@@ -45,7 +45,7 @@ static struct err *check_clock(struct probes *probes, struct remote *remote)
 	if (!err)
 		err = remote_syscall(remote, &unused, SYS_prctl, PR_GET_TSC, at);
 	if (!err)
-		err = memory_read(&probes->target->mem.memory, at, &how, sizeof(how));
+		err = memory_read(&probes->target->mem.bring, at, &how, sizeof(how));
 	if (!err && how == PR_TSC_SIGSEGV)
 		err = err_create(ERR_UNSUPPORTED, "the process has forbidden itself to read the "
 				 "time stamp counter (PR_SET_TSC)");

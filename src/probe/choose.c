@@ -96,7 +96,7 @@ static void read_code(struct choice *choice)
 		len = (uint32_t)size;
 	err = elf_file_read(probe->module->elf, vaddr, probe->expect, len);
 	if (!err) {
-		err = memory_read(&probes->target->mem.memory, probe->address, now, len);
+		err = memory_read(&probes->target->mem.bring, probe->address, now, len);
 		probe->unread = err != NULL;
 	}
 	if (err) {

@@ -119,7 +119,7 @@ static void look_at_unread(struct look *look, struct probe *probe)
 {
 	uint8_t first;
 
-	if (memory_read(&look->probes->target->mem.memory, probe->address, &first, sizeof(first)))
+	if (memory_read(&look->probes->target->mem.bring, probe->address, &first, sizeof(first)))
 		return;
 	probe->unread = false;
 	look->changed = probe->module->replaced = true;

@@ -55,7 +55,7 @@ bool deferred_look(const struct session *session, struct deferred_seen *ret)
  */
 static bool may_be_return(struct job *job, uint64_t pc)
 {
-	struct memory *memory = &job->target->mem.memory;
+	struct memory *memory = &job->target->mem.bring;
 	uint8_t before[CALL_BYTES];
 
 	return job->ended || memory_read(memory, pc - CALL_BYTES, before, sizeof(before)) ||

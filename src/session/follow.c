@@ -67,7 +67,7 @@ static struct err *follow_start(struct process *process, const struct process *p
 	modules->generation = (uint32_t)number << PROCESS_GENERATION_SHIFT;
 	err = target_adopt(process->target, pid);
 	if (!err)
-		err = modules_refresh(modules, pid, &process->target->mem.memory, NULL);
+		err = modules_refresh(modules, pid, &process->target->mem.bring, NULL);
 	if (!err)
 		err = make_region(process);
 	if (!err)

@@ -63,7 +63,7 @@ static bool is_lost(struct target *target, const struct journal_entry *entry)
 	uint8_t now[JOURNAL_BYTES];
 
 	return entry->len <= sizeof(now) &&
-	       !memory_read(&target->mem.memory, entry->address, now, entry->len) &&
+	       !memory_read(&target->mem.bring, entry->address, now, entry->len) &&
 	       !memcmp(now, entry->old, entry->len);
 }
 

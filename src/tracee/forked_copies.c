@@ -22,7 +22,7 @@ static void read_random(pid_t tid, struct procmem *mem, uint8_t *ret)
 	struct err *err = procfs_auxv(tid, AT_RANDOM, &address);
 
 	if (!err)
-		err = memory_read(&mem->memory, address, random, ORIGIN_RANDOM);
+		err = memory_read(&mem->bring, address, random, ORIGIN_RANDOM);
 	if (!err)
 		memcpy(ret, random, ORIGIN_RANDOM);
 	err_ignore(err);
@@ -163,7 +163,7 @@ struct undo forked_copy_undo_text(struct procmem *mem, const struct origin *orig
 	};
 
 	if (entry->len <= sizeof(text.now))
-		text.readable = !memory_read(&mem->memory, entry->address, text.now, entry->len);
+		text.readable = !memory_read(&mem->bring, entry->address, text.now, entry->len);
 	/* These bytes were found to be the file's when the patch was made. */
 	memcpy(text.file, entry->old, sizeof(text.file));
 	return undo_text(entry, &text);

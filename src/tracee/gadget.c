@@ -33,7 +33,7 @@ static uint64_t search(struct target *target, uint64_t start, uint64_t end, cons
 		size_t want = (size_t)MIN((uint64_t)CHUNK, end - at), got;
 		uint8_t *found;
 
-		if (memory_read_some(&target->mem.memory, at, buf, want, &got))
+		if (memory_read_some(&target->mem.bring, at, buf, want, &got))
 			return 0;
 		found = memmem(buf, got, pattern, len);
 		if (found)
@@ -46,7 +46,7 @@ static bool has_bytes(struct target *target, uint64_t at, const uint8_t *bytes, 
 {
 	uint8_t there[sizeof(target->arch->restorer_gadget)];
 
-	return !memory_read(&target->mem.memory, at, there, len) && !memcmp(there, bytes, len);
+	return !memory_read(&target->mem.bring, at, there, len) && !memcmp(there, bytes, len);
 }
 
 /* Use the place where it was found before, if it is still there: its module may have gone since. */
@@ -121,7 +121,7 @@ bool gadget_leads_home(struct target *target, uint64_t sp)
 	const struct arch *arch = target->arch;
 	struct { uint64_t to, nr, call; } way;
 
-	if (memory_read(&target->mem.memory, sp, &way, sizeof(way)))
+	if (memory_read(&target->mem.bring, sp, &way, sizeof(way)))
 		return false;
 	return gadget_is_restorer(target, way.to) ||
 		(has_bytes(target, way.to, arch->pop_gadget, arch->pop_gadget_len) &&

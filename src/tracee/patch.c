@@ -85,7 +85,7 @@ struct err *patch_text(struct target *target, uint64_t address, const void *expe
 	if (PAGE - address % PAGE < len)
 		return err_create(ERR_RANGE, "the code at 0x%" PRIx64 " lies in two pages",
 				  address);
-	err = memory_read(&target->mem.memory, address, entry.old, len);
+	err = memory_read(&target->mem.bring, address, entry.old, len);
 	if (err)
 		return err;
 	if (memcmp(entry.old, expect, len))
@@ -119,7 +119,7 @@ struct err *patch_undo_text_entry(struct procmem *mem, const struct journal_entr
 
 	if (entry->len > JOURNAL_BYTES)
 		return err_create(ERR_FORMAT, "a journal entry of %" PRIu64 " bytes", entry->len);
-	if (memory_read(&mem->memory, entry->address, now, entry->len))
+	if (memory_read(&mem->bring, entry->address, now, entry->len))
 		return NULL;	/* the module is gone, the patch with it */
 	if (!memcmp(now, entry->old, entry->len))
 		return NULL;
@@ -369,7 +369,7 @@ struct err *patch_sigaction_call(struct remote *remote, int signal,
 		err = remote_syscall(remote, &unused, SYS_rt_sigaction, (uint64_t)signal,
 				     new ? at : 0, old ? at + sizeof(both[0]) : 0, SIGSET_LEN);
 	if (!err && old)
-		err = memory_read(&target->mem.memory, at + sizeof(both[0]), old, sizeof(*old));
+		err = memory_read(&target->mem.bring, at + sizeof(both[0]), old, sizeof(*old));
 	return err;
 }
 

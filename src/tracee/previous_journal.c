@@ -82,7 +82,7 @@ struct err *previous_read(struct previous *left, const struct proc_map *map)
 	if (map->end - map->start < JOURNAL_SIZE)
 		return err_create(ERR_FORMAT, "a journal of %" PRIu64 " bytes",
 				  map->end - map->start);
-	err = memory_read(&left->target->mem.memory, map->start, journal, JOURNAL_SIZE);
+	err = memory_read(&left->target->mem.bring, map->start, journal, JOURNAL_SIZE);
 	if (!err)
 		/* the region is larger than its journal */
 		err = journal_check(journal, UINT64_MAX);
@@ -124,7 +124,7 @@ struct undo previous_undo_text(const struct previous *left, uint32_t index,
 	if (left->origin)
 		return forked_copy_undo_text(mem, left->origin, index, maps);
 	if (entry->len && entry->len <= sizeof(text.now)) {
-		text.readable = !memory_read(&mem->memory, entry->address, text.now, entry->len);
+		text.readable = !memory_read(&mem->bring, entry->address, text.now, entry->len);
 		if (!patch_text_of_file(left->target, entry->address, &text.place, text.file,
 					entry->len))
 			text.place = (struct text_place){ .offset = 0 };

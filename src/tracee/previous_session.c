@@ -289,7 +289,7 @@ static bool is_unbegun(const struct previous *left, const struct proc_map *map)
 	struct journal journal;
 
 	return undo_is_journal(map) &&
-	       (memory_read(&left->target->mem.memory, map->start, &journal, sizeof(journal)) ||
+	       (memory_read(&left->target->mem.bring, map->start, &journal, sizeof(journal)) ||
 		!memcmp(&journal, &empty, sizeof(journal)));
 }
 

@@ -307,7 +307,7 @@ static struct err *find_journal(struct target *target, const struct proc_maps *m
 {
 	vec_each(map, &maps->vec) {
 		if (!undo_is_journal(map) ||
-		    memory_read(&target->mem.memory, map->start, journal, sizeof(*journal)) ||
+		    memory_read(&target->mem.bring, map->start, journal, sizeof(*journal)) ||
 		    journal->target_start != target->start_time)
 			continue;
 		*map_ret = map;

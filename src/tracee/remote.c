@@ -64,8 +64,8 @@ static void abort_rseq(struct thread *thread, struct regs *regs)
 	struct rseq_cs cs;
 
 	if (!rseq ||
-	    memory_read_u64(&target->mem.memory, rseq + offsetof(struct rseq, rseq_cs), &cs_addr) ||
-	    !cs_addr || memory_read(&target->mem.memory, cs_addr, &cs, sizeof(cs)))
+	    memory_read_u64(&target->mem.bring, rseq + offsetof(struct rseq, rseq_cs), &cs_addr) ||
+	    !cs_addr || memory_read(&target->mem.bring, cs_addr, &cs, sizeof(cs)))
 		return;
 	if (pc - cs.start_ip < cs.post_commit_offset)
 		regs_set(regs, target->arch->pc, cs.abort_ip);
@@ -97,7 +97,7 @@ static struct err *lay_frame(struct remote *remote, const struct gadgets *gadget
 	remote->frame = frame.sp;
 	remote->frame_len = (uint32_t)frame.len;
 	remote->way_len = (uint32_t)gadget_way_len(gadgets);
-	err = memory_read(&target->mem.memory, remote->frame - REMOTE_SCRATCH, remote->saved,
+	err = memory_read(&target->mem.bring, remote->frame - REMOTE_SCRATCH, remote->saved,
 			  REMOTE_SCRATCH + frame.len);
 	if (!err)
 		err = procmem_write(&target->mem, remote->frame, buf, frame.len);
@@ -151,7 +151,7 @@ static struct err *check_dispatch(struct thread *thread, uint64_t pc)
 
 	if (!tracer_dispatches(thread->tid, pc, &at))
 		return NULL;
-	if (at && !memory_read(&thread->target->mem.memory, at, &selector, sizeof(selector)) &&
+	if (at && !memory_read(&thread->target->mem.bring, at, &selector, sizeof(selector)) &&
 	    !selector)
 		return NULL;
 	return err_create(ERR_UNSUPPORTED, "thread %d has its system calls dispatched to itself "

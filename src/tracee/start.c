@@ -197,7 +197,7 @@ static bool is_loaded(struct target *target, const struct hook *hook)
 {
 	uint32_t state;
 
-	if (!hook->state || memory_read(&target->mem.memory, hook->state, &state, sizeof(state)))
+	if (!hook->state || memory_read(&target->mem.bring, hook->state, &state, sizeof(state)))
 		return true;
 	return state == RT_CONSISTENT;
 }
@@ -287,11 +287,11 @@ struct err *start_to_loaded(struct target *target, int *status_ret)
 	struct err *err;
 	int signal = 0;
 
-	err = modules_refresh(&target->modules, target->pid, &target->mem.memory, NULL);
+	err = modules_refresh(&target->modules, target->pid, &target->mem.bring, NULL);
 	if (!err)
 		err = find_hook(target, &hook);
 	if (!err)
-		err = memory_read(&target->mem.memory, hook.address, &hook.was, 1);
+		err = memory_read(&target->mem.bring, hook.address, &hook.was, 1);
 	/* This does not go through the journal, which does not exist yet: see start.h. */
 	if (!err)
 		err = procmem_write(&target->mem, hook.address, arch->trap, 1);

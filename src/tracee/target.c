@@ -84,14 +84,20 @@ struct err *target_reopen(struct target *target)
 
 struct err *target_maps(const struct target *target, struct proc_maps *ret)
 {
-	return target->core ? core_copy_maps(target->core, ret) :
-			      procfs_maps(target->mem.tid, ret);
+	struct err *err;
+
+	if (target->core)
+		return core_copy_maps(target->core, ret);
+	err = procfs_maps(target->mem.tid, ret);
+	if (!err)
+		procmem_take_maps(&target->mem, ret);
+	return err;
 }
 
 struct err *target_refresh(struct target *target, bool *changed_ret)
 {
 	return target->core ? NULL : modules_refresh(&target->modules, target->mem.tid,
-						     &target->mem.memory, changed_ret);
+						     &target->mem.bring, changed_ret);
 }
 
 struct err *thread_vector(const struct thread *thread, void *buf, size_t room, size_t *len_ret)

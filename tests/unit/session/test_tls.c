@@ -56,7 +56,7 @@ static struct err *read_words(struct memory *memory UNUSED, uint64_t addr, void 
 	return NULL;
 }
 
-static struct memory memory = { read_words };
+static struct memory memory = { .read = read_words };
 
 static void memory_view_make(struct memory_view *view)
 {

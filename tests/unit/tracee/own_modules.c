@@ -51,7 +51,7 @@ struct procmem own_memory;
 
 struct err *own_refresh(struct modules *modules, bool *changed_ret)
 {
-	return modules_refresh(modules, getpid(), &own_memory.memory, changed_ret);
+	return modules_refresh(modules, getpid(), &own_memory.bring, changed_ret);
 }
 
 int own_memory_open(void)

@@ -340,20 +340,20 @@ static void failure_changes_nothing(void)
 	CU_ASSERT_TRUE_FATAL(child_start(&child, leave_leader, NULL));
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &tid));
 	CU_ASSERT_PTR_NULL_FATAL(procmem_open(child.pid, &mem));
-	CU_ASSERT_PTR_NULL_FATAL(modules_refresh(&modules, child.pid, &mem.memory, NULL));
+	CU_ASSERT_PTR_NULL_FATAL(modules_refresh(&modules, child.pid, &mem.bring, NULL));
 	nr = modules.live.nr;
 	CU_ASSERT_EQUAL(write(child.end, "", 1), 1);
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &tid));
-	err = modules_refresh(&modules, child.pid, &mem.memory, NULL);
+	err = modules_refresh(&modules, child.pid, &mem.bring, NULL);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_GONE);
 	CU_ASSERT_TRUE(modules.generation == 1 && modules.live.nr == nr && modules_are_sound(&modules));
 	/* The thread that goes on has them all, and libgcc_s, which pthread_exit asks for. */
-	CU_ASSERT_PTR_NULL(modules_refresh(&modules, (pid_t)tid, &mem.memory, NULL));
+	CU_ASSERT_PTR_NULL(modules_refresh(&modules, (pid_t)tid, &mem.bring, NULL));
 	CU_ASSERT_TRUE(modules.live.nr >= nr);
 	nr = modules.live.nr;
 	CU_ASSERT_EQUAL(child_end(&child), 0);
-	err = modules_refresh(&modules, (pid_t)tid, &mem.memory, NULL);
+	err = modules_refresh(&modules, (pid_t)tid, &mem.bring, NULL);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_GONE);
 	CU_ASSERT_EQUAL(modules.live.nr, nr);

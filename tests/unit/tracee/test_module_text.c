@@ -218,11 +218,11 @@ static void program_without_its_file(void)
 	CU_ASSERT_TRUE_FATAL(child_start(&child, replace_own_text, program));
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
 	CU_ASSERT_PTR_NULL_FATAL(procmem_open(child.pid, &mem));
-	CU_ASSERT_PTR_NULL(modules_refresh(&modules, child.pid, &mem.memory, NULL));
+	CU_ASSERT_PTR_NULL(modules_refresh(&modules, child.pid, &mem.bring, NULL));
 	module = modules_find(&modules, getauxval(AT_ENTRY));
 	CU_ASSERT_TRUE(same_place(program, module));
 	CU_ASSERT_TRUE(modules_are_sound(&modules));
-	CU_ASSERT_PTR_NULL(modules_refresh(&modules, child.pid, &mem.memory, &changed));
+	CU_ASSERT_PTR_NULL(modules_refresh(&modules, child.pid, &mem.bring, &changed));
 	CU_ASSERT_FALSE(changed);
 	procmem_close(&mem);
 	CU_ASSERT_EQUAL(child_end(&child), 0);

@@ -86,7 +86,7 @@ static void clean_torn(const struct tear *how, bool ours)
 	jumped_seize_again();
 	victim_run(&jumped.victim, jumped_clean);
 	CU_ASSERT_EQUAL(strstr(jumped.left, "somebody else") == NULL, ours);
-	CU_ASSERT_PTR_NULL(memory_read(jumped.victim.target->memory, (uintptr_t)torn, now, TORN_LEN));
+	CU_ASSERT_PTR_NULL(memory_read(&jumped.victim.target->mem.bring, (uintptr_t)torn, now, TORN_LEN));
 	CU_ASSERT_EQUAL(!memcmp(now, want, TORN_LEN), ours);
 	jumped_works_again();
 }
@@ -142,7 +142,7 @@ static void test_wild_journal(void)
 	shared_journal = jumped.victim.region->base;
 	nr = shared_journal->nr;
 	shared_journal->nr = UINT32_MAX;
-	CU_ASSERT_PTR_NULL(memory_read(&jumped.victim.target->mem.memory, (uintptr_t)probed, bytes,
+	CU_ASSERT_PTR_NULL(memory_read(&jumped.victim.target->mem.bring, (uintptr_t)probed, bytes,
 				       sizeof(bytes)));
 	memcpy(text, (const void *)(uintptr_t)probed, sizeof(text));
 	CU_ASSERT_NOT_EQUAL(memcmp(bytes, text, sizeof(text)), 0);
@@ -188,10 +188,10 @@ static void test_forged(void)
 	jumped_seize_again();
 	victim_run(&jumped.victim, jumped_clean);
 	CU_ASSERT_PTR_NOT_NULL(strstr(jumped.left, "what is mapped stays"));
-	CU_ASSERT_PTR_NULL(memory_read(jumped.victim.target->memory, (uintptr_t)torn, now, TORN_LEN));
+	CU_ASSERT_PTR_NULL(memory_read(&jumped.victim.target->mem.bring, (uintptr_t)torn, now, TORN_LEN));
 	CU_ASSERT_EQUAL(memcmp(now, (const void *)(uintptr_t)torn, TORN_LEN), 0);
 	/* Its text leads there no more. */
-	CU_ASSERT_PTR_NULL(memory_read(jumped.victim.target->memory, (uintptr_t)probed, now, TORN_LEN));
+	CU_ASSERT_PTR_NULL(memory_read(&jumped.victim.target->mem.bring, (uintptr_t)probed, now, TORN_LEN));
 	CU_ASSERT_EQUAL(memcmp(now, (const void *)(uintptr_t)probed, TORN_LEN), 0);
 	jumped_works_again();
 }

@@ -150,7 +150,7 @@ static struct err *log_and_map(struct victim *v)
 
 static void there(uint64_t address, void *buf, size_t len)
 {
-	CU_ASSERT_PTR_NULL_FATAL(memory_read(&victim.target->mem.memory, address, buf, len));
+	CU_ASSERT_PTR_NULL_FATAL(memory_read(&victim.target->mem.bring, address, buf, len));
 }
 
 static uint64_t there_of(const void *pointer)

@@ -82,7 +82,7 @@ static struct err *seize(void *arg)
 	if (err)
 		return err;
 	target = victim->target;
-	err = modules_refresh(&target->modules, victim->pid, &target->mem.memory, NULL);
+	err = modules_refresh(&target->modules, victim->pid, &target->mem.bring, NULL);
 	if (!err)
 		err = target_seize_all(target);
 	return err ? err : target_stop(target, NULL);
