@@ -256,6 +256,8 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "inside", found.find.nr_inner);
 	dict_number(dict, "own", found.find.own);
 	dict_number(dict, "unread", found.find.unread);
+	dict_number(dict, "absent", found.find.in.unread.absent);
+	dict_number(dict, "elsewhere", found.find.in.unread.elsewhere);
 	dict_number(dict, "blind", found.find.in.blind_threads);
 	dict_value(dict, "holders", value_list(&found.find.vec, referrer,
 					       referrer_dict(call, symbols, &found.find,
@@ -276,6 +278,9 @@ const struct cmd cmd_api_find = {
 			  "    inside own          other pointers; pointers in the block itself\n"
 			  "    unread blind        bytes that could not be read; threads whose registers\n"
 			  "                        could not be\n"
+			  "    absent elsewhere    bytes of shared memory that were not read: never touched,\n"
+			  "                        or taken back by the kernel; devices, and files of FUSE\n"
+			  "                        and of other machines\n"
 			  "    holders             a list of dicts: N (20) pointers that keep it, then N\n"
 			  "                        others\n"
 			  "Each dict of holders has: kind keeps to (offset in the block) place (its\n"

@@ -73,6 +73,22 @@ static void print_likely(const struct leaks *leaks, struct out *out)
 	      leaks->sum[LEAK_POSSIBLE].blocks - all.blocks);
 }
 
+void unread_print(const struct search_unread *unread, const char *may, struct out *out)
+{
+	const char *before = "not read: ";
+
+	if (unread->absent) {
+		out_f(out, "%s%s bytes of shared memory never touched (or taken back by the kernel)",
+		      before, size_text(out, unread->absent).at);
+		before = ", ";
+	}
+	if (unread->elsewhere)
+		out_f(out, "%s%s bytes of devices, or of files of FUSE or other machines: %s", before,
+		      size_text(out, unread->elsewhere).at, may);
+	if (unread->absent || unread->elsewhere)
+		out_text(out, "\n");
+}
+
 /* Print why leaks may be hidden, or why blocks that are no leaks may be taken for leaks. */
 static void print_doubts(const struct session_leaks *found, struct out *out)
 {
@@ -108,6 +124,9 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 			  "seem lost\n", roots);
 	out_count(out, "    %" PRIu64 " bytes of blocks could not be read: some blocks may only seem "
 		  "lost\n", found->mark.unread_blocks.bytes);
+	if (found->unread.absent || found->unread.elsewhere)
+		out_blanks(out, 4);
+	unread_print(&found->unread, "some blocks may only seem lost", out);
 	out_count(out, "    the registers of %" PRIu64 " threads could not be read: some blocks may "
 		  "only seem lost\n", found->blind_threads);
 	out_count(out, "    realloc is at work on %" PRIu64 " blocks: blocks that they point to may "

@@ -6,6 +6,7 @@
 
 struct leaks;
 struct out;
+struct search_unread;
 struct session;
 struct session_leaks;
 struct sites;
@@ -18,6 +19,9 @@ struct suppressions;
 struct err *leaks_print(struct session *session, const struct session_leaks *found,
 			const struct leaks *leaks, const struct suppressions *suppressions,
 			struct out *out) MUST_CHECK;
+
+/* Print what was not read, in a line, if anything was; `may` is what follows from it. */
+void unread_print(const struct search_unread *unread, const char *may, struct out *out);
 
 /* Print nothing but the summary, and what is uncertain about it. */
 void leaks_print_summary(struct session *session, const struct session_leaks *found,

@@ -8,6 +8,7 @@
 
 #include "base/cancel.h"
 #include "report/address_text.h"
+#include "report/leak_text.h"
 #include "report/out.h"
 #include "report/traceback.h"
 #include "session/find_address.h"
@@ -210,6 +211,7 @@ static void print_doubts(const struct session_find *find, struct out *out)
 	out_count(out, "%" PRIu64 " bytes of roots and blocks could not be read: there may be more "
 		  "pointers\n",
 		      find->unread);
+	unread_print(&in->unread, "there may be more pointers", out);
 	out_count(out, "The registers of %" PRIu64 " threads could not be read: there may be more "
 		  "pointers\n",
 		      in->blind_threads);

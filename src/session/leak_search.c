@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "base/trace.h"
-#include "elf/core_file.h"
-#include "os/pagemap.h"
-#include "os/smaps.h"
+#include "os/local_files.h"
 #include "session/find_address.h"
 #include "session/leak_stacks.h"
 #include "session/private.h"
@@ -32,7 +30,7 @@ struct job {
 	uint64_t tls_size;		/* tls_static_size */
 	struct leak_stacks stacks;
 	struct reach_ranges on_stack;	/* what of the roots they are, if they come apart */
-	struct pagemap pagemap;
+	struct local_files files;
 	uint64_t asked;			/* next_mapped, last: from this address on ... */
 	struct reach_range mapped;	/* ... this is the next */
 	struct err *err;
@@ -48,7 +46,7 @@ static void job_free(struct job *job)
 	vec_free(&job->origins.vec);
 	vec_free(&job->stacks.vec);
 	vec_free(&job->on_stack.vec);
-	pagemap_close(&job->pagemap);
+	local_files_free(&job->files);
 }
 
 static struct err *add_range(struct reach_ranges *ranges, uint64_t start, uint64_t end)
@@ -91,23 +89,14 @@ static bool is_private_anonymous(const struct proc_map *map)
 	       (!*map->path || map->path[0] == '[');
 }
 
-/* Reading a device's memory may have an effect. */
-static bool is_device(const struct proc_map *map)
+static bool is_ours(const struct proc_map *map)
 {
-	return !strncmp(map->path, "/dev/", 5) && strncmp(map->path, "/dev/shm/", 9) &&
-	       strcmp(map->path, "/dev/zero");
-}
-
-/* Memory that cannot be read is left out even if a damaged log says that there are blocks in it. */
-static bool is_never_read(const struct proc_map *map)
-{
-	return is_device(map) ||
-	       !strncmp(map->path, JOURNAL_MEMFD_PATH, strlen(JOURNAL_MEMFD_PATH));
+	return !strncmp(map->path, JOURNAL_MEMFD_PATH, strlen(JOURNAL_MEMFD_PATH));
 }
 
 bool search_is_root(const struct proc_map *map)
 {
-	if (!map->read || is_never_read(map))
+	if (!map->read || is_ours(map))
 		return false;
 	return map->write || (!map->exec && is_private_anonymous(map) && !*map->path);
 }
@@ -148,22 +137,6 @@ static bool has_blocks(const struct job *job, const struct proc_map *map)
 		i = packed_behind(list, behind - 1);
 	}
 	return false;
-}
-
-static struct err *sort_maps(struct job *job)
-{
-	struct err *err = NULL;
-
-	for (size_t i = 0; i < job->view->maps.vec.nr && !err; i++) {
-		const struct proc_map *map = &job->view->maps.vec.at[i];
-
-		if (map->exec)
-			err = add_range(&job->code, map->start, map->end);
-		if (!err && search_is_root(map))
-			err = add_range(has_blocks(job, map) ? &job->heap : &job->root, map->start,
-					map->end);
-	}
-	return err;
 }
 
 /*
@@ -215,19 +188,12 @@ static struct err *leave_out_ours(struct job *job)
 	return err;
 }
 
-/* Can pages_of tell which pages of the mapping were ever touched? */
-static bool has_pages(const struct job *job, const struct proc_map *map)
-{
-	return is_private_anonymous(map) &&
-	       !(job->view->smaps && smaps_unforked(job->view->smaps, map->start, map->end));
-}
-
 static struct reach_range find_mapped(const struct job *job, uint64_t at)
 {
 	const struct proc_maps *maps = &job->view->maps;
 	size_t low = LOWER_BOUND(i, 0, maps->vec.nr, maps->vec.at[i].end <= at);
 
-	while (low < maps->vec.nr && is_never_read(&maps->vec.at[low]))
+	while (low < maps->vec.nr && is_ours(&maps->vec.at[low]))
 		low++;
 	if (low == maps->vec.nr)
 		return (struct reach_range){ UINT64_MAX, UINT64_MAX };
@@ -249,27 +215,70 @@ static struct reach_range next_mapped(void *ctx, uint64_t at)
 	return (struct reach_range){ MAX(at, job->mapped.start), job->mapped.end };
 }
 
+/*
+ * What is mapped nowhere counts as if it were there, so that it is noted that it cannot be read; a
+ * core has its own notion of that.
+ */
 static bool next_present(void *ctx, uint64_t start, uint64_t end, struct reach_range *ret)
 {
 	struct job *job = ctx;
+	struct memory *memory = job->view->memory;
 
 	if (job->view->core)
-		return core_file_next(job->view->core, start, end, &ret->start, &ret->end);
+		return memory_next(memory, start, end, &ret->start, &ret->end);
 	while (start < end) {
 		struct reach_range mapped = next_mapped(ctx, start);
-		const struct proc_map *map = mapped.start > start ? NULL :
-					     proc_maps_find(&job->view->maps, start);
-		uint64_t stop = MIN(map ? map->end : mapped.start, end);
+		uint64_t stop = MIN(mapped.start > start ? mapped.start : mapped.end, end);
 
-		if (!map || !has_pages(job, map)) {
+		if (mapped.start > start) {
 			*ret = (struct reach_range){ start, stop };
 			return true;
 		}
-		if (pagemap_next(&job->pagemap, start, stop, &ret->start, &ret->end))
+		if (memory_next(memory, start, stop, &ret->start, &ret->end))
 			return true;
 		start = stop;
 	}
 	return false;
+}
+
+/*
+ * What of the mapping is not read. Pages of the process's own that are not there were never written;
+ * those of files that it maps privately have what the file has, and no pointer. Others may have
+ * been written by somebody else, or before the kernel took them out of the page tables.
+ */
+static void note_unread(struct job *job, const struct proc_map *map)
+{
+	struct search_unread *unread = &job->ret->unread;
+	uint64_t at = map->start, start, end, left = map->end - map->start;
+
+	if (!map->shared || job->view->core)
+		return;
+	for (; memory_next(job->view->memory, at, map->end, &start, &end); at = end)
+		left -= end - start;
+	if (local_files_is_device(map) ||
+	    local_files_place(&job->files, job->session->current->pid, map->dev_major,
+			      map->dev_minor) == FILE_UNKNOWN)
+		unread->elsewhere += left;
+	else
+		unread->absent += left;
+}
+
+static struct err *sort_maps(struct job *job)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < job->view->maps.vec.nr && !err; i++) {
+		const struct proc_map *map = &job->view->maps.vec.at[i];
+
+		if (map->exec)
+			err = add_range(&job->code, map->start, map->end);
+		if (err || !search_is_root(map))
+			continue;
+		note_unread(job, map);
+		err = add_range(has_blocks(job, map) ? &job->heap : &job->root, map->start,
+				map->end);
+	}
+	return err;
 }
 
 /*
@@ -415,7 +424,6 @@ static struct err *collect(struct job *job)
 {
 	struct err *err = sort_maps(job);
 
-	pagemap_open(job->view->pages_of, &job->pagemap);
 	job->tls_size = tls_static_size(job->view);
 	if (!err)
 		err = leak_stacks_ended(job->view, job->tls_size, &job->out);
@@ -493,7 +501,8 @@ static struct err *split_stacks(struct job *job)
 struct err *search_run(const struct session *session, const struct memory_view *view,
 		       const struct heap_walk *walk, struct session_leaks *ret)
 {
-	struct job job = { .session = session, .view = view, .walk = walk, .ret = ret };
+	struct job job = { .session = session, .view = view, .walk = walk, .ret = ret,
+			   .files = LOCAL_FILES_INIT };
 	struct err *err = collect(&job);
 	struct reach_source source;
 	uint64_t begun;
@@ -535,7 +544,7 @@ struct err *search_referrers(const struct session *session, const struct memory_
 			     struct search_origins *origins, struct referrers *ret)
 {
 	struct job job = { .session = session, .view = view, .walk = &find->heap.walk,
-			   .ret = &find->in };
+			   .ret = &find->in, .files = LOCAL_FILES_INIT };
 	struct reach_source source;
 	struct err *err = collect(&job);
 

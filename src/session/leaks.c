@@ -203,11 +203,15 @@ static bool is_unforked(const struct smaps *smaps, const struct proc_map *map)
 
 static struct err *check_copies(const struct job *job, const struct proc_maps *maps)
 {
-	uint64_t sum = 0;
+	struct memory *memory = job->session->current->target->memory;
+	uint64_t sum = 0, start, end;
 
 	vec_each(map, &maps->vec) {
-		if (search_is_root(map) && is_unforked(&job->smaps, map))
-			sum += map->end - map->start;
+		if (!search_is_root(map) || !is_unforked(&job->smaps, map))
+			continue;
+		for (uint64_t at = map->start; memory_next(memory, at, map->end, &start, &end);
+		     at = end)
+			sum += end - start;
 	}
 	return sum <= FORKABLE_COPY_MAX ? NULL :
 		err_create(ERR_UNSUPPORTED, "no snapshot: a fork does not copy %" PRIu64
@@ -223,8 +227,8 @@ static struct err *make_copies(struct job *job, struct snapshot_copies *copies)
 		const struct proc_map *map = &maps->vec.at[i];
 
 		if (search_is_root(map) && is_unforked(&job->smaps, map))
-			err = snapshot_copy(job->session->current->target, map->start,
-					    map->end - map->start, copies);
+			err = snapshot_copy(job->session->current->target, map->start, map->end,
+					    copies);
 	}
 	return err;
 }
@@ -263,7 +267,6 @@ static struct err *take_snapshot(struct session *session, bool stood UNUSED, voi
 	job->has_snapshot = true;
 	job->view.memory = &job->snapshot.memory;
 	job->view.pages_of = job->snapshot.pid;
-	job->view.smaps = &job->smaps;
 	return NULL;
 }
 
@@ -313,6 +316,7 @@ static void forget_look(struct job *job)
 	session_heap_free(&job->walk);
 	job->ret->walked = false;
 	job->ret->blind_threads = job->ret->under_way = 0;
+	job->ret->unread = (struct search_unread){ 0, 0 };
 }
 
 /* The stacks are the snapshot's; the modules, whose rows lead through them, the tracer's. */

@@ -13,7 +13,8 @@
  *	registers	reachable, but the word may be dead (struct reach_holder, leak_stacks.h)
  *	no roots	stacks below SP, where their bounds are known, and those of threads that
  *			have ended; at the end of the process, what lies below the call of exit;
- *			devices; what mdbg has mapped;
+ *			what mdbg has mapped; pages that the process has not got, and devices
+ *			(os/page_rules.h): of shared memory they are counted (search_unread);
  *			memory without a file that was never written; of glibc's heaps all but the
  *			blocks: free chunks, and the bins of its arenas
  *	heaps		memory in which blocks lie, where it cannot be walked (another allocator, a
@@ -54,6 +55,16 @@ struct session_holder {
 
 #define SESSION_HOLDERS_MAX	100u
 
+/*
+ * Bytes of shared memory and shared files that are no part of the search: reading them would change
+ * something (os/page_rules.h). They may hide the only pointers to blocks, if the process or another
+ * one has written some there.
+ */
+struct search_unread {
+	uint64_t absent;	/* pages that the process does not have: never touched, or given up */
+	uint64_t elsewhere;	/* of devices, and of files of FUSE, NFS and the like */
+};
+
 struct session_leaks {
 	struct packed_list held;		/* blocks of the target and their kinds */
 	struct reach_result mark;	/* of these */
@@ -65,6 +76,7 @@ struct session_leaks {
 	/* that the walk has found: the heaps are roots then; uncertain: they may be in change */
 	uint64_t damages, uncertain;
 	bool caches_known;		/* false: free blocks may seem to be lost ones */
+	struct search_unread unread;
 	uint64_t blind_threads;		/* whose registers could not be read */
 	uint64_t under_way;		/* blocks that a realloc had in hand all the time */
 	/* for which the target stood still; the longest of several */

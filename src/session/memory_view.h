@@ -15,7 +15,6 @@
 
 struct core_file;
 struct session;
-struct smaps;
 struct stack_frames;
 
 struct memory_view_thread {
@@ -36,10 +35,8 @@ struct memory_view_thread {
 struct memory_view {
 	const struct arch *arch;
 	struct memory *memory;
-	pid_t pages_of;			/* whose /proc/PID/pagemap goes with the memory; 0: none */
+	pid_t pages_of;			/* the process that has the memory; 0: none */
 	const struct core_file *core;	/* the memory's source; NULL: no core file */
-	/* of a snapshot: whose unforked ranges have other pages; NULL */
-	const struct smaps *smaps;
 	struct proc_maps maps;
 	VEC(struct memory_view_thread) threads;
 	bool one_thread;	/* the process has no more; others may share its memory */

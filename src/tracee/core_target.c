@@ -203,6 +203,12 @@ static struct err *read_memory(struct memory *memory, uint64_t addr, void *buf, 
 	return NULL;
 }
 
+static bool next_memory(struct memory *memory, uint64_t start, uint64_t end, uint64_t *start_ret,
+			uint64_t *end_ret)
+{
+	return core_file_next(((struct core *)memory)->file, start, end, start_ret, end_ret);
+}
+
 /* The program */
 
 static void find_program(struct core *core)
@@ -459,6 +465,7 @@ static struct target *create(struct tracer *tracer, const char *cache_dir)
 		return NULL;
 	}
 	core->memory.read = read_memory;
+	core->memory.next = next_memory;
 	core->target = target;
 	*target = (struct target){
 		.core = core, .memory = &core->memory, .mem = { .fd = -1 }, .tracer = tracer,

@@ -69,8 +69,26 @@ static struct err *snapshot_read(struct memory *memory, uint64_t address, void *
 	return NULL;
 }
 
-struct err *snapshot_copy(struct target *target, uint64_t address, uint64_t len,
-			  struct snapshot_copies *copies)
+/* The child's part, or that of a copy, whichever comes first. */
+static bool snapshot_next(struct memory *memory, uint64_t start, uint64_t end,
+			  uint64_t *start_ret, uint64_t *end_ret)
+{
+	struct snapshot *snapshot = (struct snapshot *)memory;
+	const struct snapshot_copy *copy = copy_behind(snapshot, start);
+	bool found = memory_next(&snapshot->mem.memory, start, end, start_ret, end_ret);
+
+	if (!copy || copy->start >= end || (found && *start_ret < copy->start)) {
+		if (found && copy)
+			*end_ret = MIN(*end_ret, copy->start);
+		return found;
+	}
+	*start_ret = MAX(start, copy->start);
+	*end_ret = MIN(end, copy->end);
+	return true;
+}
+
+static struct err *copy_part(struct target *target, uint64_t address, uint64_t len,
+			     struct snapshot_copies *copies)
 {
 	AUTO_FREE uint8_t *bytes = malloc(len);
 	struct err *err;
@@ -84,6 +102,17 @@ struct err *snapshot_copy(struct target *target, uint64_t address, uint64_t len,
 	err = vec_push(&copies->vec, ((struct snapshot_copy){ address, address + got, bytes }));
 	if (!err)
 		(void)take(bytes);
+	return err;
+}
+
+struct err *snapshot_copy(struct target *target, uint64_t start, uint64_t end,
+			  struct snapshot_copies *copies)
+{
+	uint64_t part, part_end;
+	struct err *err = NULL;
+
+	for (; !err && memory_next(target->memory, start, end, &part, &part_end); start = part_end)
+		err = copy_part(target, part, part_end - part, copies);
 	return err;
 }
 
@@ -196,7 +225,7 @@ static struct err *take_child(struct target *target, struct snapshot *snapshot)
 struct err *snapshot_take(struct target *target, struct snapshot_copies *copies,
 			  struct snapshot *ret)
 {
-	struct snapshot snapshot = { .memory = { .read = snapshot_read }, .pidfd = -1,
+	struct snapshot snapshot = { .memory = { .read = snapshot_read, .next = snapshot_next }, .pidfd = -1,
 				     .mem = { .fd = -1 }, .copies = *copies };
 	struct err *err = take_child(target, &snapshot);
 	struct err kept;

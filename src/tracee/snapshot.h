@@ -59,10 +59,11 @@ struct snapshot {
 };
 
 /*
- * Copy len bytes at address from the target, which is stopped; all copies go to snapshot_take.
- * Bytes that cannot be read are left out, and are not readable in the snapshot either.
+ * Copy what there is in [start, end) from the target, which is stopped; all copies go to
+ * snapshot_take. Bytes that cannot be read are left out, and are not readable in the snapshot
+ * either.
  */
-struct err *snapshot_copy(struct target *target, uint64_t address, uint64_t len,
+struct err *snapshot_copy(struct target *target, uint64_t start, uint64_t end,
 			  struct snapshot_copies *copies) MUST_CHECK;
 void snapshot_copies_free(struct snapshot_copies *copies);
 /*

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Looking at memory changes nothing, and waits for nobody (src/os/page_rules.h).
+
+# Huge pages for the target, if the machine gives some; they are put back.
+proc with_huge_pages {body} {
+	set path /proc/sys/vm/nr_hugepages
+	set before [string trim [slurp $path]]
+	catch {spit $path [expr {$before + 12}]}
+	try {
+		uplevel 1 $body
+	} finally {
+		catch {spit $path $before}
+	}
+}
+
+proc huge_free {} {
+	regexp {HugePages_Free: *(\d+)} [slurp /proc/meminfo] - free
+	return $free
+}
+
+# What is mapped and not touched stays so, whatever is asked; what was touched counts: each block hangs on one page.
+case reader-changes-nothing 120 {
+	with_huge_pages {
+		set t [start shared]
+		set m [live_start -p [pid_of $t]]
+		set nr [order $t "map $::tmp"]
+		check {$nr >= 4} {only $nr kinds of memory can be had}
+		set figures [order $t figures]
+		set free [huge_free]
+		foreach how {-stop -snapshot} {
+			set text [live $m "malloc leaks $how"]
+			check {[regexp -line {^    not read: 12\d{9} bytes of shared memory never touched} $text]} {not said: $text}
+			check {[regexp "still reachable.* in $nr blocks" $text]} {not all of $nr blocks are reachable: $text}
+			check {[order $t figures] eq $figures} {$how changes $figures to [order $t figures]}
+		}
+		live $m "malloc stale 0s"
+		live $m "report $::tmp/report.html"
+		set block [dict get [lindex [live_value $m {mdbg::allocations size == 5003}] 0] address]
+		set found [live_value $m "mdbg::find $block"]
+		check {[dict get $found keep] >= 1 && [dict get $found absent] > 12e9} {$found}
+		check {[string match "*not read: *" [live $m "malloc find $block"]]} {malloc find does not say what it has not read}
+		check {[order $t figures] eq $figures} {$figures became [order $t figures]}
+		check {[huge_free] == $free} {of $free huge pages [huge_free] are free}
+		live_end $m
+		mdbg -n -q -p [pid_of $t] --fail-on-leak -c "wait 0.1"
+		check {[order $t figures] eq $figures} {--fail-on-leak: $figures became [order $t figures]}
+		finish $t
+	}
+}
+
+# Memory that a FUSE server or userfaultfd has to fill, and that nobody fills: every command ends, soon.
+proc check_quick {t args} {
+	set begun [clock milliseconds]
+	mdbg -limit 30 -n -q -p [pid_of $t] {*}$args
+	set took [expr {[clock milliseconds] - $begun}]
+	check {$took < 15000 * $::slower} {$args took $took ms}
+	order $t verify
+	return $::out
+}
+
+proc start_fuse {} {
+	set t [start shared]
+	file mkdir $::tmp/mount
+	set answer [ask $t "fuse $::tmp/mount"]
+	if {[lindex $answer 0] ne "ok"} {
+		finish $t
+		skip "no FUSE file system: $answer"
+	}
+	return $t
+}
+
+case reader-of-fuse 120 {
+	set t [start_fuse]
+	set m [live_start -p [pid_of $t]]
+	live_end $m
+	# The page that the process has written to counts.
+	foreach how {-stop -snapshot} {
+		set text [check_quick $t -c "malloc leaks $how"]
+		check {[regexp {definitely lost\.* 0 bytes in 0 blocks} $text]} {the copied page was not read: $text}
+	}
+	check_quick $t -c "report $::tmp/report.html"
+	order $t fuse-stack
+	check_quick $t -c "malloc leaks" -c "where all" -c malloc
+	check_quick $t --engine breakpoint -c "malloc leaks"
+	finish $t
+}
+
+case reader-of-userfaultfd 60 {
+	set t [start shared]
+	set answer [ask $t missing]
+	if {[lindex $answer 0] ne "ok"} {
+		finish $t
+		skip "no userfaultfd: $answer"
+	}
+	check_quick $t -c "malloc leaks" -c "where all" -c malloc -c "malloc leaks -snapshot"
+	finish $t
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A FUSE file system by the kernel's own protocol (linux/fuse.h): one file, "file", of FUSE_LEN bytes. Its first page is
+ * zeros; who reads another one waits until a file named `until` is there.
+ */
+#pragma once
+
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "target.h"
+
+#define FUSE_LEN	65536u
+#define FUSE_WAITING	64u
+
+struct fuse {
+	int fd;
+	const char *until;
+	char in[1 << 17], zeros[1 << 17];
+	unsigned nr;
+	struct {
+		uint64_t unique;
+		uint32_t size;
+	} waiting[FUSE_WAITING];
+};
+
+static void fuse_answer(const struct fuse *fuse, uint64_t unique, int error, const void *data, size_t len)
+{
+	struct fuse_out_header out = { .len = (uint32_t)(sizeof(out) + (error ? 0 : len)), .error = error,
+				       .unique = unique };
+	struct iovec part[2] = { { &out, sizeof(out) }, { (void *)data, error ? 0 : len } };
+
+	(void)!writev(fuse->fd, part, 2);
+}
+
+static struct fuse_attr fuse_attr_of(uint64_t node)
+{
+	bool root = node == FUSE_ROOT_ID;
+
+	return (struct fuse_attr){ .ino = node, .size = root ? 0 : FUSE_LEN, .blocks = FUSE_LEN / 512,
+				   .mode = root ? S_IFDIR | 0777 : S_IFREG | 0777, .nlink = 1, .blksize = 4096 };
+}
+
+static void fuse_read(struct fuse *fuse, const struct fuse_in_header *in, const struct fuse_read_in *read)
+{
+	if (read->offset >= 4096 && access(fuse->until, F_OK) && fuse->nr < FUSE_WAITING) {
+		fuse->waiting[fuse->nr].unique = in->unique;
+		fuse->waiting[fuse->nr++].size = read->size;
+		return;
+	}
+	fuse_answer(fuse, in->unique, 0, fuse->zeros, read->size);
+}
+
+static void fuse_obey(struct fuse *fuse, const struct fuse_in_header *in)
+{
+	const struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 65536,
+					    .max_background = 16, .max_pages = 1 };
+	const struct fuse_entry_out entry = { .nodeid = 2, .attr_valid = 1000, .entry_valid = 1000,
+					      .attr = fuse_attr_of(2) };
+	const struct fuse_attr_out attr = { .attr_valid = 1000, .attr = fuse_attr_of(in->nodeid) };
+	const struct fuse_open_out open = { .fh = 1 };
+	const void *arg = in + 1;
+
+	switch (in->opcode) {
+	case FUSE_INIT:
+		fuse_answer(fuse, in->unique, 0, &init, sizeof(init));
+		break;
+	case FUSE_LOOKUP:
+		fuse_answer(fuse, in->unique, strcmp(arg, "file") ? -ENOENT : 0, &entry, sizeof(entry));
+		break;
+	case FUSE_GETATTR:
+		fuse_answer(fuse, in->unique, 0, &attr, sizeof(attr));
+		break;
+	case FUSE_OPEN: case FUSE_OPENDIR:
+		fuse_answer(fuse, in->unique, 0, &open, sizeof(open));
+		break;
+	case FUSE_READ:
+		fuse_read(fuse, in, arg);
+		break;
+	case FUSE_FORGET: case FUSE_BATCH_FORGET: case FUSE_INTERRUPT:
+		break;
+	case FUSE_RELEASE: case FUSE_FLUSH: case FUSE_RELEASEDIR: case FUSE_ACCESS: case FUSE_FSYNC:
+		fuse_answer(fuse, in->unique, 0, NULL, 0);
+		break;
+	default:
+		fuse_answer(fuse, in->unique, -ENOSYS, NULL, 0);
+	}
+}
+
+/* Serve until it is unmounted. */
+static void fuse_serve(struct fuse *fuse)
+{
+	struct pollfd request = { .fd = fuse->fd, .events = POLLIN };
+
+	for (;;) {
+		ssize_t len;
+
+		poll(&request, 1, 20);
+		if (fuse->nr && !access(fuse->until, F_OK))
+			while (fuse->nr--)
+				fuse_answer(fuse, fuse->waiting[fuse->nr].unique, 0, fuse->zeros,
+					    fuse->waiting[fuse->nr].size);
+		fuse->nr = fuse->nr == ~0u ? 0 : fuse->nr;
+		len = read(fuse->fd, fuse->in, sizeof(fuse->in));
+		if (len > 0)
+			fuse_obey(fuse, (const void *)fuse->in);
+		else if (errno != EAGAIN && errno != EINTR && errno != ENOENT)
+			return;
+	}
+}
+
+/* Mount it at folder, for root. Returns false, and errno. */
+static bool fuse_mount(struct fuse *fuse, const char *folder)
+{
+	char options[96];
+
+	fuse->fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse->fd);
+	return fuse->fd >= 0 && !mount("mdbg-test", folder, "fuse", MS_NOSUID | MS_NODEV, options);
+}
