@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "os/input.h"
+
+#define FILE_MAX	(16u << 20)
 
 /*
  * Blocks that glibc 2.36 and libstdc++ 12 (Debian 12) lose, or seem to, in a program that uses all
@@ -127,14 +130,20 @@ static struct err *read_lines(struct suppressions *suppressions, FILE *stream, c
 struct err *suppressions_read(struct suppressions *suppressions, const char *file)
 {
 	size_t before = suppressions->vec.nr;
-	FILE *stream = fopen(file, "re");
-	struct err *err;
+	AUTO_STR struct str text = STR_INIT;
+	AUTO_FCLOSE FILE *stream = NULL;
+	struct err *err = input_read(file, FILE_MAX, &text);
 
+	if (err) {
+		err = err_wrap(err, "suppressions: open %s", file);
+		return *err->hint ? err : err_hint(err, "it is a file of lines `leak:PATTERN`");
+	}
+	if (!text.len)
+		return NULL;
+	stream = fmemopen(text.at, text.len, "r");
 	if (!stream)
-		return err_hint(err_sys("suppressions: open %s", file),
-				"it is a file of lines `leak:PATTERN`");
+		return err_nomem;
 	err = read_lines(suppressions, stream, file);
-	fclose(stream);
 	if (err)
 		cut(suppressions, before);
 	return err;
