@@ -8,15 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/compiler.h"
-#include "base/fd.h"
-
-#define VOLUME	"mdbg:/"
+#include "cmd/memory_file.h"
 
 /* The part of the path after the volume's name; NULL: the path is of another file system. */
 static const char *inner_path(Tcl_Obj *path)
@@ -24,7 +21,7 @@ static const char *inner_path(Tcl_Obj *path)
 	Tcl_Obj *normal = Tcl_FSGetNormalizedPath(NULL, path);
 	const char *text = normal ? Tcl_GetString(normal) : "";
 
-	return strncmp(text, VOLUME, strlen(VOLUME)) ? NULL : text + strlen(VOLUME);
+	return strncmp(text, EMBEDDED_VOLUME, strlen(EMBEDDED_VOLUME)) ? NULL : text + strlen(EMBEDDED_VOLUME);
 }
 
 static const struct embedded_file *find(const char *name)
@@ -62,12 +59,12 @@ static bool is_folder(const char *name)
  */
 static int path_in_filesystem(Tcl_Obj *path, ClientData *data UNUSED)
 {
-	return strncmp(Tcl_GetString(path), VOLUME, strlen(VOLUME)) ? -1 : TCL_OK;
+	return strncmp(Tcl_GetString(path), EMBEDDED_VOLUME, strlen(EMBEDDED_VOLUME)) ? -1 : TCL_OK;
 }
 
 static Tcl_Obj *list_volumes(void)
 {
-	return Tcl_NewStringObj(VOLUME, -1);
+	return Tcl_NewStringObj(EMBEDDED_VOLUME, -1);
 }
 
 static int stat_file(Tcl_Obj *path, Tcl_StatBuf *ret)
@@ -99,26 +96,6 @@ static int access_file(Tcl_Obj *path, int mode)
 	return -1;
 }
 
-/* Copy the file to a memory file, and return its descriptor, which reads from the start. */
-static int copy_to_memory_file(const struct embedded_file *file)
-{
-	AUTO_CLOSE int fd = memfd_create("mdbg-embedded", MFD_CLOEXEC);
-	const char *at = file->start;
-
-	while (fd >= 0 && at < file->end) {
-		ssize_t len = write(fd, at, (size_t)(file->end - at));
-
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len < 0)
-			return -1;
-		at += len;
-	}
-	if (fd < 0 || lseek(fd, 0, SEEK_SET))
-		return -1;
-	return take_fd(fd);
-}
-
 static Tcl_Channel open_file(Tcl_Interp *tcl, Tcl_Obj *path, int mode, int permissions UNUSED)
 {
 	const char *name = inner_path(path);
@@ -130,7 +107,7 @@ static Tcl_Channel open_file(Tcl_Interp *tcl, Tcl_Obj *path, int mode, int permi
 	else if (!file)
 		errno = name && is_folder(name) ? EISDIR : ENOENT;
 	else
-		fd = copy_to_memory_file(file);
+		fd = memory_file_create(file->start, (size_t)(file->end - file->start));
 	if (fd >= 0)
 		return Tcl_MakeFileChannel((ClientData)(intptr_t)fd, TCL_READABLE);
 	if (tcl)
@@ -209,7 +186,7 @@ int embedded_tcl_init(Tcl_Interp *tcl)
 	Tcl_FSRegister(NULL, &filesystem);
 	if (!find(EMBEDDED_TCL "/init.tcl"))
 		return Tcl_Init(tcl);
-	Tcl_SetVar(tcl, "tcl_library", VOLUME EMBEDDED_TCL, TCL_GLOBAL_ONLY);
+	Tcl_SetVar(tcl, "tcl_library", EMBEDDED_VOLUME EMBEDDED_TCL, TCL_GLOBAL_ONLY);
 	code = Tcl_Init(tcl);
 	return code == TCL_OK ? Tcl_EvalEx(tcl, only_inside, -1, TCL_EVAL_GLOBAL) : code;
 }

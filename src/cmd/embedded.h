@@ -13,6 +13,8 @@
 /* They are sorted by name; the last entry has none. */
 extern const struct embedded_file embedded_files[] __attribute__((weak));
 
+/* What paths of files inside begin with. */
+#define EMBEDDED_VOLUME	"mdbg:/"
 /* The folder of Tcl's library, if it is inside. */
 #define EMBEDDED_TCL	"tcl8.6"
 

@@ -1,16 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which file a script's name means, as with sh(1): a file of that name or, if there is none and the
- * name has no slash, mdbg's own script of that name. Those are in the folder `scripts` beside the
- * program (a build folder has it) or where they are installed. An mdbg with files inside of it
- * (embedded.h) has them there, and takes none from the machine.
+ * Which file a script's name means, for -x and `source`. A name without a slash is, in this order:
+ *
+ *	1. mdbg's own script of that name. These are in the folder `scripts` beside the program (a
+ *	   build folder has it) if they belong to its owner or are trusted (os/trust.h), or where
+ *	   they are installed. An mdbg with files inside of it (embedded.h) has them there, and takes
+ *	   none from the machine.
+ *	2. A file of that name in the current folder, if it is trusted. The current folder may be
+ *	   anybody's, and a script does what mdbg's user may do.
+ *
+ * A name with a slash is what the user means, whoever it belongs to. What may be waited for (a
+ * FIFO, the pipe of a shell's <(COMMAND)) is read by os/input.h, into a file in memory.
  */
 #pragma once
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "base/str.h"
 
-struct str;
+struct shell;
 
-/* ret is empty, and gets the name of the file: `name` as it is, if there is no such file anywhere. */
-struct err *script_file(const char *name, struct str *ret) MUST_CHECK;
+struct script {
+	struct str path;	/* that Tcl is to read */
+	int fd;			/* of a file in memory, which path names; -1: it is none */
+};
+
+#define SCRIPT_INIT	{ STR_INIT, -1 }
+
+/*
+ * ret->path is `name` as it is if there is no such file anywhere. ERR_PERM: somebody else could have
+ * written it. A note says that a file in the current folder has the name of one of mdbg's own.
+ */
+struct err *script_find(struct shell *shell, const char *name, struct script *ret) MUST_CHECK;
+void script_free(struct script *script);

@@ -15,6 +15,7 @@
 #include "cmd/settings.h"
 #include "cmd/signals.h"
 #include "cmd/suggest.h"
+#include "cmd/tcl_paths.h"
 #include "report/out.h"
 #include "report/progress.h"
 
@@ -108,9 +109,11 @@ static struct err *init_tcl(struct shell *shell, const char *program)
 	shell->tcl = Tcl_CreateInterp();
 	Tcl_SetSystemEncoding(NULL, "utf-8");
 	Tcl_SetVar(shell->tcl, "auto_noexec", "1", TCL_GLOBAL_ONLY);
+	tcl_paths_fix_library(shell->tcl);
 	if (embedded_tcl_init(shell->tcl) != TCL_OK)
 		shell_note(shell, "Tcl's library is missing, its plain commands are there: %s",
 			   Tcl_GetStringResult(shell->tcl));
+	tcl_paths_clean(shell->tcl);
 	Tcl_LimitAddHandler(shell->tcl, TCL_LIMIT_TIME, on_watch, shell, NULL);
 	Tcl_CreateExitHandler(on_tcl_exit, shell);
 	err = cmd_register(shell);
@@ -387,17 +390,18 @@ static bool run_stdin(struct shell *shell)
 
 bool shell_script(struct shell *shell, const char *name)
 {
-	AUTO_STR struct str file = STR_INIT;
+	CLEANUP(script_free) struct script script = SCRIPT_INIT;
 	bool from_stdin = !strcmp(name, "-");
-	struct err *err = from_stdin ? str_add(&file, name) : script_file(name, &file);
-	const char *const words[] = { "::source", str_text(&file) };
+	struct err *err = from_stdin ? str_add(&script.path, name) :
+				       script_find(shell, name, &script);
+	const char *const words[] = { "::source", "-encoding", "utf-8", str_text(&script.path) };
 
 	if (err) {
 		fail(shell, err);
 		return false;
 	}
-	Tcl_SetVar(shell->tcl, "argv0", words[1], TCL_GLOBAL_ONLY);
-	return from_stdin ? run_stdin(shell) : run_words(shell, 2, words, words[1]);
+	Tcl_SetVar(shell->tcl, "argv0", words[3], TCL_GLOBAL_ONLY);
+	return from_stdin ? run_stdin(shell) : run_words(shell, 4, words, words[3]);
 }
 
 void shell_background(struct shell *shell, Tcl_Obj *script)

@@ -1,26 +1,39 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* source: run a Tcl script. */
 
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/script_file.h"
 #include "cmd/shell.h"
 
-/* With options (-encoding), and under its own name for Tcl's library, `source` is Tcl's. */
+/* With options (-encoding) `source` is Tcl's. */
 static bool for_tcl(int argc, const char *const *argv)
 {
-	return !argc || argc == 1 || argv[0][0] == '-';
+	return !argc || argv[0][0] == '-';
 }
 
-/* This runs only if there is a redirection, which the shell has opened already. */
 static struct err *run(struct call *call)
 {
-	return Tcl_FSEvalFile(call->shell->tcl, call->objv[0]) == TCL_ERROR ? err_in_script : NULL;
+	CLEANUP(script_free) struct script script = SCRIPT_INIT;
+	struct err *err = script_find(call->shell, call->argv[0], &script);
+	Tcl_Obj *path;
+
+	if (err)
+		return err;
+	path = Tcl_NewStringObj(str_text(&script.path), -1);
+	Tcl_IncrRefCount(path);
+	call->code = Tcl_FSEvalFile(call->shell->tcl, path);
+	Tcl_DecrRefCount(path);
+	return call->code == TCL_ERROR ? err_in_script : NULL;
 }
 
 const struct cmd cmd_source = {
 	.name		= "source",
 	.usage		= "FILE",
 	.brief		= "run a Tcl script",
-	.help		= "In the script every command of mdbg is a Tcl command. An error ends the\n"
+	.help		= "FILE without a slash is one of mdbg's own scripts, or else a file in the\n"
+			  "current folder that nobody but you and root could have written.\n"
+			  "In the script every command of mdbg is a Tcl command. An error ends the\n"
 			  "script. Redirections are words of a command:\n"
 			  "malloc allocations > dump.txt\n",
 	.run		= run,

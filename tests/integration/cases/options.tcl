@@ -98,7 +98,10 @@ case scripts-by-name 30 {
 	mdbg -q -x ./memleak.tcl
 	check_refused 1 "read file \"./memleak.tcl\": no such file" "has no file of that name"
 	spit $folder/memleak.tcl {puts "mine: $argv0"}
-	check {[mdbg_ok -q -x memleak.tcl] eq "mine: memleak.tcl\n"} {one of my own: $::out}
+	check {[string match "usage: mdbg * memleak.tcl *" [mdbg_ok -q -x memleak.tcl -- -h]]} {mdbg's own comes first: $::out}
+	check {[mdbg_ok -q -x ./memleak.tcl] eq "mine: ./memleak.tcl\n"} {one of my own: $::out}
+	file rename memleak.tcl other.tcl
+	check {[mdbg_ok -q -x other.tcl] eq "mine: other.tcl\n"} {one of another name: $::out}
 }
 
 case order-of-options 30 {
