@@ -16,6 +16,8 @@
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
+#include "os/environment.h"
+#include "os/file.h"
 #include "os/output.h"
 #include "os/trust.h"
 #include "report/out.h"
@@ -53,8 +55,9 @@ static const char usage_text[] =
 	"                            PID may be a name that only one process has\n"
 	"      --core CORE           look at a core file; EXE is its program, if that is no\n"
 	"                            longer where it was\n"
-	"  -x, --script FILE         run a Tcl script, also one of mdbg's own by its name\n"
-	"                            (- is standard input); $argv is what stands after --\n"
+	"  -x, --script FILE         run a Tcl script; without a slash one of mdbg's own, or else\n"
+	"                            of your own in this folder (- is standard input); $argv\n"
+	"                            is what stands after --\n"
 	"  -c, --command COMMAND     run one command; may be repeated; kept in order with -x\n"
 	"  -i, --interactive         stay at the prompt after -x and -c\n"
 	"      --stop                leave the process stopped after the attach\n"
@@ -315,7 +318,7 @@ static void run_init_file(struct shell *shell)
 	Tcl_Channel channel;
 	struct err *err;
 
-	if (!home || asprintf(&file, "%s/.mdbginit", home) < 0 || access(file, F_OK))
+	if (!home || *home != '/' || asprintf(&file, "%s/.mdbginit", home) < 0 || access(file, F_OK))
 		return;
 	err = trust_file(file, NULL);
 	if (err) {
@@ -459,10 +462,31 @@ static void fill_standard_streams(void)
 		close(fd);
 }
 
+/*
+ * mdbg's own path. The name by which it was called may be looked up in PATH, and there may be
+ * another program of that name in the current folder.
+ */
+static char *find_program(const char *called)
+{
+	char path[PATH_MAX];
+
+	if (file_link(AT_FDCWD, "/proc/self/exe", path, sizeof(path)) && !access(path, X_OK))
+		return strdup(path);
+	return strdup(called);
+}
+
+static void note_environment(struct shell *shell)
+{
+	const struct err *why;
+
+	for (unsigned at = 0; !shell->quiet && (why = environment_next(&at));)
+		shell_note(shell, "%s", why->msg);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = { .actions = VEC_INIT };
-	const char *program = argv[0];
+	AUTO_FREE char *program = NULL;
 	struct shell *shell;
 	int status;
 
@@ -474,11 +498,14 @@ int main(int argc, char **argv)
 	 */
 	mallopt(M_MMAP_THRESHOLD, 512 << 10);
 	fill_standard_streams();
+	die_of(NULL, environment_clean());
+	program = find_program(argv[0]);
 	parse_options(argc, argv, &options);
 	open_trace();
 	die_of(NULL, signals_setup());
 	die_of(NULL, shell_create(program, leave, &shell));
 	shell->quiet = options.quiet;
+	note_environment(shell);
 	shell->interactive = isatty(STDIN_FILENO) && (!options.actions.nr || options.interactive);
 	if (options.fail_on_leak)
 		die_of(shell, fail_on_leak_close(shell));

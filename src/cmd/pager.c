@@ -8,7 +8,27 @@
 
 #include "cmd/shell.h"
 #include "cmd/spawn.h"
+#include "os/trust.h"
 #include "report/out.h"
+
+/*
+ * less reads its keys from HOME, and there they can be commands. It runs because the text was long,
+ * not because somebody called it: so it reads none where HOME is not trusted.
+ */
+static void keep_less_at_home(void)
+{
+	static const char *const variables[] = { "HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+						 "XDG_STATE_HOME" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		const char *folder = getenv(variables[i]);
+
+		if (folder && *folder && trust_path(folder)) {
+			setenv("LESSSECURE", "1", 0);
+			setenv("LESSHISTFILE", "-", 0);
+		}
+	}
+}
 
 /* If this fails, the text goes to the terminal as it would without a pager. */
 static void start(struct out *out)
@@ -21,6 +41,7 @@ static void start(struct out *out)
 	if (pipe2(ends, O_CLOEXEC))
 		return;
 	setenv("LESS", "FRX", 0);
+	keep_less_at_home();
 	err = spawn_shell(command && *command ? command : "less -FRX", ends[0], &pager->pid);
 	close(ends[0]);
 	if (err) {

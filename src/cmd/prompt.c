@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
+#include "os/trust.h"
 #include "report/screen.h"
 
 struct prompt {
@@ -58,6 +59,29 @@ static void note_err(struct shell *shell, const struct err *err)
 		   *err->hint ? ")" : "");
 }
 
+/*
+ * readline and its terminal library read files of HOME (~/.inputrc, ~/.terminfo) while they begin,
+ * and the former can bind a key to a command. They see no HOME unless it and these files are
+ * trusted. Variables of their own were looked at before (os/environment.h).
+ */
+static void begin_readline(void)
+{
+	const char *home = NULL, *inputrc = getenv("INPUTRC");
+	AUTO_FREE char *kept = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
+	bool trusted = !trust_home(&home) && trust_below_home(home, ".inputrc") &&
+		       trust_below_home(home, ".terminfo");
+
+	if (!trusted)
+		unsetenv("HOME");
+	if (!trusted && !inputrc)
+		setenv("INPUTRC", "/dev/null", 1);
+	rl_initialize();
+	if (!trusted && kept)
+		setenv("HOME", kept, 1);
+	if (!trusted && !inputrc)
+		unsetenv("INPUTRC");
+}
+
 static struct err *start(struct shell *shell)
 {
 	struct prompt *prompt = calloc(1, sizeof(*prompt));
@@ -71,6 +95,7 @@ static struct err *start(struct shell *shell)
 	rl_catch_signals = 0;
 	if (!isatty(STDOUT_FILENO))
 		rl_outstream = stderr;
+	begin_readline();
 	complete_init(shell);
 	err = history_load(&prompt->history);
 	if (err)

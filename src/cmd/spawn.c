@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "cmd/signals.h"
+#include "os/environment.h"
 
 #define LOOK_MS	100
-
-extern char **environ;
 
 /* Signals that mdbg ignores must not be ignored in the child. */
 static void default_signals(posix_spawnattr_t *attr)
@@ -34,6 +34,7 @@ static void default_signals(posix_spawnattr_t *attr)
 struct err *spawn_shell(const char *command, int stdin_fd, pid_t *ret)
 {
 	char *const argv[] = { (char *)"sh", (char *)"-c", (char *)"--", (char *)command, NULL };
+	AUTO_FREE char **env = environment_for_programs();
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	struct err *err = NULL;
@@ -50,7 +51,7 @@ struct err *spawn_shell(const char *command, int stdin_fd, pid_t *ret)
 	else
 		errno = 0;
 	if (!errno)
-		errno = posix_spawn(ret, "/bin/sh", &actions, &attr, argv, environ);
+		errno = env ? posix_spawn(ret, "/bin/sh", &actions, &attr, argv, env) : ENOMEM;
 	if (errno)
 		err = err_sys("start sh");
 	posix_spawnattr_destroy(&attr);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 static bool is_ours(const struct stat *st)
 {
@@ -145,6 +146,13 @@ struct err *trust_home(const char **ret)
 	if (!err)
 		*ret = home;
 	return err ? err_wrap(err, "HOME") : NULL;
+}
+
+bool trust_below_home(const char *home, const char *name)
+{
+	AUTO_STR struct str path = STR_INIT;
+
+	return !str_addf(&path, "%s/%s", home, name) && !trust_path(path.at);
 }
 
 char *trust_user_folder(const char *variable, const char *below_home)

@@ -48,6 +48,8 @@ struct err *trust_path(const char *path) MUST_CHECK;
 struct err *trust_shared_folder(const char *path) MUST_CHECK;
 /* Get $HOME if it is trusted; ERR_NOTFOUND if there is none. */
 struct err *trust_home(const char **ret) MUST_CHECK;
+/* Can nobody else decide what this name leads to in the folder home? */
+bool trust_below_home(const char *home, const char *name);
 /*
  * The path of mdbg's folder below a folder of $HOME, or below the variable that names another one
  * (XDG_CACHE_HOME, .cache); malloc'ed. NULL: neither is there. It has not been looked at.

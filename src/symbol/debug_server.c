@@ -16,7 +16,9 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "os/tracer.h"
+#include "os/trust.h"
 
 #define LIBRARY	"libdebuginfod.so.1"
 
@@ -92,6 +94,36 @@ static struct err *load(struct debug_server *server)
 			"elfutils-debuginfod-client)");
 }
 
+/* The library makes the folder of its cache, and removes old files there, wherever that is. */
+static struct err *check_folder(const char *folder, const char *below)
+{
+	AUTO_STR struct str path = STR_INIT;
+	struct err *err = str_addf(&path, "%s%s", folder, below);
+
+	if (!err)
+		err = trust_path(path.at);
+	return err && err != err_nomem ?
+		err_hint(err_wrap(err, "debuginfod: the folder of its cache"),
+			 "before mdbg is started: export DEBUGINFOD_CACHE_PATH=FOLDER, one of your "
+			 "own") : err;
+}
+
+/* As debuginfod_find_debuginfo(3) finds it; the first one is that of old versions. */
+static struct err *check_folders(void)
+{
+	const char *named = getenv("DEBUGINFOD_CACHE_PATH"), *cache = getenv("XDG_CACHE_HOME");
+	const char *home = getenv("HOME");
+	struct err *err;
+
+	if (named && *named)
+		return check_folder(named, "");
+	err = check_folder(home ? home : "", "/.debuginfod_client_cache");
+	if (err)
+		return err;
+	return cache && *cache ? check_folder(cache, "/debuginfod_client") :
+				 check_folder(home ? home : "", "/.cache/debuginfod_client");
+}
+
 struct err *debug_server_create(struct debug_server **ret)
 {
 	AUTO_FREE struct debug_server *server = calloc(1, sizeof(*server));
@@ -105,7 +137,9 @@ struct err *debug_server_create(struct debug_server **ret)
 					   "debuginfod: DEBUGINFOD_URLS names no server"),
 				"before mdbg is started: export DEBUGINFOD_URLS="
 				"https://debuginfod.debian.net");
-	err = load(server);
+	err = check_folders();
+	if (!err)
+		err = load(server);
 	if (err)
 		return err;
 	server->client = server->begin();

@@ -11,13 +11,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
+#include "os/environment.h"
 #include "os/tracer.h"
 #include "tracee/target.h"
 
 /* A loader that takes longer is stopped, or waits for a file system. */
 #define LOAD_NS		60000000000ull
 
-static NORETURN void child(const struct start_spec *spec, int go, int report)
+static NORETURN void child(const struct start_spec *spec, char **env, int go, int report)
 {
 	sigset_t none;
 	int errnum;
@@ -39,7 +41,7 @@ static NORETURN void child(const struct start_spec *spec, int go, int report)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (read(go, &byte, 1) == 1) {
-		execvp(spec->argv[0], spec->argv);
+		execvpe(spec->argv[0], spec->argv, env);
 		errnum = errno;
 		if (write(report, &errnum, sizeof(errnum)) < 0)
 			_exit(126);
@@ -124,10 +126,13 @@ static void end_child(pid_t pid)
 
 struct err *start_program(struct tracer *tracer, const struct start_spec *spec, pid_t *pid_ret)
 {
+	AUTO_FREE char **env = environment_for_programs();
 	int go[2], report[2];
 	struct err *err;
 	pid_t pid;
 
+	if (!env)
+		return err_nomem;
 	if (pipe2(go, O_CLOEXEC) < 0)
 		return err_sys("pipe");
 	if (pipe2(report, O_CLOEXEC) < 0) {
@@ -138,7 +143,7 @@ struct err *start_program(struct tracer *tracer, const struct start_spec *spec, 
 	}
 	pid = fork();
 	if (pid == 0)
-		child(spec, go[0], report[1]);
+		child(spec, env, go[0], report[1]);
 	close(go[0]);
 	close(report[1]);
 	err = pid < 0 ? err_sys("fork") : tracer_seize(tracer, pid);

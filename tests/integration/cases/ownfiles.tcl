@@ -131,3 +131,100 @@ case cache-of-others 30 {
 	check {[llength [glob $::tmp/precious/*.rows]] > 0} {no rows were kept}
 	finish $t
 }
+
+# mdbg's own scripts, by their bare names, are those of mdbg; another bare name is a file that nobody else has made.
+case scripts-of-others 60 {
+	set folder $::tmp/shared
+	file mkdir $folder
+	exec chmod 1777 $folder
+	foreach name {fleet.tcl leak-hunt.tcl memleak.tcl ci-gate.tcl fail-on-leak.tcl before-oom.tcl report-at-exit.tcl mine.tcl} {
+		spit $folder/$name "puts planted; exit 7\n"
+	}
+	cd $folder
+	foreach name {fleet.tcl leak-hunt.tcl memleak.tcl ci-gate.tcl fail-on-leak.tcl before-oom.tcl report-at-exit.tcl} {
+		mdbg -x $name -- -h
+		check {[string match "usage: mdbg*" [slurp $::tmp/out]]} {-x $name: [slurp $::tmp/out]}
+		check {[string match "*mdbg's own script*./$name*" [slurp $::tmp/err]]} {-x $name: [slurp $::tmp/err]}
+	}
+	mdbg -c {set argv -h; source memleak.tcl}
+	check {[string match "usage: mdbg*" [slurp $::tmp/out]]} {source: [slurp $::tmp/out]}
+	# One's own file, in a folder in which others cannot replace it.
+	mdbg -x mine.tcl
+	check {[slurp $::tmp/out] eq "planted\n"} {mine: [slurp $::tmp/out] [slurp $::tmp/err]}
+	if {[catch {exec chown nobody $folder/mine.tcl}]} {
+		skip "not allowed to give a file away"
+	}
+	foreach args {{-x mine.tcl} {-c {source mine.tcl}} {-c {source mine.tcl > out}}} {
+		mdbg {*}$args
+		check {[slurp $::tmp/out] eq ""} {$args: [slurp $::tmp/out]}
+		check {[string match "*belongs to user*./mine.tcl if you mean it*" [slurp $::tmp/err]]} {$args: [slurp $::tmp/err]}
+	}
+	foreach args {{-x ./mine.tcl} {-c {source ./mine.tcl}}} {
+		mdbg {*}$args
+		check {[slurp $::tmp/out] eq "planted\n"} {$args: [slurp $::tmp/out]}
+	}
+}
+
+# Variables that lead libraries to files of others; the program that mdbg starts has them as they were.
+case environment-of-others 60 {
+	set folder $::tmp/theirs
+	file mkdir $folder/tcl8.6 $folder/pkg $folder/tmp
+	set mark $::tmp/mark
+	spit $folder/tcl8.6/init.tcl "exec touch $mark"
+	spit $folder/pkg/pkgIndex.tcl "exec touch $mark"
+	spit $folder/pkg/tclIndex "exec touch $mark"
+	spit $folder/planted-1.0.tm "exec touch $mark"
+	file copy $folder/pkg $folder/pkg2
+	if {[catch {exec chown -R nobody $folder}]} {
+		skip "not allowed to give a file away"
+	}
+	set variables [list TCL_LIBRARY=$folder/tcl8.6 TCLLIBPATH=$folder TCL8_6_TM_PATH=$folder TMPDIR=$folder/tmp \
+		TERMINFO=$folder INPUTRC=$folder/inputrc GCONV_PATH=$folder]
+	set script {catch {package require planted}; catch {no_such_command}; puts "[info exists env(TMPDIR)] $auto_path"}
+	set said [exec env {*}$variables $::mdbg_program -n -c $script 2>$::tmp/notes]
+	check {![file exists $mark]} {a file of nobody's was run}
+	check {[string match "0 *" $said] && ![string match "*$folder*" $said]} {folders of Tcl: $said}
+	foreach name {TCL_LIBRARY TMPDIR TERMINFO INPUTRC GCONV_PATH} {
+		check {[string match "*$name is not used: *belongs to user*" [slurp $::tmp/notes]]} {$name: [slurp $::tmp/notes]}
+	}
+	foreach command [list [list sh -c "echo \$TMPDIR \$MDBG_UNTRUSTED_TMPDIR"]] {
+		set said [exec env {*}$variables $::mdbg_program -n -q --no-arm -- {*}$command]
+		check {$said eq "$folder/tmp"} {a program: $said}
+	}
+	set said [exec env {*}$variables $::mdbg_program -n -q -c {sh echo $TMPDIR $MDBG_UNTRUSTED_TMPDIR}]
+	check {$said eq "$folder/tmp"} {a shell: $said}
+	exec chown -R root $folder
+	set said [exec env {*}$variables $::mdbg_program -n -c {puts $env(TMPDIR)} 2>$::tmp/notes]
+	check {$said eq "$folder/tmp" && [file exists $mark]} {one's own: $said [slurp $::tmp/notes]}
+}
+
+# The library removes old files of its cache by itself.
+case debuginfod-of-others 30 {
+	file mkdir $::tmp/home
+	if {[catch {exec chown nobody $::tmp/home}]} {
+		skip "not allowed to give a file away"
+	}
+	foreach variables [list "HOME=$::tmp/home" "HOME=$::tmp XDG_CACHE_HOME=$::tmp/home" \
+		"HOME=$::tmp DEBUGINFOD_CACHE_PATH=$::tmp/home/new"] {
+		catch {exec env -u XDG_CACHE_HOME DEBUGINFOD_URLS=http://localhost:1 {*}$variables \
+			$::mdbg_program -n -q -c {set debuginfod on} 2>@1} said
+		check {[string match "*the folder of its cache: *belongs to user*DEBUGINFOD_CACHE_PATH=*" $said]} {$variables: $said}
+	}
+}
+
+# A FIFO that nobody writes to, and one whose writer says nothing, are waited for no longer than is said.
+case input-is-a-fifo 60 {
+	exec mkfifo $::tmp/fifo
+	mdbg --suppressions $::tmp/fifo -c {puts x}
+	check {[string match "*suppressions: open $::tmp/fifo: it is a FIFO that nobody writes to*" [slurp $::tmp/err]]} {[slurp $::tmp/err]}
+	foreach args [list [list -x $::tmp/fifo] [list -c "source $::tmp/fifo"]] {
+		mdbg {*}$args
+		check {[string match "*$::tmp/fifo: it is a FIFO that nobody writes to*" [slurp $::tmp/err]]} {$args: [slurp $::tmp/err]}
+	}
+	set silent [open $::tmp/fifo {RDWR}]
+	mdbg --suppressions $::tmp/fifo -c {puts x}
+	check {[string match "*nothing came for 10 s*" [slurp $::tmp/err]]} {[slurp $::tmp/err]}
+	close $silent
+	set said [exec bash -c "$::mdbg_program -n -q --suppressions <(echo leak:abc) -x <(echo 'set suppressions; puts \[info exists x\]') 2>&1"]
+	check {[string match "*0" $said]} {a shell's pipes: $said}
+}

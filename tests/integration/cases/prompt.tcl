@@ -215,6 +215,30 @@ case prompt-terminal-width 60 {
 	finish $t
 }
 
+# readline's keys can be bound to commands: those of another user's HOME are not.
+case prompt-inputrc-of-others 60 {
+	set t [start exact]
+	spit $::tmp/.inputrc "\"\\C-m\": \"\\C-a\\C-kputs bound\\C-j\"\n"
+	set typed {
+		send "expr 6 * 7\r"
+		see "%s\r"
+		send "quit\n"
+		see ""
+	}
+	at_prompt $t [format $typed bound]
+	if {![catch {exec chown nobody $::tmp/.inputrc}]} {
+		at_prompt $t [format $typed 42]
+		exec chown root $::tmp/.inputrc
+		exec chown nobody $::tmp
+		at_prompt $t [format $typed 42]
+		exec chown root $::tmp
+	}
+	exec chmod 0777 $::tmp
+	at_prompt $t [format $typed 42]
+	exec chmod 0755 $::tmp
+	finish $t
+}
+
 case prompt-completion 60 {
 	set t [start exact]
 	at_prompt $t {
