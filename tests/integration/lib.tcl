@@ -22,7 +22,7 @@ set trials $::env(TRIALS)
 set engines [expr {[info exists ::env(ENGINES)] ? $::env(ENGINES) : "both"}]
 set engine auto
 set rest [expr {$trials < 10 ? "-r" : ""}]
-# How many times longer all limits of time are, where the processor is emulated (tests/vm).
+# How many times longer all limits of time are: where the processor is emulated (tests/vm), and on a busy machine (run).
 set slower [expr {[info exists ::env(SLOWER)] ? $::env(SLOWER) : 1}]
 set here [file dirname [file normalize [info script]]]
 set completion $here/../../scripts/completion

@@ -190,7 +190,7 @@ case debuginfod-interrupted 30 {
 		send "set debuginfod on\r"
 		see "(mdbg) "
 		send "where all\r"
-		set end [expr {[clock seconds] + 10}]
+		set end [expr {[clock seconds] + $timeout}]
 		while {[file size $dir/requests] == 0} {
 			if {[clock seconds] > $end} { bad "the server is not asked" }
 			after 10

@@ -6,13 +6,14 @@
 proc at_prompt {t body} {
 	set expect [need expect]
 	set script [spit $::tmp/prompt.exp "
-		set timeout 15
+		set timeout [expr {15 * $::slower}]
 		set mdbg [list $::mdbg_program]
 		set pid [pid_of $t]
 		set dir [list $::tmp]
 		set env(TERM) dumb
-		# The kernel sends the signal of a Ctrl-C first and empties the terminal's buffers then: the answer, too.
-		set stty_init noflsh
+		# The kernel sends the signal of a Ctrl-C first and empties the terminal's buffers then: the answer, too. readline shows a
+		# part of a line that is wider than the terminal.
+		set stty_init {noflsh columns 300 rows 50}
 		set env(PAGER) cat
 		set env(HOME) \$dir
 		set env(XDG_STATE_HOME) \$dir/state
@@ -325,7 +326,7 @@ case completion-zsh 60 {
 	need zsh
 	set s [start exact]
 	set script [spit $::tmp/complete.exp "
-		set timeout 20
+		set timeout [expr {20 * $::slower}]
 		spawn -noecho zsh -f
 		send \"PS1='%% '; fpath=($::completion \\\$fpath); path=([file dirname $::mdbg_program] \\\$path); autoload -U compinit; compinit -u -D; echo rea''dy\\r\"
 		expect ready {} timeout { exit 1 }

@@ -14,13 +14,11 @@ proc start_redis {args} {
 		set ::port [free_port]
 		set ::redis [exec {*}$args [need redis-server] --port $::port --bind 127.0.0.1 --save {} --appendonly no \
 			--dir $::tmp --daemonize no > $::tmp/redis.log 2>@1 &]
-		for {set wait 0} {$wait < 500 && [is_alive $::redis]} {incr wait} {
-			after 10
-			if {![catch {redis_cli INFO server} info] && [regexp "process_id:$::redis\\s" $info]} {
-				return
-			}
+		until {![is_alive $::redis] || ![catch {redis_cli INFO server} info] && [regexp "process_id:$::redis\\s" $info]}
+		if {[is_alive $::redis]} {
+			return
 		}
-		catch {exec kill -KILL $::redis}
+		# Somebody else has got the port meanwhile.
 	}
 	fail "redis-server does not start"
 }

@@ -133,7 +133,7 @@ case threads-all-have-their-turn-by-breakpoints 30 {
 	set t [start exact -t 8 -b]
 	set m [live_start -p [pid_of $t]]
 	order $t go
-	order $t "more 10" 10
+	order $t "more 10"
 	order $t pause
 	live_end $m
 	finish $t
@@ -146,7 +146,7 @@ case threads-two-have-their-turn-by-breakpoints 30 {
 		skip "no right to a real-time priority"
 	}
 	set m [live_start -p [pid_of $t]]
-	order $t "malloc 10" 10
+	order $t "malloc 10"
 	live_end $m
 	finish $t
 }
