@@ -291,7 +291,7 @@ by_both case heap-not-recorded 60 {
 
 # A program that is watched from its first malloc has nothing from before.
 case heap-of-a-program 30 {
-	set out [mdbg_ok -q -c {wait 0.5} -c {malloc allocations} -- sleep 2]
+	set out [mdbg_ok -q -c {wait until {[dict get [mdbg::malloc] active] > 0} timeout 20} -c {malloc allocations} -- [hello] cat]
 	check {[regexp {[1-9]\d* allocations, .*; 0 allocations, 0 bytes from before the attach} $out]} {[string range $out end-300 end]}
 }
 

@@ -195,8 +195,8 @@ by_both case moments-history 60 {
 	set apart [lsort -real [lrange $apart 1 end]]
 	check {[lindex $apart [expr {[llength $apart] / 2}]] < 1.5} {samples are apart by: $apart}
 	# As long ago as that sample is. (The nearest one is meant, and the others are half a second away.)
-	set ago [live_value $m "expr {\[clock microseconds] / 1e6 - $then}"]
-	set text [live $m "malloc diff -${ago}s"]
+	set text [live $m "set ago \[expr {\[clock microseconds] / 1e6 - $then}]; malloc diff -\${ago}s"]
+	set ago [live_value $m {set ago}]
 	check {[regexp -line "^    from -${ago}s \\(\\d{4}-.* ago\\): 3200 bytes in 100 blocks\$" $text]} {which one: $text}
 	check {[moments_ends $text] eq {320 0}} {since $ago s ago: $text}
 	set text [live $m "malloc -v"]

@@ -112,8 +112,8 @@ case program-by-path 30 {
 }
 
 case program-detached 30 {
-	mdbg_ok -q -c malloc -c detach -c {puts done} -- sleep 2
-	check {[string match "*done*" $::out]} {$::out}
+	mdbg_ok -in [spit $::tmp/in "still here\n"] -q -c malloc -c detach -c {puts done} -- [hello] cat
+	check {[string match "*done*" $::out] && [string match "*still here\n*" $::out]} {$::out}
 }
 
 case program-exact 60 {
