@@ -778,16 +778,10 @@ for line in sys.stdin:
 }
 
 case growth-nginx 60 {
-	set nginx [need nginx]
-	set port [free_port]
-	file mkdir $::tmp/www
-	spit $::tmp/www/index.html [string repeat x 100000]
-	spit $::tmp/nginx.conf "daemon off; master_process off; pid $::tmp/pid; error_log $::tmp/error;
-		events {} http { access_log off; client_body_temp_path $::tmp/body; server { listen 127.0.0.1:$port; root $::tmp/www; gzip on; gzip_types text/html; } }"
-	set pid [exec $nginx -c $::tmp/nginx.conf -e $::tmp/error 2> $::tmp/nginx.err &]
-	set get [list exec [need curl] -sf --compressed http://127.0.0.1:$port/index.html -o $::tmp/got]
-	until {![catch $get]}
-	check_growth_of $pid $get
-	exec kill $pid
-	until {![is_alive $pid]}
+	lassign [start_nginx] master worker
+	try {
+		check_growth_of $worker [list get_pages 5]
+	} finally {
+		end_nginx $master
+	}
 }
