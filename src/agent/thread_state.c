@@ -3,6 +3,8 @@
 
 #include "agent/thread_state.h"
 
+#include "log/budget.h"
+
 static void thread_register(const struct agent_state *state, struct agent_thread *thread,
 			    uint64_t tp, uint32_t lwp)
 {
@@ -23,8 +25,11 @@ struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t
 		struct agent_thread *thread = &state->threads[(place + i) & last];
 		uint64_t key = __atomic_load_n(&thread->ledger.key, __ATOMIC_RELAXED);
 
+		if (!key && !log_may_take(&state->log, sizeof(*thread)))
+			return NULL;
 		if (!key && __atomic_compare_exchange_n(&thread->ledger.key, &key, tp, false,
 							__ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+			log_take(&state->log, sizeof(*thread));
 			/* If LWP ids are not known, the id never differs from the one before. */
 			if (!state->tid_offset)
 				thread_register(state, thread, tp, 0);

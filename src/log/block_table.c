@@ -5,6 +5,7 @@
 
 #include "log/block_table.h"
 
+#include "log/budget.h"
 #include "log/primary_slot.h"
 
 /* Where an address may be in one table. */
@@ -236,6 +237,7 @@ static bool claim(struct log *log, uint64_t hash, struct place *place)
 {
 	for (;;) {
 		uint32_t nr = table_count(log), expect = nr;
+		uint64_t bytes;
 
 		for (uint32_t table = nr; table--; ) {
 			struct spot spot = spot_in(log, table, hash);
@@ -245,12 +247,15 @@ static bool claim(struct log *log, uint64_t hash, struct place *place)
 				return true;
 			}
 		}
-		if (nr >= log->nr_tables ||
-		    tables_bytes(log, nr + 1) - tables_bytes(log, nr) > share_left(log, nr))
+		if (nr >= log->nr_tables)
+			return false;
+		bytes = tables_bytes(log, nr + 1) - tables_bytes(log, nr);
+		if (bytes > share_left(log, nr) || !log_may_take(log, bytes))
 			return false;
 		/* If this fails, another writer has added the table. */
-		__atomic_compare_exchange_n(&log->header->tables, &expect, nr + 1, false,
-					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+		if (__atomic_compare_exchange_n(&log->header->tables, &expect, nr + 1, false,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			log_take(log, bytes);
 	}
 }
 

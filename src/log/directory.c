@@ -2,6 +2,7 @@
 /* The directory's long way, and its readers (theory in directory.h). Freestanding. */
 
 #include "log/block_table.h"
+#include "log/budget.h"
 
 /* The page before is well filled if so many records are live in a sixteenth of its lines. */
 #define FILLED_STEP	16u
@@ -36,8 +37,9 @@ static uint64_t take_place(const struct log *log)
 {
 	uint64_t next = __atomic_load_n(&log->header->extents, __ATOMIC_RELAXED);
 
-	if (next >= log->nr_extents)
+	if (next >= log->nr_extents || !log_may_take(log, 2 * LOG_PAGE))
 		return log->nr_extents;
+	log_take(log, 2 * LOG_PAGE);
 	next = __atomic_fetch_add(&log->header->extents, 1, __ATOMIC_RELAXED);
 	return MIN(next, log->nr_extents);
 }
@@ -139,11 +141,13 @@ bool directory_becomes_dense(const struct log *log, const struct directory_spot 
 		__atomic_store_n(passed, (uint8_t)(nr + 1), __ATOMIC_RELAXED);
 		return false;
 	}
-	if (share_left(log, table_count(log)) < LOG_PAGE)
+	if (share_left(log, table_count(log)) < LOG_PAGE || !log_may_take(log, LOG_PAGE))
 		return false;
 	if (!(__atomic_fetch_or(directory_page(spot), DIRECTORY_PAGE_DENSE, __ATOMIC_RELEASE) &
-	      DIRECTORY_PAGE_DENSE))
+	      DIRECTORY_PAGE_DENSE)) {
 		__atomic_fetch_add(&log->header->dense, 1, __ATOMIC_RELAXED);
+		log_take(log, LOG_PAGE);
+	}
 	__atomic_store_n(&spot->extent->last, page, __ATOMIC_RELAXED);
 	return true;
 }

@@ -147,7 +147,7 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	ret->size = size;
 	ret->nr_tables = 0;
 	ret->newest = 0;
-	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 	ret->stack_levels = 0;
 	ret->header = (struct log_header *)cut(ret, &at, LOG_HEADER_SIZE);
 	ret->hint = (uint64_t *)cut(ret, &at, LOG_HINTS * sizeof(*ret->hint));

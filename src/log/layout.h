@@ -38,7 +38,8 @@
  * half (log->share), and together they may take as much. header->dense counts the pages of the
  * directory, and what the tables take follows from their number (share_left). No page and no
  * table is added beyond that. A page may be, in the moment in which another thread adds the last
- * one or a table: the excess is a page for each thread.
+ * one or a table: the excess is a page for each thread. Less than that may be taken if the process
+ * has not so much to spare (budget.h).
  *
  * Freestanding.
  */
@@ -89,6 +90,7 @@ struct log_header {
 	uint64_t free_history;	/* frees that are remembered (free_history.h), by mdbg */
 	uint64_t near_size;	/* UINT64_MAX: not known (log_set_near_size), by mdbg */
 	uint64_t growth_kinds, growth_first, growth_start, growth_brk;	/* growth_ring.h, by mdbg */
+	uint64_t budget;	/* bytes that the log may take (budget.h), by mdbg */
 
 	/* Written by all writers; each on a line of its own. */
 	uint32_t tables __attribute__((aligned(64)));	/* allocation tables in use, 1 at least */
@@ -103,6 +105,7 @@ struct log_header {
 	uint64_t extents __attribute__((aligned(64)));
 	uint64_t dense;		/* pages */
 	uint32_t uncovered;
+	uint64_t taken;		/* bytes (budget.h) */
 
 	/* Written by mdbg only. */
 	uint32_t anchors __attribute__((aligned(64)));

@@ -17,7 +17,7 @@
 
 #include "base/compiler.h"
 
-#define LOG_VERSION		14
+#define LOG_VERSION		15
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_STACK_DAMAGED	UINT32_MAX	/* given to readers for an id that cannot exist */
 #define LOG_DEPTH_MAX		128
@@ -54,6 +54,7 @@ struct log_reserved {
 		freed, deferred, growth, extents, tables;
 	uint64_t places;	/* of the directory, from the first on (directory.h) */
 	uint64_t places_seen;	/* that were taken at the last call */
+	uint64_t left;		/* bytes that this call may still fault in */
 };
 
 /*
@@ -419,10 +420,18 @@ uint64_t log_seq(const struct log *log, uint64_t time);
 uint64_t log_start(const struct log *log);
 
 /*
+ * The budget (log/budget.h): the log may take so many bytes of memory more than now from here on;
+ * UINT64_MAX: as many as the region has room for. For mdbg.
+ */
+void log_set_budget(struct log *log, uint64_t more);
+/* Bytes of what writers have begun to use since log_format; it grows when the log does. */
+uint64_t log_taken(const struct log *log);
+
+/*
  * Fault in pages of the memfd, so that the target does not pay for them: the pages that the writers
  * use, and those that they will use next. The latter are `bytes` at least, and, as the tables fill
  * up, the next table. Call this now and then while there are writers. It costs a look at the header
  * and the accounts if nothing is missing, and faults in at most 16 MB of tables, or `bytes` if that
- * is more. All calls must use the same view.
+ * is more, and in all no more than the budget has left. All calls must use the same view.
  */
 struct err *log_reserve(struct log *log, uint64_t bytes) MUST_CHECK;

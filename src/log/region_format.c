@@ -57,6 +57,7 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	header->origin = ALIGN_DOWN(log_now(), (uint64_t)WHO_TICK_BITS + 1);
 	header->start = header->gap = header->origin;
 	header->near_size = UINT64_MAX;
+	header->budget = UINT64_MAX;
 	header->uncovered = config->sample != 0;	/* such a log has no directory */
 	clock_start(&log);
 	memcpy(header->magic, LOG_MAGIC, sizeof(header->magic));
@@ -130,6 +131,14 @@ static void wipe(void *start, uint64_t bytes)
 		memset(start, 0, bytes);
 }
 
+/* What wipe_directory and the end of all tables but the first give back. */
+static uint64_t records_taken(const struct log *log)
+{
+	return MIN(log->header->extents, log->nr_extents) * 2 * LOG_PAGE +
+	       MIN(log->header->dense, log->share / LOG_PAGE) * LOG_PAGE +
+	       tables_bytes(log, table_count(log)) - tables_bytes(log, 1);
+}
+
 static void wipe_directory(struct log *log)
 {
 	uint64_t nr = MIN(log->header->extents, log->nr_extents);
@@ -146,6 +155,7 @@ void log_reset(struct log *log)
 {
 	uint32_t tables = table_count(log), threads = threads_count(log), stacks = log_stacks(log);
 
+	log->header->taken -= MIN(log->header->taken, records_taken(log));
 	for (uint32_t i = 0; i < tables; i++)
 		wipe(log->table[i].window,
 		     ALIGN_DOWN(log->table[i].nr * sizeof(struct log_window), LOG_PAGE));
@@ -185,6 +195,19 @@ void log_set_near_size(struct log *log, uint32_t size)
 void log_note_gap(struct log *log)
 {
 	__atomic_store_n(&log->header->gap, log_now(), __ATOMIC_RELAXED);
+}
+
+uint64_t log_taken(const struct log *log)
+{
+	return __atomic_load_n(&log->header->taken, __ATOMIC_RELAXED);
+}
+
+void log_set_budget(struct log *log, uint64_t more)
+{
+	uint64_t taken = log_taken(log);
+
+	__atomic_store_n(&log->header->budget, more < UINT64_MAX - taken ? taken + more : UINT64_MAX,
+			 __ATOMIC_RELAXED);
 }
 
 struct log_usage log_usage(const struct log *log)

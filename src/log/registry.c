@@ -3,11 +3,15 @@
 
 #include "log/registry.h"
 
+#include "log/budget.h"
+
 /*
  * The index is at most half full and well spread: a search that comes this far means that somebody
  * has written over the region.
  */
 #define PROBE_MAX	4096
+/* What an entry takes of the index, which is filled all over: most have a page of it for themselves. */
+#define REGISTRY_INDEX	(LOG_PAGE / 2)
 
 static uint32_t hash_thread(uint64_t thread_pointer, uint32_t lwp)
 {
@@ -22,10 +26,11 @@ static uint32_t entry_create(struct log *log, uint64_t thread_pointer, uint32_t 
 	uint32_t nr = threads_count(log);
 
 	do {
-		if (nr >= log->nr_threads)
+		if (nr >= log->nr_threads || !log_may_take(log, sizeof(*log->thread) + REGISTRY_INDEX))
 			return 0;
 	} while (!__atomic_compare_exchange_n(&log->header->threads, &nr, nr + 1, false,
 					      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	log_take(log, sizeof(*log->thread) + REGISTRY_INDEX);
 	__atomic_store_n(&log->thread[nr].thread_pointer, thread_pointer, __ATOMIC_RELAXED);
 	__atomic_store_n(&log->thread[nr].lwp, lwp, __ATOMIC_RELAXED);
 	return nr;

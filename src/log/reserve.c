@@ -13,12 +13,16 @@
  * If a page is there, the target's first look at it maps 16 pages at once, and else it takes a
  * fault for each of them. Of a heap whose blocks are far apart only the pages that become dense are
  * touched, so these are left to the writers.
+ *
+ * What is faulted in ahead is not counted by the budget before it is used (budget.h), so that mdbg
+ * takes what the file really has from it at its next look.
  */
 
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/mman.h>
 
+#include "log/budget.h"
 #include "log/deferred.h"
 #include "log/directory.h"
 #include "log/free_history.h"
@@ -43,16 +47,20 @@
 #define WINDOWS_LOOKED_AT	128u
 
 /*
- * Fault in a part up to `bytes` from its start, which is page-aligned; *done says how far that is
- * done already. `bytes` is not more than the part has.
+ * Fault in a part up to `bytes` from its start, which is page-aligned, as far as the budget goes;
+ * *done says how far that is done already. `bytes` is not more than the part has.
  */
-static struct err *advance(void *part, uint64_t *done, uint64_t bytes)
+static struct err *advance(struct log *log, void *part, uint64_t *done, uint64_t bytes)
 {
 	uint8_t *from = (uint8_t *)part + *done;
-	uint64_t want = ALIGN_UP(bytes, LOG_PAGE), len = want - *done;
+	uint64_t want = ALIGN_UP(bytes, LOG_PAGE), len;
 
 	if (want <= *done)
 		return NULL;
+	len = MIN(want - *done, ALIGN_DOWN(log->reserved.left, LOG_PAGE));
+	if (!len)
+		return NULL;
+	log->reserved.left -= len;
 	if (madvise(from, len, MADV_POPULATE_WRITE)) {
 		if (errno != EINVAL)
 			return err_sys("log: fault in %" PRIu64 " bytes", len);
@@ -63,7 +71,7 @@ static struct err *advance(void *part, uint64_t *done, uint64_t bytes)
 		for (uint64_t at = 0; at < len; at += LOG_PAGE)
 			__atomic_fetch_or((uint64_t *)(from + at), 0, __ATOMIC_RELAXED);
 	}
-	*done = want;
+	*done += len;
 	return NULL;
 }
 
@@ -71,18 +79,18 @@ static struct err *reserve_threads(struct log *log)
 {
 	uint64_t threads = MIN(threads_count(log) + THREADS_AHEAD, log->nr_threads);
 	uint64_t index = 2ull * log->nr_threads * sizeof(*log->thread_index);
-	struct err *err = advance(log->header, &log->reserved.header,
+	struct err *err = advance(log, log->header, &log->reserved.header,
 				  LOG_HEADER_SIZE + LOG_HINTS * sizeof(*log->hint));
 
 	if (!err)
-		err = advance(log->thread, &log->reserved.threads,
+		err = advance(log, log->thread, &log->reserved.threads,
 			      threads * sizeof(*log->thread));
 	/*
 	 * The index is filled by hash, all over. While there are few threads it is not worth the
 	 * time of one call.
 	 */
 	if (!err)
-		err = advance(log->thread_index, &log->reserved.thread_index,
+		err = advance(log, log->thread_index, &log->reserved.thread_index,
 			      MIN(index, log->reserved.thread_index + THREAD_INDEX_CALL));
 	return err;
 }
@@ -105,14 +113,14 @@ static struct err *reserve_stacks(struct log *log, uint64_t bytes)
 	uint64_t units = (uint32_t)__atomic_load_n(&log->header->stacks, __ATOMIC_RELAXED);
 	uint64_t arena = MIN(units * STACK_UNIT, log->arena_size);
 	uint64_t ids = MIN((uint64_t)stacks + STACKS_AHEAD, log->nr_stacks);
-	struct err *err = advance(log->stack_index, &log->reserved.stack_index,
+	struct err *err = advance(log, log->stack_index, &log->reserved.stack_index,
 				  index_bytes(log, stacks));
 
 	if (!err)
-		err = advance(log->stack_directory, &log->reserved.stack_directory,
+		err = advance(log, log->stack_directory, &log->reserved.stack_directory,
 			      (ids + 1) * sizeof(*log->stack_directory));
 	if (!err)
-		err = advance(log->arena, &log->reserved.arena,
+		err = advance(log, log->arena, &log->reserved.arena,
 			      arena + MIN(bytes, log->arena_size - arena));
 	return err;
 }
@@ -149,7 +157,7 @@ static uint64_t next_wanted(const struct log *log, uint32_t nr, uint64_t used)
 	if (live <= slots / 16 * 11)
 		return 0;
 	next = tables_bytes(log, nr + 1) - used;
-	if (next > share_left(log, nr))
+	if (next > share_left(log, nr) || !log_may_take(log, next))
 		return 0;
 	return MIN(next, next * (live - slots / 16 * 11) / (slots / 8));
 }
@@ -167,7 +175,7 @@ static struct err *reserve_tables(struct log *log, uint64_t bytes)
 	want += MIN(bytes, all - want);
 	if (want <= done)
 		return NULL;
-	return advance(log->table[0].window, &log->reserved.tables,
+	return advance(log, log->table[0].window, &log->reserved.tables,
 		       done + MIN(want - done, MAX(bytes, TABLE_BYTES_CALL)));
 }
 
@@ -214,7 +222,7 @@ static struct err *reserve_directory(struct log *log)
 {
 	uint64_t places = directory_places(log), *place = &log->reserved.places, done = 0;
 	uint64_t extents = MIN(places + places_ahead(log, places), log->nr_extents);
-	struct err *err = advance(log->extent, &log->reserved.extents,
+	struct err *err = advance(log, log->extent, &log->reserved.extents,
 				  extents * sizeof(*log->extent));
 
 	for (; !err && *place < extents && done < PLACES_CALL &&
@@ -227,7 +235,7 @@ static struct err *reserve_directory(struct log *log)
 				break;		/* the one before it may become dense yet */
 			continue;
 		}
-		err = advance(&log->directory[*place * DIRECTORY_LINES], &none, DIRECTORY_BYTES);
+		err = advance(log, &log->directory[*place * DIRECTORY_LINES], &none, DIRECTORY_BYTES);
 		done++;
 	}
 	return err;
@@ -236,11 +244,10 @@ static struct err *reserve_directory(struct log *log)
 /* Fault in all of them: a program may load a hundred libraries at once. */
 static struct err *reserve_deferred(struct log *log)
 {
-	struct err *err = advance(log->deferred, &log->reserved.deferred,
-				  DEFERRED_TABLE_BYTES +
-					  log->nr_deferred * (uint64_t)DEFERRED_BYTES);
+	uint64_t all = DEFERRED_TABLE_BYTES + log->nr_deferred * (uint64_t)DEFERRED_BYTES;
+	struct err *err = advance(log, log->deferred, &log->reserved.deferred, all);
 
-	if (!err)
+	if (!err && log->reserved.deferred >= all)
 		__atomic_store_n(&log->deferred->ready, log->nr_deferred, __ATOMIC_RELEASE);
 	return err;
 }
@@ -252,28 +259,30 @@ static struct err *reserve_growth(struct log *log)
 
 	if (!log_growth_run(log).kinds)
 		return NULL;
-	return advance(log->growth, &log->reserved.growth,
+	return advance(log, log->growth, &log->reserved.growth,
 		       MIN(used + GROWTH_AHEAD, log->nr_growth) * sizeof(*log->growth));
 }
 
 struct err *log_reserve(struct log *log, uint64_t bytes)
 {
 	uint64_t stacks = bytes / 8;
-	struct err *err = reserve_threads(log);
+	struct err *err;
 
+	log->reserved.left = log_left(log);
+	err = reserve_threads(log);
 	if (!err)
 		err = reserve_stacks(log, stacks);
 	/* Fault in all rings: they lie side by side, and are small. */
 	if (!err)
-		err = advance(log->unknown[0], &log->reserved.unknown_frees,
+		err = advance(log, log->unknown[0], &log->reserved.unknown_frees,
 			      LOG_UNKNOWN_FREE_KINDS * LOG_UNKNOWN_FREES *
 				      sizeof(struct log_unknown_free_slot));
 	if (!err && log->header->sample)
 		err =
-			advance(log->counting_filter, &log->reserved.counting_filter,
+			advance(log, log->counting_filter, &log->reserved.counting_filter,
 				LOG_COUNTING_FILTER);
 	if (!err)
-		err = advance(log->freed, &log->reserved.freed,
+		err = advance(log, log->freed, &log->reserved.freed,
 			      free_history_kept(log) * sizeof(*log->freed));
 	if (!err)
 		err = reserve_deferred(log);

@@ -3,6 +3,7 @@
 
 #include "log/stack_table.h"
 
+#include "log/budget.h"
 #include "log/layout.h"
 
 /* The stack that a search looks for. */
@@ -94,6 +95,8 @@ static uint64_t stack_take(struct log *log, uint32_t nr)
 	uint64_t units = ALIGN_UP(bytes, STACK_UNIT) / STACK_UNIT;
 	uint64_t state = __atomic_load_n(&log->header->stacks, __ATOMIC_RELAXED), after;
 
+	if (!log_may_take(log, units * STACK_UNIT + BUDGET_STACK))
+		return 0;
 	do {
 		uint64_t id = state >> 32, unit = (uint32_t)state;
 
@@ -103,6 +106,7 @@ static uint64_t stack_take(struct log *log, uint32_t nr)
 		after = (id + 1) << 32 | (unit + units);
 	} while (!__atomic_compare_exchange_n(&log->header->stacks, &state, after, false,
 					      __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+	log_take(log, units * STACK_UNIT + BUDGET_STACK);
 	return state;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Control groups: cgroups(7), Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
+ * The limit on tasks of control groups: cgroups(7).
  *
  * The path in /proc/PID/cgroup starts at the root of the reader's cgroup namespace, but the mount
  * may show another part of the tree (a container's own group is at its root). So folders that do
@@ -9,49 +9,35 @@
 
 #include "os/cgroup.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "os/file.h"
 #include "os/procfs.h"
 
 #define MOUNT	"/sys/fs/cgroup"
 
-/* Names of the files of a controller. */
-struct names {
-	const char *limit, *soft, *usage, *idle;	/* soft, idle: may be NULL */
-};
-
-static const struct names memory_v2 = { "memory.max", "memory.high", "memory.current",
-					"inactive_file " };
-static const struct names memory_v1 = { "memory.limit_in_bytes", NULL, "memory.usage_in_bytes",
-					"total_inactive_file " };
-static const struct names pids = { "pids.max", NULL, "pids.current", NULL };
-
 /* False: there is no such file, or it says "max". */
-static bool read_number(const char *folder, const char *name, const char *key, uint64_t *ret)
+static bool read_number(const char *folder, const char *name, uint64_t *ret)
 {
 	char path[4352];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return file_number(path, key, ret);
+	return file_number(path, "", ret);
 }
 
-static uint64_t room_in(const char *folder, const struct names *names)
+static uint64_t room_in(const char *folder)
 {
-	uint64_t limit = UINT64_MAX, soft, usage, idle = 0;
+	uint64_t limit, used;
 
-	if (!read_number(folder, names->limit, "", &limit))
-		limit = UINT64_MAX;
-	if (names->soft && read_number(folder, names->soft, "", &soft))
-		limit = MIN(limit, soft);
-	if (limit == UINT64_MAX || !read_number(folder, names->usage, "", &usage))
+	if (!read_number(folder, "pids.max", &limit) || !read_number(folder, "pids.current", &used))
 		return UINT64_MAX;
-	if (names->idle && read_number(folder, "memory.stat", names->idle, &idle))
-		usage -= MIN(usage, idle);
-	return limit > usage ? limit - usage : 0;
+	return limit > used ? limit - used : 0;
 }
 
 /* Take the room that is left, from the group up to the root of the mount. */
-static void take_room(const char *mount, const char *path, const struct names *names, uint64_t *ret)
+static void take_room(const char *mount, const char *path, uint64_t *ret)
 {
 	size_t root = strlen(mount);
 	char folder[4096];
@@ -59,7 +45,7 @@ static void take_room(const char *mount, const char *path, const struct names *n
 
 	snprintf(folder, sizeof(folder), "%s%s", mount, path);
 	for (;; *strrchr(folder, '/') = '\0') {
-		room = room_in(folder, names);
+		room = room_in(folder);
 		*ret = MIN(*ret, room);
 		if (strlen(folder) <= root)
 			return;
@@ -77,8 +63,8 @@ static bool has_controller(const char *list, size_t len, const char *name)
 	return false;
 }
 
-/* "4:memory:/a/b"; "0::/a/b" is version 2. */
-static void take_line(const char *line, const char *mount, struct cgroup_room *ret)
+/* "4:pids:/a/b"; "0::/a/b" is version 2. */
+static void take_line(const char *line, const char *mount, uint64_t *ret)
 {
 	const char *list = strchr(line, ':'), *path = list ? strchr(++list, ':') : NULL;
 	size_t len = path ? (size_t)(path++ - list) : 0;
@@ -88,38 +74,36 @@ static void take_line(const char *line, const char *mount, struct cgroup_room *r
 		return;
 	if (!len) {
 		snprintf(at, sizeof(at), "%s/unified", mount);
-		take_room(mount, path, &memory_v2, &ret->memory);
-		take_room(at, path, &memory_v2, &ret->memory);
-		take_room(mount, path, &pids, &ret->tasks);
-		take_room(at, path, &pids, &ret->tasks);
-		return;
+		take_room(mount, path, ret);
+		take_room(at, path, ret);
+	} else if (has_controller(list, len, "pids")) {
+		snprintf(at, sizeof(at), "%s/%.*s", mount, (int)len, list);
+		take_room(at, path, ret);
 	}
-	snprintf(at, sizeof(at), "%s/%.*s", mount, (int)len, list);
-	if (has_controller(list, len, "memory"))
-		take_room(at, path, &memory_v1, &ret->memory);
-	if (has_controller(list, len, "pids"))
-		take_room(at, path, &pids, &ret->tasks);
 }
 
-void cgroup_room_of(const char *text, const char *mount, struct cgroup_room *ret)
+uint64_t cgroup_tasks_of(const char *text, const char *mount)
 {
+	uint64_t room = UINT64_MAX;
 	char line[4096];
 
-	*ret = (struct cgroup_room){ UINT64_MAX, UINT64_MAX };
 	while (*text) {
 		size_t len = strcspn(text, "\n");
 
 		snprintf(line, sizeof(line), "%.*s", (int)MIN(len, sizeof(line) - 1), text);
-		take_line(line, mount, ret);
+		take_line(line, mount, &room);
 		text += len + (text[len] == '\n');
 	}
+	return room;
 }
 
-void cgroup_room(pid_t pid, struct cgroup_room *ret)
+uint64_t cgroup_tasks(pid_t pid)
 {
 	AUTO_FREE char *text = NULL;
+	struct err *err = procfs_file(pid, "cgroup", &text, NULL);
 
-	*ret = (struct cgroup_room){ UINT64_MAX, UINT64_MAX };
-	if (!procfs_file(pid, "cgroup", &text, NULL))
-		cgroup_room_of(text, MOUNT, ret);
+	if (!err)
+		return cgroup_tasks_of(text, MOUNT);
+	err_ignore(err);
+	return UINT64_MAX;
 }

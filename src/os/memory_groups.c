@@ -16,9 +16,14 @@
 
 #include "os/memory_groups.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -63,6 +68,8 @@ static const struct kernel_key stat_v1[] = {
 	KEY(file, "total_cache"),
 	KEY(shared, "total_shmem"),
 	KEY(inactive_file, "total_inactive_file"),
+	KEY(least_limit, "hierarchical_memory_limit"),
+	KEY(least_swap_limit, "hierarchical_memsw_limit"),
 };
 
 static const struct kernel_key stat_v2[] = {
@@ -95,6 +102,8 @@ static void read_v1(const char *folder, struct memory_group *ret)
 	kernel_table_file(folder, "memory.oom_control", events_v1, ARRAY_SIZE(events_v1), ret);
 	ret->limit = limit_v1(ret->limit);
 	ret->swap_limit = limit_v1(ret->swap_limit);
+	ret->least_limit = limit_v1(ret->least_limit);
+	ret->least_swap_limit = limit_v1(ret->least_swap_limit);
 }
 
 static void read_v2(const char *folder, struct memory_group *ret)
@@ -103,35 +112,54 @@ static void read_v2(const char *folder, struct memory_group *ret)
 	kernel_table_file(folder, "memory.events", events_v2, ARRAY_SIZE(events_v2), ret);
 }
 
+static void read_figures(const char *folder, unsigned version, struct memory_group *ret)
+{
+	const struct number_file *files = version == 1 ? files_v1 : files_v2;
+	size_t nr = version == 1 ? ARRAY_SIZE(files_v1) : ARRAY_SIZE(files_v2);
+
+	kernel_unknown(&ret->limit, FIGURES);
+	for (size_t i = 0; i < nr; i++)
+		*(uint64_t *)((char *)ret + files[i].offset) =
+			kernel_number_file(folder, files[i].name);
+	if (!kernel_is_number(ret->use))
+		return;
+	if (version == 1)
+		read_v1(folder, ret);
+	else
+		read_v2(folder, ret);
+}
+
+static void free_names(struct memory_group *group)
+{
+	free(group->path);
+	free(group->folder);
+}
+
 /*
  * Read a group and add it. Nothing is added if it has no use: the folder is not there, or it is the
  * root of version 2, which has no limit.
  */
 static struct err *add_group(const char *folder, const char *path, struct memory_groups *to)
 {
-	bool first = to->version == 1;
-	const struct number_file *files = first ? files_v1 : files_v2;
-	size_t nr = first ? ARRAY_SIZE(files_v1) : ARRAY_SIZE(files_v2);
 	struct memory_group group;
-	struct err *err;
+	struct err *err = err_nomem;
 
-	kernel_unknown(&group.limit, FIGURES);
-	for (size_t i = 0; i < nr; i++)
-		*(uint64_t *)((char *)&group + files[i].offset) =
-			kernel_number_file(folder, files[i].name);
+	read_figures(folder, to->version, &group);
 	if (!kernel_is_number(group.use))
 		return NULL;
-	if (first)
-		read_v1(folder, &group);
-	else
-		read_v2(folder, &group);
 	group.path = strdup(path);
-	if (!group.path)
-		return err_nomem;
-	err = vec_push(&to->vec, group);
+	group.folder = strdup(folder);
+	if (group.path && group.folder)
+		err = vec_push(&to->vec, group);
 	if (err)
-		free(group.path);
+		free_names(&group);
 	return err;
+}
+
+void memory_groups_again(struct memory_groups *groups)
+{
+	vec_each(group, &groups->vec)
+		read_figures(group->folder, groups->version, group);
 }
 
 /*
@@ -320,7 +348,29 @@ static void say(struct memory_groups *groups, const char *why)
 	snprintf(groups->why, sizeof(groups->why), "%s", why);
 }
 
-static struct err *read_groups(const char *path, const char *mountinfo,
+/*
+ * The mount is below the root of another process, which may have put anything there: only a file
+ * system of control groups is looked into, by a descriptor.
+ */
+static void enter_mount(pid_t pid, struct mount *mount, struct memory_groups *groups)
+{
+	AUTO_FREE char *path = NULL;
+	struct statfs is;
+	int fd = -1;
+
+	if (asprintf(&path, "/proc/%d/root%s", pid, mount->folder) < 0)
+		path = NULL;
+	*mount->folder = '\0';
+	if (path)
+		fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	groups->mount = fd + 1;
+	if (fd >= 0 && !fstatfs(fd, &is) &&
+	    (is.f_type == CGROUP_SUPER_MAGIC || is.f_type == CGROUP2_SUPER_MAGIC))
+		snprintf(mount->folder, sizeof(mount->folder), "/proc/self/fd/%d", fd);
+}
+
+/* pid is 0, or that of the process whose mountinfo it is. */
+static struct err *read_groups(const char *path, const char *mountinfo, pid_t pid,
 			       struct memory_groups *groups)
 {
 	AUTO_FREE struct mount *mount = calloc(1, sizeof(*mount));
@@ -330,6 +380,8 @@ static struct err *read_groups(const char *path, const char *mountinfo,
 	if (!mount)
 		return err_nomem;
 	at = find_mount(mountinfo, groups->version, path, mount, &any);
+	if (pid && *mount->folder)
+		enter_mount(pid, mount, groups);
 	if (!any)
 		say(groups, "no control groups with memory are mounted here");
 	else if (!at && !*mount->folder)
@@ -340,7 +392,8 @@ static struct err *read_groups(const char *path, const char *mountinfo,
 	return *mount->folder ? add_upwards(mount, at ? at : "", groups) : NULL;
 }
 
-struct err *memory_groups_of(const char *cgroup, const char *mountinfo, struct memory_groups *ret)
+static struct err *groups_of(const char *cgroup, const char *mountinfo, pid_t pid,
+			     struct memory_groups *ret)
 {
 	struct memory_groups groups = { .vec = VEC_INIT };
 	AUTO_FREE char *path = malloc(PATH_ROOM);
@@ -354,7 +407,7 @@ struct err *memory_groups_of(const char *cgroup, const char *mountinfo, struct m
 		*ret = groups;
 		return NULL;
 	}
-	err = read_groups(path, mountinfo, &groups);
+	err = read_groups(path, mountinfo, pid, &groups);
 	if (err) {
 		memory_groups_free(&groups);
 		return err;
@@ -365,6 +418,33 @@ struct err *memory_groups_of(const char *cgroup, const char *mountinfo, struct m
 	return NULL;
 }
 
+struct err *memory_groups_of(const char *cgroup, const char *mountinfo, struct memory_groups *ret)
+{
+	return groups_of(cgroup, mountinfo, 0, ret);
+}
+
+/* What the process sees of its own groups, if mdbg sees none of them. */
+static void read_below_root(pid_t pid, const char *cgroup, struct memory_groups *groups)
+{
+	AUTO_FREE char *mountinfo = NULL;
+	struct memory_groups there;
+	struct err *err = procfs_file(pid, "mountinfo", &mountinfo, NULL);
+
+	if (!err)
+		err = groups_of(cgroup, mountinfo, pid, &there);
+	if (err) {
+		err_ignore(err);
+		return;
+	}
+	if (there.vec.nr) {
+		memory_groups_free(groups);
+		say(&there, "of its control groups only those that it sees itself can be seen here");
+		*groups = there;
+	} else {
+		memory_groups_free(&there);
+	}
+}
+
 struct err *memory_groups_read(pid_t pid, struct memory_groups *ret)
 {
 	AUTO_FREE char *cgroup = NULL, *mountinfo = NULL;
@@ -372,14 +452,21 @@ struct err *memory_groups_read(pid_t pid, struct memory_groups *ret)
 
 	if (!err)
 		err = kernel_text("/proc/self/mountinfo", &mountinfo);
-	return err ? err : memory_groups_of(cgroup, mountinfo, ret);
+	if (!err)
+		err = memory_groups_of(cgroup, mountinfo, ret);
+	if (!err && !ret->vec.nr && ret->version)
+		read_below_root(pid, cgroup, ret);
+	return err;
 }
 
 void memory_groups_free(struct memory_groups *groups)
 {
 	vec_each(group, &groups->vec)
-		free(group->path);
+		free_names(group);
 	vec_free(&groups->vec);
+	if (groups->mount)
+		close(groups->mount - 1);
+	groups->mount = 0;
 }
 
 /* KERNEL_UNKNOWN is larger than any limit: where one of them is not known, the other holds. */
@@ -395,15 +482,32 @@ uint64_t memory_group_hard_use(const struct memory_group *group)
 	return group->use - MIN(group->use, group->inactive_file);
 }
 
-uint64_t memory_group_left(const struct memory_group *group)
+static uint64_t left_of(uint64_t limit, uint64_t use)
 {
-	uint64_t limit = memory_group_limit(group), use = memory_group_hard_use(group);
-
 	if (!kernel_is_number(limit))
 		return limit;
 	if (!kernel_is_number(use))
 		return KERNEL_UNKNOWN;
 	return limit > use ? limit - use : 0;
+}
+
+uint64_t memory_group_left(const struct memory_group *group)
+{
+	return left_of(memory_group_limit(group), memory_group_hard_use(group));
+}
+
+uint64_t memory_group_least_left(const struct memory_groups *groups,
+				 const struct memory_group *group)
+{
+	uint64_t use = memory_group_hard_use(group), swapped = 0;
+	uint64_t both = MIN(group->swap_limit, group->least_swap_limit);
+	uint64_t left = MIN(memory_group_left(group), left_of(group->least_limit, use));
+
+	if (groups->version != 1 || !kernel_is_number(group->swap_use))
+		return left;
+	if (kernel_is_number(group->use) && group->swap_use > group->use)
+		swapped = group->swap_use - group->use;
+	return MIN(left, left_of(both, kernel_sum(use, swapped)));
 }
 
 const struct memory_group *memory_groups_nearest(const struct memory_groups *groups)

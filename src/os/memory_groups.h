@@ -17,11 +17,17 @@
 
 struct memory_group {
 	char *path;		/* as in /proc/PID/cgroup; text from outside */
+	char *folder;		/* where its files are */
 	/* Bytes, of the group with those below it. */
 	uint64_t limit;		/* the kernel kills above it: memory.max, memory.limit_in_bytes */
 	uint64_t high;		/* the kernel slows down above it: memory.high, of version 2 */
 	uint64_t use;
 	uint64_t swap_limit, swap_use;	/* version 1: of memory and swap together */
+	/*
+	 * Version 1: the least limit of the group and all above it, also of those that cannot be seen
+	 * here; and the same of memory and swap together.
+	 */
+	uint64_t least_limit, least_swap_limit;
 	/* What counts as use, from memory.stat; shared memory is a part of file. */
 	uint64_t anonymous, file, shared, kernel, sockets, slab, page_tables, kernel_stacks;
 	uint64_t inactive_file;	/* the part of file that was not used lately, and goes first */
@@ -32,21 +38,34 @@ struct memory_group {
 
 struct memory_groups {
 	unsigned version;	/* 1, 2; 0: no group is known */
+	int mount;		/* descriptor plus one of one that only the process sees; 0: none */
 	char why[256];		/* not all groups are here: the reason; else "" */
 	VEC(struct memory_group) vec;	/* the process's own first, then upwards */
 };
 
-/* Read the groups of a process. If none can be seen, `why` says the reason, and vec is empty. */
+/*
+ * Read the groups of a process. If none can be seen, `why` says the reason, and vec is empty. A
+ * container that mdbg runs in may show mdbg's own groups alone: then those that the process itself
+ * sees are read, below its root.
+ */
 struct err *memory_groups_read(pid_t pid, struct memory_groups *ret) MUST_CHECK;
 /* The same, from the texts of /proc/PID/cgroup and of mdbg's own /proc/self/mountinfo. */
 struct err *memory_groups_of(const char *cgroup, const char *mountinfo,
 			     struct memory_groups *ret) MUST_CHECK;
+/* Read the limits and what is in use anew. A group that is gone has no limit from now on. */
+void memory_groups_again(struct memory_groups *groups);
 void memory_groups_free(struct memory_groups *groups);
 /* The lower one of limit and high: KERNEL_NO_LIMIT, or KERNEL_UNKNOWN. */
 uint64_t memory_group_limit(const struct memory_group *group);
 /* The use without inactive_file, which the kernel takes back before it kills. */
 uint64_t memory_group_hard_use(const struct memory_group *group);
-/* Bytes that it may still take; KERNEL_NO_LIMIT, or KERNEL_UNKNOWN. */
+/*
+ * Bytes that it may still take; KERNEL_NO_LIMIT, or KERNEL_UNKNOWN. Swap is no room: what is
+ * swapped out for others is missed later.
+ */
 uint64_t memory_group_left(const struct memory_group *group);
+/* The same with least_limit, and the limits of memory and swap together. */
+uint64_t memory_group_least_left(const struct memory_groups *groups,
+				 const struct memory_group *group);
 /* The group that has the least left, or NULL if none has a limit. */
 const struct memory_group *memory_groups_nearest(const struct memory_groups *groups);

@@ -206,6 +206,7 @@ static const struct status_field status_fields[] = {
 	FIELD("Threads", 0, 10, threads),
 	FIELD("VmSize", 0, 10, vm_kb),
 	FIELD("VmLck", 0, 10, locked_kb),
+	FIELD("VmHWM", 0, 10, peak_kb),
 	FIELD("VmRSS", 0, 10, rss_kb),
 	FIELD("RssAnon", 0, 10, anonymous_kb),
 	FIELD("VmSwap", 0, 10, swap_kb),

@@ -13,12 +13,12 @@
 #include "base/cleanup.h"
 #include "base/trace.h"
 #include "base/vec.h"
+#include "os/memory_limits.h"
 #include "os/procfs.h"
 #include "os/robust.h"
 #include "os/tracer.h"
 #include "probe/area.h"
 #include "probe/probe.h"
-#include "tracee/forkable.h"
 #include "tracee/region.h"
 #include "tracee/remote.h"
 #include "tracee/target.h"
@@ -144,7 +144,7 @@ static void sign(struct probes *probes)
 	struct target *target = probes->target;
 	struct err *err;
 
-	probes->text_stays |= forkable_memory_is_strict();
+	probes->text_stays |= memory_never_overcommitted();
 	look_at(probes, 0, UINT32_MAX);
 	if (probes->owner || probes->text_stays)
 		return;

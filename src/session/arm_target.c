@@ -132,9 +132,16 @@ static struct err *make_log(struct session *session)
 	struct log_config config = log_config_of(session);
 	struct err *err;
 
-	room_find(session->current->target, config.region_size, &session->room);
-	err = in_stop(session, make_region);
-	return err ? err : region_format(session->region, &config);
+	log_budget_open(session);
+	err = room_find(session->current->target, &session->budget.limits, config.region_size,
+			&session->room);
+	if (!err)
+		err = in_stop(session, make_region);
+	if (!err)
+		err = region_format(session->region, &config);
+	if (!err)
+		log_budget_look(session);
+	return err;
 }
 
 static struct err *make_room(struct session *session, struct remote *remote)
@@ -163,6 +170,8 @@ struct err *arm_prepare(struct session *session)
 	}
 	if (!session->region)
 		err = make_log(session);
+	else if (!session->budget.open)
+		log_budget_open(session);	/* an earlier mdbg has made it */
 	if (err)
 		return err;
 	process->probes->log = &session->region->log;

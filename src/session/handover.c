@@ -56,8 +56,6 @@
 #include "tracee/share.h"
 #include "tracee/target.h"
 
-#define OVERCOMMIT_FILE		"/proc/sys/vm/overcommit_memory"
-#define OVERCOMMIT_NEVER	2
 #define REST_NS			1000000ull	/* the target runs so long between two mappings */
 
 static struct err *note_old(struct session *session)
@@ -364,19 +362,6 @@ struct err *handover_set_whole(struct session *session)
 	return share_set_marks(session->region, marks);
 }
 
-/*
- * Where memory is never overcommitted, a page of the log that cannot be had ends the process
- * (SIGBUS), while its own malloc would only return NULL. On other machines the kernel finds a page,
- * or kills a process as it does for any memory.
- */
-static bool memory_is_strict(void)
-{
-	AUTO_FCLOSE FILE *file = fopen(OVERCOMMIT_FILE, "re");
-	int value;
-
-	return file && fscanf(file, "%d", &value) == 1 && value == OVERCOMMIT_NEVER;
-}
-
 static struct err *cannot_leave(const struct session *session, const char *why)
 {
 	return err_create(ERR_STATE, "cannot leave the probes in process %d: %s",
@@ -404,7 +389,12 @@ static struct err *may_leave(const struct session *session)
 					     "the probes were out for a time, and what was "
 					     "freed then is still in the log"),
 				"`malloc reset` forgets all that was recorded");
-	if (memory_is_strict())
+	/*
+	 * A page of the log that cannot be had then ends the process (SIGBUS), while its own malloc
+	 * would only return NULL. On other machines the kernel finds a page, or kills a process as it
+	 * does for any memory.
+	 */
+	if (memory_never_overcommitted())
 		return cannot_leave(session, "memory is never overcommitted here "
 				    "(vm.overcommit_memory), and without an mdbg the log could not "
 				    "grow safely");

@@ -143,17 +143,30 @@ void lacks_tell_probes(struct session *session, struct probes *probes)
 static const char larger_log[] =
 	"`malloc reset` makes room; --log-limit SIZE, at the next attach, makes it larger";
 
+/* Either the region is full, or the process has no more to spare. */
+static void tell_no_room(struct session *session, const char *what, const char *then)
+{
+	const struct memory_limit *limit = &session->budget.limit;
+
+	if (session->budget.exhausted)
+		session_warn_hint(session, limit->hint, "warning: %s (%s, of which %" PRIu64
+				  "M are left, and it takes no more than a quarter): %s", what,
+				  limit->name, limit->left >> 20, then);
+	else
+		session_warn_hint(session, larger_log, "warning: %s: %s", what, then);
+}
+
 static void tell_full(struct session *session, const struct log *log)
 {
 	struct log_accounts accounts = log_accounts_get(log);
 	bool full = accounts.table_full, stackless = accounts.unstacked;
 
 	if (full && !(session->told & TOLD_FULL))
-		session_warn_hint(session, larger_log,
-				  "warning: the log is full: more blocks are not recorded, but counted");
+		tell_no_room(session, "the log is full",
+			     "more blocks are not recorded, but counted");
 	if (stackless && !(session->told & TOLD_STACKLESS))
-		session_warn_hint(session, larger_log,
-				  "warning: the log has no room for more stacks: new ones are not kept");
+		tell_no_room(session, "the log has no room for more stacks",
+			     "new ones are not kept");
 	session->told &= ~(TOLD_FULL | TOLD_STACKLESS);
 	session->told |= (full ? TOLD_FULL : 0) | (stackless ? TOLD_STACKLESS : 0);
 }

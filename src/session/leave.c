@@ -43,6 +43,7 @@ void session_forget(struct session *session)
 	session->told = 0;
 	session->blind = (struct blind){ .known = false };
 	session->room = (struct room){ .log = 0 };
+	log_budget_close(session);
 	if (session->end_leaks)
 		session_leaks_free(session->end_leaks);
 	free(session->end_leaks);

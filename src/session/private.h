@@ -13,7 +13,8 @@
  * of struct target_ops (watch.c), those of the tracer (route.c), and the tracer's poll
  * (untraced.c).
  *
- *	what there is		event_queue session_state allocator blind lacks growth_kernel
+ *	what there is		event_queue session_state allocator blind log_budget lacks
+ *				growth_kernel
  *	processes		process pause deferred route agent
  *	looked at, in a stop	tls ended memory_view heap leak_stacks leak_search brief_attach
  *				snapshot_end find_address leaks unknown_frees
@@ -33,6 +34,7 @@
 #include "session/blind.h"
 #include "session/growth.h"
 #include "session/history.h"
+#include "session/log_budget.h"
 #include "session/memory_use.h"
 #include "session/process.h"
 #include "session/session.h"
@@ -123,6 +125,7 @@ struct session {
 	/* what the user was told of the log (lacks.c). Tracer thread */
 	uint32_t told;
 	struct room room;		/* that there was for the log when that was made */
+	struct log_budget budget;	/* what the log may take; tracer thread */
 	struct blind blind;		/* tracer thread; the main thread while that waits for it */
 	/* the target has forked since it was attached to, with old_maps */
 	bool uncaught;

@@ -233,6 +233,7 @@ static void poll_all(struct session *session)
 		return;
 	if (!process->probes || !process->probes->armed || target->state == TARGET_STOPPED)
 		return;
+	log_budget_look(session);
 	if (probes_use_agent(process->probes) && !reserve(session))
 		return;
 	lacks_tell_log(session);

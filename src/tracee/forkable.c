@@ -9,10 +9,9 @@
 #include "base/cleanup.h"
 #include "os/cgroup.h"
 #include "os/file.h"
-#include "os/procfs.h"
+#include "os/memory_limits.h"
 #include "os/procfs.h"
 
-#define OVERCOMMIT_NEVER	2
 #define MARGIN			(64ull << 20)	/* for everything else that happens meanwhile */
 #define TASKS_MARGIN		16u
 
@@ -68,34 +67,19 @@ static struct err *check_descriptors(pid_t pid)
 	return err;
 }
 
-bool forkable_memory_is_strict(void)
-{
-	uint64_t value;
-
-	return file_number("/proc/sys/vm/overcommit_memory", "", &value) &&
-	       value == OVERCOMMIT_NEVER;
-}
-
 static struct err *check_memory(pid_t pid, uint64_t anonymous)
 {
-	uint64_t wanted = anonymous + anonymous / 512 + MARGIN, available = 0;
-	struct cgroup_room room;
+	uint64_t wanted = anonymous + anonymous / 512 + MARGIN;
+	struct memory_limit limit;
 
-	if (forkable_memory_is_strict())
+	if (memory_never_overcommitted())
 		return no("memory is never overcommitted here (vm.overcommit_memory)");
-	if (file_number("/proc/meminfo", "MemAvailable:", &available))
-		available <<= 10;
-	if (available < wanted)
+	memory_limits_of(pid, MEMORY_LIMIT_GROUPS | MEMORY_LIMIT_MACHINE, &limit);
+	if (limit.left < wanted)
 		return err_create(ERR_UNSUPPORTED,
-				  "no snapshot: %" PRIu64 " MB of memory are available, and "
-				  "it may take %" PRIu64,
-				  available >> 20, wanted >> 20);
-	cgroup_room(pid, &room);
-	if (room.memory < wanted)
-		return err_create(ERR_UNSUPPORTED, "no snapshot: the control group leaves %" PRIu64
-				  " MB of memory, and it may take %" PRIu64, room.memory >> 20,
-				  wanted >> 20);
-	if (room.tasks < TASKS_MARGIN)
+				  "no snapshot: %s, of which %" PRIu64 " MB are left, and it may "
+				  "take %" PRIu64, limit.name, limit.left >> 20, wanted >> 20);
+	if (cgroup_tasks(pid) < TASKS_MARGIN)
 		return no("the control group is close to its limit of tasks (pids.max)");
 	return NULL;
 }

@@ -29,5 +29,3 @@
  * smaps_free. Needs no stop, and may take a tenth of a second.
  */
 struct err *forkable_check(pid_t pid, struct smaps *ret) MUST_CHECK;
-/* Is memory never overcommitted on this machine (vm.overcommit_memory is 2)? */
-bool forkable_memory_is_strict(void);

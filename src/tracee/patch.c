@@ -10,9 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/page.h"
+#include "os/memory_limits.h"
 #include "tracee/region.h"
 #include "tracee/remote.h"
-#include "tracee/room.h"
 
 #define SIGSET_LEN	8
 /* The agent's two handlers are less than this apart. */
@@ -203,13 +203,12 @@ struct err *patch_map_counts(struct target *target, struct remote *remote, uint6
 /* Why a mapping of len bytes could not be made. */
 static struct err *no_room(struct target *target, uint64_t len)
 {
-	uint64_t limit = room_address_limit(target->mem.tid);
+	struct memory_limit limit;
 
-	if (limit != UINT64_MAX)
-		return err_hint(err_create(ERR_UNSUPPORTED, "no room for %" PRIu64 " bytes: the "
-					   "address space of process %d is limited to %" PRIu64
-					   " bytes (RLIMIT_AS)", len, target->pid, limit),
-				"prlimit --pid %d --as=unlimited, then attach again", target->pid);
+	memory_limits_of(target->mem.tid, MEMORY_LIMIT_ADDRESSES, &limit);
+	if (limit.left != UINT64_MAX)
+		return err_hint(err_create(ERR_UNSUPPORTED, "no room for %" PRIu64 " bytes: %s",
+					   len, limit.name), "%s", limit.hint);
 	return err_create(ERR_UNSUPPORTED, "no room for %" PRIu64 " bytes in process %d: too "
 			  "large, or too many mappings (vm.max_map_count)", len, target->pid);
 }

@@ -7,11 +7,9 @@
 #include <stdio.h>
 
 #include "agent/state.h"
-#include "os/file.h"
-#include "tracee/forkable.h"
+#include "os/memory_limits.h"
 #include "tracee/target.h"
 
-#define MEMINFO		"/proc/meminfo"
 #define MEGABYTE		(1ull << 20)
 #define OTHERS			(2 * MEGABYTE)	/* areas, the agent's state, module maps */
 #define THREADS_USUAL		64u		/* places that are given up last */
@@ -72,33 +70,14 @@ static void fit_addresses(const struct room_facts *facts, struct room *room)
 
 void room_choose(const struct room_facts *facts, uint64_t log, struct room *ret)
 {
-	uint64_t promised = ALIGN_DOWN(facts->commit, 2 * MEGABYTE);
+	/* Of its addresses a region fills half. */
+	uint64_t pages = facts->pages == UINT64_MAX ? UINT64_MAX : 2 * (facts->pages / ROOM_PART);
+	uint64_t most = ALIGN_DOWN(MIN(facts->commit, pages), 2 * MEGABYTE);
 
-	ret->log = MIN(log, MAX(promised, LOG_REGION_MIN));
+	ret->log = MIN(log, MAX(most, LOG_REGION_MIN));
 	ret->threads = AGENT_THREADS;
 	ret->tight = false;
 	fit_addresses(facts, ret);
-}
-
-uint64_t room_address_limit(pid_t tid)
-{
-	char path[32];
-	uint64_t limit;
-
-	snprintf(path, sizeof(path), "/proc/%d/limits", tid);
-	return file_number(path, "Max address space", &limit) ? limit : UINT64_MAX;
-}
-
-static uint64_t read_commit(void)
-{
-	uint64_t limit, used = 0;
-
-	if (!forkable_memory_is_strict() || !file_number(MEMINFO, "CommitLimit:", &limit))
-		return UINT64_MAX;
-	if (file_number(MEMINFO, "Committed_AS:", &used))
-		used <<= 10;
-	limit <<= 10;
-	return limit > used ? limit - used : 0;
 }
 
 static uint64_t rows_of(const struct target *target)
@@ -114,38 +93,53 @@ static uint64_t rows_of(const struct target *target)
 	return bytes;
 }
 
-static void explain(const struct target *target, const struct room_facts *facts, uint64_t limit,
-		    struct room *room)
+static void explain(const struct memory_limit *limit, struct room *room)
 {
-	if (room->tight) {
-		snprintf(room->why, sizeof(room->why),
-			 "the address space of process %d is limited to "
-			 "%" PRIu64 "M (RLIMIT_AS), of which %" PRIu64 "M are left",
-			 target->pid, limit >> 20, facts->addresses >> 20);
-		snprintf(room->hint, sizeof(room->hint),
-			 "prlimit --pid %d --as=unlimited, then attach again", target->pid);
-		return;
-	}
-	snprintf(room->why, sizeof(room->why), "memory is never overcommitted here "
-		 "(vm.overcommit_memory), and %" PRIu64 "M are left", facts->commit >> 20);
-	snprintf(room->hint, sizeof(room->hint),
-		 "vm.overcommit_memory = 0, or a larger vm.overcommit_ratio");
+	snprintf(room->why, sizeof(room->why), "%s, of which %" PRIu64 "M are left", limit->name,
+		 limit->left >> 20);
+	snprintf(room->hint, sizeof(room->hint), "%s", limit->hint);
 }
 
-void room_find(struct target *target, uint64_t log, struct room *ret)
+/* The limit to which the log owes its size. */
+static const struct memory_limit *decisive(const struct room *room,
+					   const struct memory_limit *addresses,
+					   const struct memory_limit *commit,
+					   const struct memory_limit *pages)
 {
-	uint64_t limit = room_address_limit(target->mem.tid), used;
-	struct room_facts facts = { UINT64_MAX, read_commit(), rows_of(target), 1 };
-	struct proc_status status;
+	if (room->tight)
+		return addresses;
+	return commit->left <= pages->left / 2 ? commit : pages;
+}
 
-	if (!procfs_status(target->mem.tid, &status)) {
-		used = status.vm_kb << 10;
+struct err *room_find(struct target *target, struct memory_limits *limits, uint64_t log,
+		      struct room *ret)
+{
+	struct memory_limit addresses, commit, pages;
+	struct room_facts facts = { .rows = rows_of(target), .threads = 1 };
+	struct proc_status status;
+	struct err *err;
+
+	memory_limits_least(limits, MEMORY_LIMIT_ADDRESSES, &addresses);
+	memory_limits_least(limits, MEMORY_LIMIT_COMMIT, &commit);
+	memory_limits_least(limits, MEMORY_LIMITS_SHARED, &pages);
+	facts.addresses = addresses.left;
+	facts.commit = commit.left;
+	/* The rows are written before the log is. */
+	facts.pages = pages.left == UINT64_MAX ? UINT64_MAX :
+		      pages.left - MIN(pages.left, 2 * facts.rows);
+	err = procfs_status(target->mem.tid, &status);
+	if (!err)
 		facts.threads = status.threads;
-		if (limit != UINT64_MAX)
-			facts.addresses = limit > used ? limit - used : 0;
-	}
+	err_ignore(err);
 	room_choose(&facts, log, ret);
 	ret->why[0] = ret->hint[0] = '\0';
 	if (ret->log < log)
-		explain(target, &facts, limit, ret);
+		explain(decisive(ret, &addresses, &commit, &pages), ret);
+	if (facts.pages >= ROOM_LEAST)
+		return NULL;
+	return err_hint(err_create(ERR_NOMEM, "no memory for a log: %s, of which %" PRIu64 "K are "
+				   "left, and %" PRIu64 "K are needed for the log and the tables of "
+				   "the process's modules", pages.name, pages.left >> 10,
+				   (uint64_t)((ROOM_LEAST + 2 * facts.rows) >> 10)),
+			"%s; or --no-arm, which records nothing", pages.hint);
 }

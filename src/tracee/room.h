@@ -18,6 +18,12 @@
  * If memory is never overcommitted (vm.overcommit_memory), the log's pages count as promised
  * memory. The machine can promise only the rest of its CommitLimit, so the log takes no more memory
  * than half of that rest. (Of its addresses it fills half, log/layout.h.)
+ *
+ * Pages that are used are missing in the control groups of the process, in mdbg's, or in the machine
+ * (os/memory_limits.h). A group that has none left kills, and what the process will need of them
+ * nobody knows: so the log takes no more than a quarter of what they have left, and the process may
+ * still grow by the other three. While mdbg is there, it moves that bound as the room changes
+ * (session/log_budget.h). Where less than ROOM_LEAST is left there is no log.
  */
 #pragma once
 
@@ -25,11 +31,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
+
+struct memory_limits;
 struct target;
 
 struct room_facts {
 	uint64_t addresses;	/* bytes that it may still map; UINT64_MAX: any */
 	uint64_t commit;	/* bytes that the machine may still promise; UINT64_MAX: any */
+	uint64_t pages;		/* bytes that may still be used; UINT64_MAX: any */
 	uint64_t rows;		/* bytes of the modules' rows */
 	uint32_t threads;	/* number of threads now */
 };
@@ -39,16 +49,17 @@ struct room {
 	uint32_t threads;	/* of the agent's table; a power of two */
 	bool tight;		/* addresses are to be saved */
 	/* Why the log is smaller than asked for, and the way out; "" if it is not. */
-	char why[192], hint[128];
+	char why[256], hint[128];
 };
+
+#define ROOM_LEAST	(8ull << 20)	/* of pages; of which the log takes a quarter at most */
+#define ROOM_PART	4u
 
 /* Choose by these facts. The texts of *ret are not set. */
 void room_choose(const struct room_facts *facts, uint64_t log, struct room *ret);
 /*
- * Like room_choose, for a target whose module map was read, and with texts. A limit that cannot be
- * read counts as none.
+ * Like room_choose, for a target whose module map was read, and with texts; by the limits that were
+ * opened for it. A limit that cannot be read counts as none. ERR_NOMEM: less than ROOM_LEAST is left.
  */
-void room_find(struct target *target, uint64_t log, struct room *ret);
-
-/* Returns the soft RLIMIT_AS of a process; UINT64_MAX: there is none. */
-uint64_t room_address_limit(pid_t tid);
+struct err *room_find(struct target *target, struct memory_limits *limits, uint64_t log,
+		      struct room *ret) MUST_CHECK;

@@ -214,6 +214,24 @@ proc build_target {cc source args} {
 	return $program
 }
 
+# A control group of this case's own with the controller, for the process alone; or a skip.
+proc own_group {controller pid} {
+	set v1 /sys/fs/cgroup/$controller
+	set v2 /sys/fs/cgroup
+	if {[file exists $v1/cgroup.procs]} {
+		set group $v1/mdbg-test-[pid]
+	} elseif {![catch {slurp $v2/cgroup.subtree_control} enabled] && $controller in $enabled} {
+		set group $v2/mdbg-test-[pid]
+	} else {
+		skip "no control groups with $controller to be had"
+	}
+	if {[catch {file mkdir $group; spit $group/cgroup.procs $pid} message]} {
+		catch {file delete $group}
+		skip "no control group can be made: $message"
+	}
+	return $group
+}
+
 proc pid_of {chan} {
 	return $::pid_of($chan)
 }

@@ -125,24 +125,6 @@ case snapshot-refused 60 {
 	finish $t
 }
 
-# A control group of this case's own with the controller, for the process alone; or a skip.
-proc own_group {controller pid} {
-	set v1 /sys/fs/cgroup/$controller
-	set v2 /sys/fs/cgroup
-	if {[file exists $v1/cgroup.procs]} {
-		set group $v1/mdbg-test-[pid]
-	} elseif {![catch {slurp $v2/cgroup.subtree_control} enabled] && $controller in $enabled} {
-		set group $v2/mdbg-test-[pid]
-	} else {
-		skip "no control groups with $controller to be had"
-	}
-	if {[catch {file mkdir $group; spit $group/cgroup.procs $pid} message]} {
-		catch {file delete $group}
-		skip "no control group can be made: $message"
-	}
-	return $group
-}
-
 # With a limit of its group, as refuse and allow set it, there is no snapshot, but an answer; without it there is one.
 proc check_refused_by_group {t refuse allow pattern} {
 	set m [live_start -p [pid_of $t]]
@@ -167,7 +149,7 @@ case snapshot-refused-by-memory-group 60 {
 		order $t grow
 		set limit $group/[expr {[file exists $group/memory.max] ? "memory.max" : "memory.limit_in_bytes"}]
 		check_refused_by_group $t [list spit $limit [expr {160 << 20}]] [list spit $limit [expr {2 << 30}]] \
-			{leaves * MB of memory, and it may take *}
+			{* has a limit of memory, of which * MB are left, and it may take *}
 	} finally {
 		catch {exec kill -KILL [pid_of $t]}
 		until {![catch {file delete $group}]}
@@ -198,7 +180,7 @@ case snapshot-refused-by-the-machine 60 {
 	set mdbg $::mdbg_program
 	foreach {file text pattern} {
 		/proc/sys/vm/overcommit_memory "2\n" {memory is never overcommitted here (vm.overcommit_memory)}
-		/proc/meminfo "MemTotal: 100000 kB\nMemAvailable: 60000 kB\n" {58 MB of memory are available, and it may take *}
+		/proc/meminfo "MemTotal: 100000 kB\nMemAvailable: 60000 kB\n" {the machine has little memory available, of which * MB are left, and it may take *}
 	} {
 		spit $::tmp/says $text
 		set ::mdbg_program [spit $::tmp/elsewhere "#!/bin/sh\nexec '$unshare' --mount sh -c\

@@ -12,7 +12,7 @@
 
 static struct room chosen(uint64_t addresses, uint64_t commit, uint32_t threads, uint64_t log)
 {
-	const struct room_facts facts = { addresses, commit, M, threads };
+	const struct room_facts facts = { addresses, commit, ANY, M, threads };
 	struct room room;
 
 	room_choose(&facts, log, &room);
@@ -94,6 +94,27 @@ static void promised(void)
 	CU_ASSERT_EQUAL(chosen(ANY, 3000 * M, 2, 1024 * M).log, 1024 * M);
 }
 
+/* A region fills half of its addresses: the log is a quarter of the pages that are left. */
+static void pages(void)
+{
+	struct room_facts facts = { ANY, ANY, 300 * M, M, 2 };
+	struct room room;
+
+	room_choose(&facts, 1024 * M, &room);
+	CU_ASSERT_EQUAL(room.log, 150 * M);
+	CU_ASSERT_FALSE(room.tight);
+	facts.commit = 100 * M;
+	room_choose(&facts, 1024 * M, &room);
+	CU_ASSERT_EQUAL(room.log, 100 * M);
+	facts.pages = 9 * M;
+	room_choose(&facts, 1024 * M, &room);
+	CU_ASSERT_EQUAL(room.log, LOG_REGION_MIN);
+	facts.pages = ANY - M;
+	facts.commit = ANY;
+	room_choose(&facts, 1024 * M, &room);
+	CU_ASSERT_EQUAL(room.log, 1024 * M);
+}
+
 void suite_room(void);
 void suite_room(void)
 {
@@ -104,4 +125,5 @@ void suite_room(void)
 	CU_add_test(suite, "the least", least);
 	CU_add_test(suite, "threads", threads);
 	CU_add_test(suite, "promised memory", promised);
+	CU_add_test(suite, "pages", pages);
 }

@@ -16,6 +16,7 @@
 #include "agent/state.h"
 #include "base/cleanup.h"
 #include "child.h"
+#include "os/memory_limits.h"
 #include "os/procfs.h"
 #include "tracee/patch.h"
 #include "tracee/undo.h"
@@ -439,12 +440,15 @@ static void test_fitted(void)
 {
 	const struct agent_thread *last;
 	unsigned count = 0;
+	struct memory_limits limits;
 	struct room room;
 	uint64_t len;
 
 	if (!begin(limited_writer))
 		return;
-	room_find(victim.target, 1ull << 30, &room);
+	memory_limits_open(victim.target->mem.tid, &limits);
+	CU_ASSERT_PTR_NULL(room_find(victim.target, &limits, 1ull << 30, &room));
+	memory_limits_close(&limits);
 	CU_ASSERT_TRUE(room.tight && room.log >= LOG_REGION_MIN && room.log < 256 << 20);
 	CU_ASSERT_TRUE(room.threads >= 64 && room.threads < AGENT_THREADS);
 	CU_ASSERT_PTR_NOT_NULL(strstr(room.why, "RLIMIT_AS"));

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Keeps the log within what the process has to spare (theory in log_budget.h). */
+
+#include "session/log_budget.h"
+
+#include <sys/stat.h>
+
+#include "os/tracer.h"
+#include "session/private.h"
+#include "tracee/region.h"
+#include "tracee/room.h"
+#include "tracee/target.h"
+
+#define LOOK_NS		1000000000ull
+/* With less the agent can hardly add anything: the log is exhausted. */
+#define EXHAUSTED	(64ull << 10)
+
+void log_budget_open(struct session *session)
+{
+	log_budget_close(session);
+	memory_limits_open(session->current->target->mem.tid, &session->budget.limits);
+	session->budget.open = true;
+}
+
+void log_budget_close(struct session *session)
+{
+	if (session->budget.open)
+		memory_limits_close(&session->budget.limits);
+	session->budget = (struct log_budget){ .open = false };
+}
+
+/* The memory of the region's file. */
+static uint64_t file_bytes(const struct region *region)
+{
+	struct stat st;
+
+	return region->fd < 0 || fstat(region->fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
+}
+
+/* The region has another limit of its own (log/layout.h). */
+static bool is_below_region(const struct log *log, uint64_t bytes)
+{
+	return bytes < log->size / 2;
+}
+
+void log_budget_look(struct session *session)
+{
+	struct log_budget *budget = &session->budget;
+	struct log *log = session->region ? &session->region->log : NULL;
+	uint64_t now = tracer_now(), taken, has, may, more;
+
+	if (!budget->open || !log || !log->header || session->region->empty)
+		return;
+	taken = log_taken(log);
+	if (budget->looked && taken <= budget->taken && now - budget->looked < LOOK_NS)
+		return;
+	has = file_bytes(session->region);
+	memory_limits_least(&budget->limits, MEMORY_LIMITS_SHARED, &budget->limit);
+	may = budget->limit.left == UINT64_MAX ? UINT64_MAX :
+						 (budget->limit.left + has) / ROOM_PART;
+	more = !is_below_region(log, may) ? UINT64_MAX : may > has ? may - has : 0;
+	log_set_budget(log, more);
+	budget->exhausted = more < EXHAUSTED;
+	budget->looked = now;
+	budget->taken = taken;
+}
