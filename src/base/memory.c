@@ -6,6 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/page.h"
+
 struct err *memory_read_some(struct memory *memory, uint64_t addr, void *buf, size_t len,
 			     size_t *len_ret)
 {
@@ -57,4 +60,36 @@ bool memory_next(struct memory *memory, uint64_t start, uint64_t end, uint64_t *
 	*start_ret = start;
 	*end_ret = end;
 	return true;
+}
+
+bool memory_read_ahead(struct memory *memory, uint64_t *addr, uint64_t end, void *buf, size_t len,
+		       size_t *len_ret)
+{
+	uint64_t at = *addr, to;
+
+	/* What seems to be readable may not be, page by page. */
+	while (at < end && memory->read(memory, at, buf, MIN(len, end - at), len_ret)) {
+		at = ALIGN_DOWN(at, PAGE) + PAGE;
+		if (!memory_next(memory, at, end, &at, &to))
+			return false;
+	}
+	*addr = at;
+	return at < end;
+}
+
+bool memory_read_holes(struct memory *memory, uint64_t addr, void *buf, size_t len)
+{
+	uint64_t at = addr, to, end = addr + len;
+	bool any = false;
+	size_t got;
+
+	memset(buf, 0, len);
+	while (memory_next(memory, at, end, &at, &to)) {
+		if (memory->read(memory, at, (char *)buf + (at - addr), to - at, &got))
+			got = ALIGN_DOWN(at, PAGE) + PAGE - at;
+		else
+			any = true;
+		at += MIN(got, end - at);
+	}
+	return any;
 }

@@ -39,6 +39,15 @@ struct err *memory_read_u64(struct memory *memory, uint64_t addr, uint64_t *ret)
 /* Read a NUL-terminated string of at most room - 1 bytes; a longer one is ERR_FORMAT. */
 struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf,
 			       size_t room) MUST_CHECK;
+/*
+ * Read some bytes at *addr, or else at the first address behind it, and before end, where any can
+ * be read; *addr is where they are from. A stack has holes where a function has a large array that
+ * it has not used yet. False: there are none.
+ */
+bool memory_read_ahead(struct memory *memory, uint64_t *addr, uint64_t end, void *buf, size_t len,
+		       size_t *len_ret) MUST_CHECK;
+/* Read what is readable of len bytes; the rest of buf is zeros. False: nothing is. */
+bool memory_read_holes(struct memory *memory, uint64_t addr, void *buf, size_t len) MUST_CHECK;
 /* memory->next, for any memory. */
 bool memory_next(struct memory *memory, uint64_t start, uint64_t end, uint64_t *start_ret,
 		 uint64_t *end_ret);

@@ -146,13 +146,12 @@ static bool search(struct glibc *glibc, const struct heap_map *map, struct err *
 {
 	uint64_t len = MIN(map->end - map->start, DATA_MAX);
 	AUTO_FREE uint64_t *word = malloc(len);
-	size_t got = 0, nr;
+	size_t nr = len / 8;
 
 	if (!word)
 		*err_ret = err_nomem;
-	if (!word || memory_read_some(glibc->source->memory, map->start, word, len, &got))
+	if (!word || !memory_read_holes(glibc->source->memory, map->start, word, len))
 		return *err_ret;
-	nr = got / 8;
 	for (size_t i = 0; i + BIN_WORDS <= nr; i++) {
 		uint64_t address = map->start + i * 8;
 
@@ -361,12 +360,11 @@ static bool search_sums(const struct glibc *glibc, const struct heap_map *map, u
 	uint64_t len = MIN(map->end - map->start, DATA_MAX);
 	AUTO_FREE uint8_t *bytes = malloc(len);
 	struct malloc_par par;
-	size_t got = 0;
 	int32_t nr;
 
-	if (!bytes || memory_read_some(glibc->source->memory, map->start, bytes, len, &got))
+	if (!bytes || !memory_read_holes(glibc->source->memory, map->start, bytes, len))
 		return false;
-	for (size_t i = 0; i + sizeof(par) <= got; i += 8) {
+	for (size_t i = 0; i + sizeof(par) <= len; i += 8) {
 		memcpy(&par, bytes + i, sizeof(par));
 		if (!is_malloc_par(&par, base, glibc_sum_drifts(glibc), &nr))
 			continue;

@@ -120,7 +120,7 @@ static struct err *nobody_inside(void *ctx, bool *done_ret)
 
 	inside->threads = 0;
 	stack_each_top(inside->probes->target, look_inside, inside);
-	inside->calls = area_calls(inside->probes, &inside->probes->target->mem.memory);
+	inside->calls = area_calls(inside->probes, &inside->probes->target->mem.bring);
 	if (!inside->threads && !inside->calls_end)
 		inside->calls_end = now + CALLS_NS;
 	*done_ret = !inside->threads && (!inside->calls || now >= inside->calls_end);
@@ -273,7 +273,7 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 	 * our code, so this, the handler, the state and the log must stay.
 	 */
 	if (err || stack_uses(child, &thread->regs, range, nr) ||
-	    area_calls(probes, &child->mem.memory))
+	    area_calls(probes, &child->mem.bring))
 		return err;
 	err = remote_borrow(child, thread, &remote);
 	if (err)

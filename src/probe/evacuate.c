@@ -74,9 +74,8 @@ static bool scan_more(struct scan *scan)
 {
 	size_t got;
 
-	if (scan->at >= scan->end ||
-	    memory_read_some(&scan->probes->target->mem.memory, scan->at, scan->words,
-			     sizeof(scan->words), &got))
+	if (!memory_read_ahead(&scan->probes->target->mem.memory, &scan->at, scan->end,
+			       scan->words, sizeof(scan->words), &got))
 		return false;
 	scan->nr = got / sizeof(scan->words[0]);
 	scan->next = 0;

@@ -161,7 +161,7 @@ void known_stacks_look(struct probes *probes, uint64_t now)
 	struct err *err;
 
 	if (!probes->state || now < stacks->next_ns ||
-	    memory_read(&probes->target->mem.memory,
+	    memory_read(&probes->target->mem.bring,
 			probes->state_address + offsetof(struct agent_state, stacks), &there,
 			offsetof(struct agent_stacks, asks)) ||
 	    (there.misses == stacks->misses && !stacks->vec.nr))

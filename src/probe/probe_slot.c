@@ -189,7 +189,7 @@ static void collect(struct collection *collection)
 
 	vec_each_value(probe, &probes->all)
 		if (is_left(probe) && collection->nr < AGENT_PROBES &&
-		    !(probe->counted && area_calls(probes, &probes->target->mem.memory)))
+		    !(probe->counted && area_calls(probes, &probes->target->mem.bring)))
 			collection->probe[collection->nr++] = probe;
 	qsort(collection->probe, collection->nr, sizeof(collection->probe[0]), by_slot);
 	make_ranges(collection);

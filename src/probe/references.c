@@ -83,7 +83,7 @@ struct err *ifunc_targets(struct target *target, const struct module *module,
 	while (!err && code.arch->reference(code.bytes, code.len, code.start, &at, &reference)) {
 		uint64_t address = reference.target;
 
-		if (reference.word && memory_read_u64(&target->mem.memory, reference.target,
+		if (reference.word && memory_read_u64(&target->mem.bring, reference.target,
 						      &address))
 			continue;
 		if (address != resolver && is_function(module, address))

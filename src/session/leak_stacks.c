@@ -46,12 +46,12 @@ static uint64_t control_block(const struct memory_view *view, const struct proc_
 			      const struct proc_map *guard)
 {
 	uint64_t word[TOP_WORDS], low;
-	size_t got, nr;
+	size_t nr;
 
 	low = map->end - map->start > sizeof(word) ? map->end - sizeof(word) : map->start;
-	if (memory_read_some(view->memory, low, word, map->end - low, &got))
+	if (!memory_read_holes(view->memory, low, word, map->end - low))
 		return 0;
-	nr = got / sizeof(*word);
+	nr = (map->end - low) / sizeof(*word);
 	for (size_t i = 0; i + SELF < nr; i++) {
 		uint64_t address = low + i * sizeof(*word), start, end;
 

@@ -275,8 +275,8 @@ static bool next_word(struct words *words, uint64_t *ret)
 		return false;
 	if (words->i == words->nr) {
 		words->at += words->nr * 8;
-		if (memory_read_some(words->memory, words->at, words->word, sizeof(words->word),
-				     &got) ||
+		if (!memory_read_ahead(words->memory, &words->at, words->end, words->word,
+				       sizeof(words->word), &got) ||
 		    got < 8)
 			return false;
 		words->nr = got / 8;

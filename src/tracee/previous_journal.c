@@ -196,7 +196,7 @@ static uint64_t calls_in(const struct previous *left)
 	uint64_t calls = 0;
 
 	vec_each(counts, &left->counts)
-		calls += call_count(&left->target->mem.memory, *counts);
+		calls += call_count(&left->target->mem.bring, *counts);
 	return calls;
 }
 

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/page.h"
 #include "memory_array.h"
 #include "unit.h"
 
@@ -101,6 +103,59 @@ static void test_string(void)
 	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
 }
 
+/* Pages 1 and 4 of six are there, and with `next` it is known where to look. */
+static struct err *read_pages(struct memory *memory UNUSED, uint64_t addr, void *buf, size_t len,
+			      size_t *len_ret)
+{
+	uint64_t page = (addr - START) / PAGE;
+
+	if (page != 1 && page != 4)
+		return err_create(ERR_MEMORY, "a hole");
+	*len_ret = MIN(len, (size_t)(START + (page + 1) * PAGE - addr));
+	memset(buf, (int)page, *len_ret);
+	return NULL;
+}
+
+static bool next_page(struct memory *memory UNUSED, uint64_t start, uint64_t end,
+		      uint64_t *start_ret, uint64_t *end_ret)
+{
+	for (uint64_t page = 1; page <= 4; page += 3)
+		if (start < START + (page + 1) * PAGE && end > START + page * PAGE) {
+			*start_ret = MAX(start, START + page * PAGE);
+			*end_ret = MIN(end, START + (page + 1) * PAGE);
+			return true;
+		}
+	return false;
+}
+
+static void look_through_holes(struct memory *memory)
+{
+	static uint8_t buf[6 * PAGE];
+	uint64_t at = START + 8, end = START + sizeof(buf);
+	size_t got;
+
+	CU_ASSERT_TRUE(memory_read_ahead(memory, &at, end, buf, sizeof(buf), &got));
+	CU_ASSERT_TRUE(at == START + PAGE && got == PAGE && buf[0] == 1);
+	at += got;
+	CU_ASSERT_TRUE(memory_read_ahead(memory, &at, end, buf, 100, &got));
+	CU_ASSERT_TRUE(at == START + 4 * PAGE && got == 100 && buf[0] == 4);
+	at += PAGE;
+	CU_ASSERT_FALSE(memory_read_ahead(memory, &at, end, buf, 100, &got));
+	at = START;
+	CU_ASSERT_FALSE(memory_read_ahead(memory, &at, START + PAGE, buf, 100, &got));
+	memset(buf, 7, sizeof(buf));
+	CU_ASSERT_TRUE(memory_read_holes(memory, START + 8, buf, sizeof(buf) - 8));
+	CU_ASSERT_TRUE(!buf[0] && !buf[PAGE - 9] && buf[PAGE - 8] == 1 && !buf[2 * PAGE - 8]);
+	CU_ASSERT_TRUE(!buf[4 * PAGE - 9] && buf[4 * PAGE] == 4 && !buf[5 * PAGE] && buf[6 * PAGE - 1] == 7);
+	CU_ASSERT_FALSE(memory_read_holes(memory, START + 2 * PAGE, buf, PAGE));
+}
+
+static void test_holes(void)
+{
+	look_through_holes(&(struct memory){ .read = read_pages });
+	look_through_holes(&(struct memory){ .read = read_pages, .next = next_page });
+}
+
 void suite_memory(void)
 {
 	CU_pSuite suite = CU_add_suite("memory", prepare, NULL);
@@ -110,4 +165,5 @@ void suite_memory(void)
 	CU_add_test(suite, "short read", test_short_read);
 	CU_add_test(suite, "u64", test_u64);
 	CU_add_test(suite, "string", test_string);
+	CU_add_test(suite, "holes", test_holes);
 }

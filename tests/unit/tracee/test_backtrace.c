@@ -138,6 +138,30 @@ static bool uses_from(uint64_t sp, uint64_t start)
 	return stack_uses(victim.target, &at, &range, 1);
 }
 
+/* Eight pages of a stack, with an array in six that nothing was written to, and has no pages. */
+static void with_untouched_array(void *arg UNUSED)
+{
+	uint8_t *page = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED)
+		_exit(1);
+	page[0] = 1;
+	*(uint64_t *)(page + 7 * PAGE + 8) = OURS;
+	child_ready((uintptr_t)page);
+	child_wait();
+}
+
+static void test_hole(void)
+{
+	uint64_t page;
+
+	if (!begin(with_untouched_array, &page))
+		return;
+	CU_ASSERT_TRUE(uses_from(page + 64, OURS));
+	CU_ASSERT_FALSE(uses_from(page + 64, OURS + 16));
+	end();
+}
+
 static void test_neighbours(void)
 {
 	AUTO_FREE struct journal *journal = calloc(1, JOURNAL_SIZE);
@@ -280,6 +304,7 @@ void suite_backtrace(void)
 
 	CU_add_test(suite, "what a thread will return into", test_uses);
 	CU_add_test(suite, "frames that were guessed", test_guessed);
+	CU_add_test(suite, "through an array without pages", test_hole);
 	CU_add_test(suite, "nothing of what lies behind a stack", test_neighbours);
 	CU_add_test(suite, "where the agent was called from", test_thunk_frame);
 	CU_add_test(suite, "tops of many stacks", test_tops);
