@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Completion at the prompt. */
+/* Completion at the prompt: what can stand after these words (complete.h). */
 
-#include "cmd/prompt.h"
+#include "cmd/complete.h"
 
 #include <ctype.h>
-
-#include <readline/readline.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "cmd/alias.h"
@@ -14,36 +14,43 @@
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
+#include "cmd/word.h"
 #include "export/formats.h"
 #include "os/processes.h"
 #include "session/history.h"
 #include "symbol/symbol.h"
 
-#define WORDS_MAX	64
 #define FUNCTIONS_MAX	200
 
-struct matches {
-	const char *prefix;
-	VEC(char *) vec;
-	unsigned functions;
-};
-
-/* readline gives its callbacks no context. */
-static struct shell *completing;
+void matches_free(struct matches *matches)
+{
+	vec_each(match, &matches->vec) {
+		free(match->name);
+		free(match->shown);
+	}
+	vec_free(&matches->vec);
+}
 
 /* If there is no memory, there are fewer matches. */
+void matches_offer(struct matches *matches, const char *name, const char *shown)
+{
+	struct match match;
+
+	if (strncmp(name, matches->prefix, strlen(matches->prefix)))
+		return;
+	vec_each(known, &matches->vec)
+		if (!strcmp(known->name, name))
+			return;
+	match = (struct match){ .name = strdup(name), .shown = shown ? strdup(shown) : NULL };
+	if (match.name && (match.shown || !shown) && !vec_push(&matches->vec, match))
+		return;
+	free(match.name);
+	free(match.shown);
+}
+
 static void offer(struct matches *matches, const char *word)
 {
-	char *copy;
-
-	if (strncmp(word, matches->prefix, strlen(matches->prefix)))
-		return;
-	vec_each_value(match, &matches->vec)
-		if (!strcmp(match, word))
-			return;
-	copy = strdup(word);
-	if (!copy || vec_push(&matches->vec, copy))
-		free(copy);
+	matches_offer(matches, word, NULL);
 }
 
 static void offer_list(struct matches *matches, const char *const *list)
@@ -58,6 +65,26 @@ static bool offer_function(const char *name, void *ctx)
 
 	offer(matches, name);
 	return ++matches->functions >= FUNCTIONS_MAX;
+}
+
+/* A glob that was typed: its backslashes make characters plain. */
+static void offer_functions(struct shell *shell, struct matches *matches)
+{
+	AUTO_FREE char *plain = strdup(matches->prefix);
+	const char *prefix = matches->prefix;
+	char *to = plain;
+
+	if (!plain)
+		return;
+	for (const char *at = prefix; *at; at++) {
+		at += *at == '\\' && at[1];
+		*to++ = *at;
+	}
+	*to = '\0';
+	matches->globs = true;
+	matches->prefix = plain;
+	symbols_complete(session_symbols(shell->session), plain, offer_function, matches);
+	matches->prefix = prefix;
 }
 
 static void offer_commands(struct shell *shell, struct matches *matches)
@@ -95,6 +122,11 @@ static void offer_subcommands(const char *first, struct matches *matches)
 }
 
 static const char *const relops[] = { "==", "!=", "<", "<=", ">", ">=", NULL };
+
+bool matches_is_relation(const char *name)
+{
+	return word_index(name, relops) >= 0;
+}
 
 static void offer_attrs(struct matches *matches)
 {
@@ -134,8 +166,7 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 		offer_list(matches, relops);
 	} else if (word_index(last, relops) >= 0) {
 		if (!strcmp(before, "function") && session_log(shell->session))
-			symbols_complete(session_symbols(shell->session), matches->prefix,
-					 offer_function, matches);
+			offer_functions(shell, matches);
 	} else {
 		offer_attrs(matches);
 		offer_list(matches, block_starts);
@@ -179,40 +210,27 @@ static void offer_threads(struct shell *shell, struct matches *matches)
 }
 
 /*
- * A process chooses its own name, and Tcl runs the completed line: so only plain names are offered.
- */
-static bool plain_name(const char *name)
-{
-	for (; *name; name++)
-		if (!isalnum((unsigned char)*name) && !strchr("._-+:", *name))
-			return false;
-	return true;
-}
-
-/*
  * After a letter names are offered, otherwise ids. Several ids are shown with their names, "1234
- * (sh)"; readline puts the part that they have in common into the line.
+ * (sh)".
  */
 static void offer_processes(struct matches *matches)
 {
 	bool names = isalpha((unsigned char)*matches->prefix);
 	struct process_names all;
-	char text[128];
+	char id[16], text[128];
 
 	if (processes_named(NULL, &all))
 		return;
 	vec_each(process, &all.vec) {
-		const char *name = plain_name(process->name.bytes) ? process->name.bytes : "?";
-
-		if (names)
-			snprintf(text, sizeof(text), "%s", name);
-		else
-			snprintf(text, sizeof(text), "%d (%s)", process->pid, name);
-		offer(matches, text);
+		if (names) {
+			offer(matches, process->name.bytes);
+			continue;
+		}
+		snprintf(id, sizeof(id), "%d", process->pid);
+		snprintf(text, sizeof(text), "%s (%s)", id, process->name.bytes);
+		matches_offer(matches, id, text);
 	}
 	vec_free(&all.vec);
-	if (!names && matches->vec.nr == 1)
-		*strchr(matches->vec.at[0], ' ') = '\0';
 }
 
 /* True: a file goes there. */
@@ -224,7 +242,7 @@ static bool offer_formats(int nr, struct matches *matches)
 }
 
 static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
-			    const char *const *words, struct matches *matches, int *files)
+			    const char *const *words, struct matches *matches)
 {
 	static const char *const wait_words[] = { "exit", "until", "timeout", NULL };
 	const char *word;
@@ -236,7 +254,7 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	case COMPLETE_NOTHING:
 		break;
 	case COMPLETE_FILES:
-		*files = true;
+		matches->files = true;
 		break;
 	case COMPLETE_BLOCKS:
 	case COMPLETE_SITES:
@@ -244,7 +262,7 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 		break;
 	case COMPLETE_EXPORT:
 		if (nr < 2)
-			*files = offer_formats(nr, matches);
+			matches->files = offer_formats(nr, matches);
 		else if (nr > 2 && !strcmp(words[2], "growth"))
 			offer_growth(shell, nr - 3, words + 3, matches);
 		else
@@ -258,7 +276,7 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 		break;
 	case COMPLETE_DIFF:
 		offer_moments(shell, matches);
-		*files = true;
+		matches->files = true;
 		break;
 	case COMPLETE_COMMANDS:
 		if (nr)
@@ -297,20 +315,7 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	}
 }
 
-/* Cut text into its words, in place; returns how many there are. */
-static int split(char *text, const char **words)
-{
-	char *state, *word;
-	int nr = 0;
-
-	for (word = strtok_r(text, " \t", &state); word && nr < WORDS_MAX;
-	     word = strtok_r(NULL, " \t", &state))
-		words[nr++] = word;
-	return nr;
-}
-
-static void find_matches(struct shell *shell, int nr, const char *const *typed,
-			 struct matches *matches, int *files)
+void matches_find(struct shell *shell, int nr, const char *const *typed, struct matches *matches)
 {
 	const char *words[WORDS_MAX + 1];
 	const struct cmd *cmd;
@@ -321,78 +326,20 @@ static void find_matches(struct shell *shell, int nr, const char *const *typed,
 		offer_commands(shell, matches);
 		return;
 	}
+	/* These words become a shell's, whatever they are quoted for. */
+	for (int i = 0; i < nr; i++)
+		if (words[i][0] == '|' && words[i][1] != '|')
+			return;
 	if (words[nr - 1][0] == '>') {
-		*files = true;
+		matches->files = true;
 		return;
 	}
 	if (nr == 1)
 		offer_subcommands(words[0], matches);
-	if (!cmd_find(nr, words, &cmd, &used) && cmd)
-		offer_arguments(shell, cmd, nr - used, words + used, matches, files);
+	if (!cmd_find(nr, words, &cmd, &used) && cmd && cmd->flags & CMD_RAW)
+		return;
+	if (cmd)
+		offer_arguments(shell, cmd, nr - used, words + used, matches);
 	else
-		*files = true;
-}
-
-char **complete_words(struct shell *shell, const char *line, int start, const char *prefix,
-		      int *files)
-{
-	struct matches matches = { .prefix = prefix, .vec = VEC_INIT };
-	const char *words[WORDS_MAX];
-	AUTO_FREE char *before = strndup(line, (size_t)start);
-	char *at;
-	int nr;
-
-	*files = false;
-	if (!before)
-		return NULL;
-	/* The word belongs to the innermost command. */
-	for (at = before + start; at > before && !strchr(";[{\n", at[-1]); at--)
-		;
-	nr = split(at, words);
-	find_matches(shell, nr, words, &matches, files);
-	if (!matches.vec.nr || vec_push(&matches.vec, NULL)) {
-		while (matches.vec.nr)
-			free(matches.vec.at[--matches.vec.nr]);
-		vec_free(&matches.vec);
-		return NULL;
-	}
-	return matches.vec.at;
-}
-
-/* readline asks for the matches one by one. */
-static char **pending;
-
-static char *next_match(const char *text UNUSED, int state)
-{
-	static size_t at;
-
-	if (!state)
-		at = 0;
-	return pending[at] ? pending[at++] : NULL;
-}
-
-static char **attempt(const char *text, int start, int end UNUSED)
-{
-	char **result = NULL;
-	int files;
-
-	rl_attempted_completion_over = 1;
-	pending = complete_words(completing, rl_line_buffer, start, text, &files);
-	if (pending) {
-		result = rl_completion_matches(text, next_match);
-		free(pending);
-		pending = NULL;
-	}
-	/* If there is no match, readline completes names of files. */
-	if (!result && files)
-		rl_attempted_completion_over = 0;
-	return result;
-}
-
-void complete_init(struct shell *shell)
-{
-	completing = shell;
-	rl_attempted_completion_function = attempt;
-	/* These leave out colons and most brackets, because C++ names have them. */
-	rl_completer_word_break_characters = (char *)" \t\n\"'[{;|";
+		matches->files = true;
 }

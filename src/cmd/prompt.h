@@ -5,7 +5,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
+#include "base/vec.h"
 
 struct shell;
 
@@ -26,13 +29,18 @@ void prompt_interrupt(struct shell *shell);
 
 /* Set up completion in readline. */
 void complete_init(struct shell *shell);
+struct completion {
+	char *line;		/* as it is then; NULL: nothing can stand there */
+	bool ends_word;		/* nothing can be added to its last word */
+	VEC(char *) names;	/* that can stand there, for the terminal */
+};
+
 /*
- * Complete the word that begins at `start` of `line`; prefix is its text. Returns a list that ends
- * with NULL, malloc'ed like its strings; NULL if there is no match. *files is set if a file name
- * may stand there.
+ * Complete the last word of line. The word that is made means the name, whatever that has
+ * (cmd/word.h). The caller has set *ret to zeros, and frees it also after an error.
  */
-char **complete_words(struct shell *shell, const char *line, int start, const char *prefix,
-		      int *files);
+struct err *complete_line(struct shell *shell, const char *line, struct completion *ret) MUST_CHECK;
+void completion_free(struct completion *completion);
 
 /* The history of its lines (theory in history.c). */
 

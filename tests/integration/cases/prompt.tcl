@@ -224,7 +224,7 @@ case prompt-inputrc-of-others 60 {
 		send "expr 6 * 7\r"
 		see "%s\r"
 		send "quit\n"
-		see ""
+		ended 0
 	}
 	at_prompt $t [format $typed bound]
 	if {![catch {exec chown nobody $::tmp/.inputrc}]} {
@@ -300,6 +300,43 @@ case prompt-target-ends 60 {
 		ended 0
 	}
 	catch {ending $t}
+}
+
+# Names of functions and files are commands to Tcl and to a shell: completed, they are these names and nothing more.
+case prompt-completion-hostile-names 60 {
+	set t [start hardnames]
+	cd $::tmp
+	foreach name {{report[exec touch ran]} {report;$(touch ran)}} {
+		close [open $name w]
+	}
+	at_prompt $t {
+		tell x
+		# What is typed of a name, behind which its other letters come, is a glob, and a word of Tcl.
+		foreach {typed size} {zserver_a 1077 {\\>zserver_b} 1078 {\\|touch} 1079} {
+			send "malloc sites function == $typed\t\r"
+			see "$size "
+			see "(mdbg) "
+		}
+		foreach typed {{report\[} {report\;}} {
+			send "sh echo puts sourced > $typed\t\r"
+			see "(mdbg) "
+			send "source $typed\t\r"
+			see "sourced"
+			see "(mdbg) "
+			send "status | cat - $typed\t\r"
+			see "puts sourced"
+			see "(mdbg) "
+			send "status > $typed\t\r"
+			see "(mdbg) "
+			send "export folded $typed\t\r"
+			see "bytes written"
+			see "(mdbg) "
+		}
+		send "quit\r"
+		ended 0
+	}
+	check {[hear $t] eq "ok"} {the target}
+	check {![file exists ran] && [llength [glob report*]] == 2} {files: [glob *]}
 }
 
 # The completion of the command line that bash and zsh have.

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mdbg::… as Tcl values, events and completion. */
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "cmd/prompt.h"
 #include "cmd/shell.h"
 #include "harness.h"
@@ -259,25 +264,30 @@ static void detaches_at_the_end(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("detach").err, "mdbg: detach "));
 }
 
-/* The words, joined. */
+/* The names, joined. */
 static const char *completed_in(struct shell *shell, const char *line)
 {
+	CLEANUP(completion_free) struct completion completion = { .line = NULL };
 	static char text[4096];
-	int start = (int)strlen(line), files;
-	char **words, **word;
 
-	while (start && !strchr(" [", line[start - 1]))
-		start--;
-	words = complete_words(shell, line, start, line + start, &files);
+	CU_ASSERT_PTR_NULL(complete_line(shell, line, &completion));
 	text[0] = '\0';
-	for (word = words; word && *word; word++) {
-		strncat(text, *word, sizeof(text) - strlen(text) - 2);
+	vec_each_value(name, &completion.names) {
+		strncat(text, name, sizeof(text) - strlen(text) - 2);
 		strcat(text, " ");
-		free(*word);
 	}
-	free(words);
-	if (files)
-		strcat(text, "FILES");
+	return text;
+}
+
+/* The line that is made of it. */
+static const char *line_in(struct shell *shell, const char *line)
+{
+	CLEANUP(completion_free) struct completion completion = { .line = NULL };
+	static char text[4096];
+
+	CU_ASSERT_PTR_NULL(complete_line(shell, line, &completion));
+	snprintf(text, sizeof(text), "%s%s", completion.line ? completion.line : "(none)",
+		 completion.ends_word ? " " : "");
 	return text;
 }
 
@@ -308,14 +318,10 @@ static void completes(void)
 	CU_ASSERT_STRING_EQUAL(completed("set pag"), "pager ");
 	CU_ASSERT_STRING_EQUAL(completed("set follow-fork "), "parent child both ");
 	CU_ASSERT_STRING_EQUAL(completed("cont SIGUSR"), "SIGUSR1 SIGUSR2 ");
-	CU_ASSERT_STRING_EQUAL(completed("source a"), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("export "),
 			       "folded flamegraph pprof json csv sqlite massif callgrind ");
-	CU_ASSERT_STRING_EQUAL(completed("export folded fi"), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("export folded file sort gr"), "growth ");
-	CU_ASSERT_STRING_EQUAL(completed("report fi"), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("mdbg::export c"), "csv callgrind ");
-	CU_ASSERT_STRING_EQUAL(completed("status > "), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("puts [mdbg::all"), "mdbg::allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("puts [mdbg::sites by size -"), "-each ");
 	CU_ASSERT_STRING_EQUAL(completed("mdbg::allocations si"), "size ");
@@ -328,30 +334,136 @@ static void completes_marks(void)
 {
 	struct shell *shell = harness_attached();
 
-	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak FILES");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak ");
 	harness_line("malloc mark before; malloc mark noon");
-	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak before noon FILES");
-	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff before n"), "now noon FILES");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak before noon ");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff before n"), "now noon ");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc sites by function since b"), "before ");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "puts [mdbg::sites at n"), "now noon ");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "export flamegraph file since b"), "before ");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "mdbg::export pprof file limit 5 at n"), "now noon ");
 	harness_line("malloc reset");
-	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak FILES");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak ");
 }
 
 static void completes_functions(void)
 {
-	const char *line = "malloc allocations function == fake_l";
-	char **words;
-	int files, i;
+	struct shell *shell = harness_attached();
 
-	words = complete_words(harness_attached(), line, (int)strlen(line) - 6, "fake_l", &files);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(words);
-	CU_ASSERT_STRING_EQUAL(words[0], "fake_load");
-	for (i = 0; words[i]; i++)
-		free(words[i]);
-	free(words);
+	CU_ASSERT_STRING_EQUAL(line_in(shell, "malloc allocations function == fake_l"),
+			       "malloc allocations function == fake_load ");
+	CU_ASSERT_STRING_EQUAL(line_in(shell, "puts [mdbg::sites function == \"fake_l"),
+			       "puts [mdbg::sites function == \"fake_load\" ");
+}
+
+static const char *const hard_names[] = {
+	"plain", "a b", "a[exec touch x]", "a$env(HOME)", "a;exit", "a{b", "a}b", "a\"b", "a\\b",
+	"a\nb", "a\tb", "a\x1b[2Jb", "#a", "-force", "~root", "~", ">a", "|touch x", "{*}a", "[", "$a(",
+	"a'b", "a`b", "a\xe2\x80\xae" "b", "\xc3\xa9t\xc3\xa9", "\xf0\x9f\x90\x9b", " ", "a\\", "*", "a?",
+	"\\u0041", "a#b", "a]b", "<a", "&", "(a)",
+};
+
+/* The completed words, as Tcl takes them: the last one must be that very file. */
+static void check_file(const char *folder, const char *prefix, const char *name, const char *quote)
+{
+	struct shell *shell = harness_shell();
+	AUTO_STR struct str line = STR_INIT, want = STR_INIT;
+	const char *made;
+	Tcl_Obj *list, *word = NULL;
+	int nr;
+
+	CU_ASSERT_PTR_NULL_FATAL(str_addf(&line, "list source %s%s%s", quote, folder, prefix));
+	CU_ASSERT_PTR_NULL_FATAL(str_addf(&want, "%s%s", folder, name));
+	made = line_in(shell, str_text(&line));
+	CU_ASSERT_EQUAL_FATAL(Tcl_EvalEx(shell->tcl, made, -1, TCL_EVAL_GLOBAL), TCL_OK);
+	list = Tcl_GetObjResult(shell->tcl);
+	CU_ASSERT_EQUAL(Tcl_ListObjLength(NULL, list, &nr), TCL_OK);
+	CU_ASSERT_EQUAL(nr, 2);
+	Tcl_ListObjIndex(NULL, list, 1, &word);
+	if (!word || strcmp(Tcl_GetString(word), str_text(&want)))
+		fprintf(stderr, "'%s' became %s\n", name, made);
+	CU_ASSERT(word && !strcmp(Tcl_GetString(word), str_text(&want)));
+}
+
+/* A folder with one file in it, whose name means something to Tcl. */
+static void completes_hard_names(void)
+{
+	char folder[] = "/tmp/mdbg-complete-XXXXXX/", path[128];
+
+	folder[strlen(folder) - 1] = '\0';
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+	for (size_t i = 0; i < ARRAY_SIZE(hard_names); i++) {
+		const char *name = hard_names[i];
+		char with_slash[64];
+
+		snprintf(path, sizeof(path), "%s/%s", folder, name);
+		snprintf(with_slash, sizeof(with_slash), "%s/", folder);
+		close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+		check_file(with_slash, "", name, "");
+		check_file(with_slash, "", name, "\"");
+		unlink(path);
+	}
+	CU_ASSERT_EQUAL(rmdir(folder), 0);
+}
+
+/* In the current folder a name may look like something else than a file. */
+static void completes_here(void)
+{
+	char folder[] = "/tmp/mdbg-complete-XXXXXX";
+	int before = open(".", O_PATH | O_CLOEXEC);
+
+	CU_ASSERT_FATAL(mkdtemp(folder) && !chdir(folder));
+	for (size_t i = 0; i < ARRAY_SIZE(hard_names); i++) {
+		const char *name = hard_names[i];
+		char as[64];
+
+		close(open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+		snprintf(as, sizeof(as), "%s%s", strchr("~->|<#&", *name) ? "./" : "", name);
+		check_file("", "", as, "");
+		unlink(name);
+	}
+	CU_ASSERT(!fchdir(before) && !rmdir(folder));
+	close(before);
+}
+
+static const char *line_for(const char *line)
+{
+	return line_in(harness_shell(), line);
+}
+
+static void completes_files(void)
+{
+	char folder[] = "/tmp/mdbg-complete-XXXXXX";
+	int before = open(".", O_PATH | O_CLOEXEC);
+
+	CU_ASSERT_FATAL(mkdtemp(folder) && !chdir(folder) && !mkdir("below", 0700));
+	close(open("report[x]1", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	close(open("report[x]2", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	CU_ASSERT_STRING_EQUAL(line_for("source rep"), "source report\\[x\\]");
+	CU_ASSERT_STRING_EQUAL(completed("source rep"), "report[x]1 report[x]2 ");
+	CU_ASSERT_STRING_EQUAL(line_for("source report\\[x\\]1"), "source report\\[x\\]1 ");
+	CU_ASSERT_STRING_EQUAL(line_for("source be"), "source below/");
+	CU_ASSERT_STRING_EQUAL(line_for("export folded be"), "export folded below/");
+	CU_ASSERT_STRING_EQUAL(line_for("report be"), "report below/");
+	CU_ASSERT_STRING_EQUAL(line_for("status > be"), "status > below/");
+	CU_ASSERT_STRING_EQUAL(line_for("status >> \"be"), "status >> \"below/");
+	CU_ASSERT_STRING_EQUAL(line_for("if 1 {source be"), "if 1 {source below/");
+	/* What a shell gets is quoted for a shell. */
+	CU_ASSERT_STRING_EQUAL(line_for("sh cat rep"), "sh cat report\\[x\\]");
+	CU_ASSERT_STRING_EQUAL(line_for("malloc | cat rep"), "malloc | cat report\\[x\\]");
+	CU_ASSERT_STRING_EQUAL(line_for("sh cat 'rep"), "(none)");
+	CU_ASSERT_STRING_EQUAL(line_for("sh cat $(rep"), "(none)");
+	/* And what Tcl gives to a shell is not completed. */
+	CU_ASSERT_STRING_EQUAL(line_for("if 1 {sh cat rep"), "(none)");
+	CU_ASSERT_STRING_EQUAL(line_for("status; sh cat rep"), "(none)");
+	CU_ASSERT_STRING_EQUAL(line_for("puts [status | cat rep"), "(none)");
+	/* What a word means is not known before it runs. */
+	CU_ASSERT_STRING_EQUAL(line_for("source $dir/rep"), "(none)");
+	CU_ASSERT_STRING_EQUAL(line_for("source [pwd]/rep"), "(none)");
+	CU_ASSERT_STRING_EQUAL(line_for("# source rep"), "(none)");
+	CU_ASSERT(!unlink("report[x]1") && !unlink("report[x]2") && !rmdir("below"));
+	CU_ASSERT(!fchdir(before) && !rmdir(folder));
+	close(before);
 }
 
 void suite_api(void);
@@ -376,4 +488,7 @@ void suite_api(void)
 	CU_add_test(suite, "completes", completes);
 	CU_add_test(suite, "completes marks", completes_marks);
 	CU_add_test(suite, "completes functions", completes_functions);
+	CU_add_test(suite, "completes names of all kinds", completes_hard_names);
+	CU_add_test(suite, "completes names in this folder", completes_here);
+	CU_add_test(suite, "completes files", completes_files);
 }
