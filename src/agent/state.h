@@ -119,15 +119,47 @@ struct agent_wide_frame {
  * walk must know about return addresses that point into it.
  */
 #define AGENT_SLOT		1024u
-#define AGENT_SLOT_DISPLACED	16u
-#define AGENT_SLOT_THUNK	144u
+#define AGENT_SLOT_DISPLACED	32u
+#define AGENT_SLOT_THUNK	160u
 #define AGENT_SLOT_STUB		512u
 
 struct agent_slot {
 	uint32_t thunk_cfa;		/* at the thunk's call of displaced: from SP to the CFA */
 	uint32_t stub_cfa;		/* the same for the stub's */
 	uint64_t counts;		/* address of the area's count of calls; 0: not counted */
+	/*
+	 * By which a slot is known in a core file (tracee/core_code.h): the function's address, in
+	 * the upper byte AGENT_SLOT_MARK, and in the one below it what its first instruction has
+	 * taken from SP when the thunk begins.
+	 */
+	uint64_t mark;
+	uint64_t spare;
 };
+
+#define AGENT_SLOT_MARK		0x6du
+#define AGENT_SLOT_ADDRESS	((1ull << 48) - 1)
+
+static inline uint64_t agent_slot_mark(uint64_t function, uint8_t undo)
+{
+	return (uint64_t)AGENT_SLOT_MARK << 56 | (uint64_t)undo << 48 |
+	       (function & AGENT_SLOT_ADDRESS);
+}
+
+static inline bool agent_slot_is(const struct agent_slot *slot)
+{
+	return slot->mark >> 56 == AGENT_SLOT_MARK && slot->mark & AGENT_SLOT_ADDRESS &&
+	       slot->thunk_cfa <= AGENT_SLOT && slot->stub_cfa <= AGENT_SLOT;
+}
+
+static inline uint64_t agent_slot_function(const struct agent_slot *slot)
+{
+	return slot->mark & AGENT_SLOT_ADDRESS;
+}
+
+static inline uint8_t agent_slot_undo(const struct agent_slot *slot)
+{
+	return slot->mark >> 48 & 0xff;
+}
 
 enum agent_role {			/* as enum alloc_role */
 	AGENT_NEW = 0,

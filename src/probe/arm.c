@@ -101,6 +101,7 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 	memcpy(slot + AGENT_SLOT_STUB, stub->code, stub->len);
 	head->stub_cfa = (uint32_t)stub->frame;
 	head->counts = area_counts(probes, probe->slot);
+	head->mark = agent_slot_mark(probe->address, probe->stays.sp);
 	probe->stub = spec.at;
 	probe->stub_entry = spec.at + stub->entry;
 	probe->stub_trap = spec.at + stub->trap + arch->trap_pc_bias;

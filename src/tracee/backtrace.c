@@ -6,6 +6,8 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
+#include "tracee/core_code.h"
+#include "tracee/core_target.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
 
@@ -81,7 +83,12 @@ static uint32_t walk_over(struct target *target, const struct regs *regs,
 		.nr_regs = dwarf_regs(arch, regs, by_number),
 	};
 	struct walk_map map = target->modules.map;
+	struct walk_area of_core;
 
+	if (!area && target->core) {
+		of_core = core_code_area(target->core);
+		area = &of_core;
+	}
 	map.cache = &target->walk_cache;
 	if (path->at_entry) {
 		*path->pcs = from.pc;
@@ -119,18 +126,23 @@ static uint32_t walk_from_top(struct target *target, const struct regs *regs,
 static uint32_t walk_regs(struct target *target, const struct regs *regs,
 			  const struct walk_area *area, const struct path *path)
 {
-	uint64_t sp = regs_get(regs, target->arch->sp);
 	uint8_t copy[COPY];
-	struct stack_top top = { .copy = copy, .low = sp };
+	struct stack_top top = { .copy = copy };
+	struct regs begin = *regs;
 	bool needs_more;
+	uint64_t sp;
 	uint32_t nr;
 	size_t got;
+
+	if (target->core)
+		core_code_start(target->core, regs, &begin);
+	sp = top.low = regs_get(&begin, target->arch->sp);
 
 	if (memory_read_some(target->memory, sp, copy, MAX(target->stack_copy, COPY_MIN),
 			     &got))
 		got = 0;
 	top.high = sp + got;
-	nr = walk_from_top(target, regs, &top, area, path, &needs_more);
+	nr = walk_from_top(target, &begin, &top, area, path, &needs_more);
 	if (needs_more)
 		target->stack_copy = MIN(2 * MAX(target->stack_copy, COPY_MIN), COPY);
 	return nr;

@@ -54,7 +54,7 @@ __attribute__((noinline)) void overrun_block(void)
 	memset(bytes, 'm', too_many);
 }
 
-static void overrun(void)
+__attribute__((noinline)) static void overrun(void)
 {
 	overrun_block();
 	kept[1] = malloc(100000);
@@ -112,6 +112,17 @@ static void write_too_much(void)
 	zero = (int)write(fileno(file), "many", 4) + (int)write(fileno(file), "many", 4);
 }
 
+/* Most of the time is in the allocator, and in what watches it. */
+__attribute__((noinline)) static void churn(void)
+{
+	printf("churns\n");
+	fflush(stdout);
+	for (size_t i = 0;; i++) {
+		free(kept[i % 100]);
+		kept[i % 100] = i % 3 ? malloc(16 + i % 200) : calloc(1, 24 + i % 500);
+	}
+}
+
 static void cause(const char *what)
 {
 	if (!strcmp(what, "abort"))
@@ -134,6 +145,8 @@ static void cause(const char *what)
 		filter(SECCOMP_RET_TRAP);
 	else if (!strcmp(what, "strict"))
 		filter(SECCOMP_RET_KILL_PROCESS);
+	else if (!strcmp(what, "churn"))
+		churn();
 	else if (!strcmp(what, "xcpu"))
 		use_processor();
 	else if (!strcmp(what, "xfsz"))

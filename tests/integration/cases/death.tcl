@@ -236,3 +236,53 @@ by_both repeated death-at-attach-and-detach 20 {
 		catch {close $m}
 	}
 }
+
+# The core that the kernel has written, or a skip.
+proc core_of {t} {
+	until {![is_alive [pid_of $t]]}
+	ending $t
+	set cores [glob -nocomplain $::tmp/core*]
+	if {$cores eq {}} {
+		skip "the kernel writes no cores here (its core_pattern)"
+	}
+	return [lindex $cores 0]
+}
+
+# The stack of a core goes on behind mdbg's code, in mdbg and, with a script of ours, in gdb.
+by_both case death-core-unwinds 30 {
+	foreach kept {0 1} {
+		if {$kept && $::engine eq "breakpoint"} {
+			break
+		}
+		set t [start_mortal sleep]
+		set m [live_start -p [pid_of $t]]
+		if {$kept} {
+			live $m {detach -keep}
+		}
+		tell $t overrun
+		set core [core_of $t]
+		close $m
+		set text [mdbg_ok -q --core $core -c where]
+		check {[regexp {abort.*malloc.*overrun.*main\+.*_start} $text] && ![regexp {stack ends} $text]} {where: $text}
+		if {[auto_execok gdb] eq "" || [catch {exec gdb -batch -nx -ex {python print(6 * 7)} 2>/dev/null} said] || $said ne "42"} {
+			continue
+		}
+		set text [exec gdb -batch -nx -ex "source $::here/../../scripts/mdbg-gdb.py" -ex bt $::build/targets/dies $core 2>/dev/null]
+		check {[regexp {malloc .*\?\? \(\).* overrun .* main } $text]} {gdb: $text}
+	}
+}
+
+# Wherever the thread is in mdbg's code.
+by_both repeated death-core-unwinds-anywhere 30 {
+	for {set i 0} {$i < $::trials} {incr i} {
+		set t [start_mortal]
+		set m [live_start -p [pid_of $t]]
+		check {[ask $t churn] eq "churns"} {it does not}
+		delay [expr {int(rand() * 20000)}]
+		exec kill -QUIT [pid_of $t]
+		set core [core_of $t]
+		close $m
+		set text [mdbg_ok -q --core $core -c where]
+		check {[regexp {churn.*main\+.*_start} $text] && ![regexp {stack ends} $text]} {where: $text}
+	}
+}
