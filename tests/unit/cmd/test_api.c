@@ -359,7 +359,7 @@ static void completes_functions(void)
 static const char *const hard_names[] = {
 	"plain", "a b", "a[exec touch x]", "a$env(HOME)", "a;exit", "a{b", "a}b", "a\"b", "a\\b",
 	"a\nb", "a\tb", "a\x1b[2Jb", "#a", "-force", "~root", "~", ">a", "|touch x", "{*}a", "[", "$a(",
-	"a'b", "a`b", "a\xe2\x80\xae" "b", "\xc3\xa9t\xc3\xa9", "\xf0\x9f\x90\x9b", " ", "a\\", "*", "a?",
+	"a'b", "a`b", "a\xe2\x80\xaez", "\xc3\xa9t\xc3\xa9", "\xf0\x9f\x90\x9b", " ", "a\\", "*", "a?",
 	"\\u0041", "a#b", "a]b", "<a", "&", "(a)",
 };
 
