@@ -228,7 +228,8 @@ static void poll_all(struct session *session)
 
 	if (process->state != PROCESS_LIVE)
 		return;
-	if (target->state == TARGET_UNTRACED &&
+	/* A thread that was let go to die reports nothing (tracee/death.c, let_init_die). */
+	if ((target->state == TARGET_UNTRACED || !map_count(&target->threads)) &&
 	    (has_ended(session) || has_execed(session) || !target_lives(target)))
 		return;
 	if (!process->probes || !process->probes->armed || target->state == TARGET_STOPPED)

@@ -30,7 +30,7 @@
  * where nothing needs to be guessed (the kernel drops a SIGKILL there, so that nobody could end
  * what mdbg holds).
  *
- * Not held: a death that the kernel reports to no tracer (a strict seccomp filter; no room for the
+ * Not held: the first process of a pid namespace (let_init_die); a death that the kernel reports to no tracer (a strict seccomp filter; no room for the
  * frame of a handler), signals that only ask a process to end (SIGTERM), and SIGKILL.
  */
 
@@ -60,17 +60,37 @@ static bool is_fault(const siginfo_t *info)
 	       !(info->si_signo == SIGBUS && info->si_code == BUS_MCEERR_AO);
 }
 
-/*
- * A forced signal has its default disposition, and is not blocked, when it is reported. The first
- * process of a pid namespace takes no signal that it has no handler for.
- */
+/* A forced signal has its default disposition, and is not blocked, when it is reported. */
 static bool is_fatal(const struct thread *thread, int signal)
 {
 	struct proc_status status;
 
-	return death_is_by(signal) && thread->tgid == thread->target->pid &&
-	       !procfs_status(thread->tid, &status) && status.ns_tgid != 1 &&
+	return thread->tgid == thread->target->pid && !procfs_status(thread->tid, &status) &&
 	       !((status.sig_caught | status.sig_ignored) & BIT(signal));
+}
+
+/* Is it the first process of its pid namespace? That never changes. */
+static bool is_init(struct target *target)
+{
+	struct proc_status status;
+
+	if (!target->ns_tgid && !procfs_status(target->pid, &status))
+		target->ns_tgid = status.ns_tgid;
+	return target->ns_tgid == 1;
+}
+
+/*
+ * The first process of a pid namespace takes no signal that it has no handler for, but it dies of
+ * its own faults, unless it is traced (force_sig_info_to_task: "users won't expect debugging to
+ * leave init killable"): it would have the fault again, for ever. So its thread is let go, has the
+ * fault once more, and dies.
+ */
+static bool let_init_die(struct thread *thread, const siginfo_t *info)
+{
+	if (!is_fault(info) || tracer_detach(thread->tid, 0))
+		return false;
+	thread_drop(thread);
+	return true;
 }
 
 static struct err *to_event_stop(struct thread *thread, int signal)
@@ -134,12 +154,17 @@ bool death_stop(struct thread *thread, int signal)
 {
 	struct target *target = thread->target;
 	pid_t tid = thread->tid;
+	bool init, wanted = target->ops->dies && target->ops->dies(target->ctx);
 	siginfo_t info;
 	struct err *err;
 
-	if (is_let_die(thread, signal) || !target->ops->dies || !target->ops->dies(target->ctx) ||
-	    !is_fatal(thread, signal) || tracer_siginfo(tid, &info))
+	if (is_let_die(thread, signal) || !death_is_by(signal))
 		return false;
+	init = is_init(target);
+	if ((!init && !wanted) || !is_fatal(thread, signal) || tracer_siginfo(tid, &info))
+		return false;
+	if (init)
+		return let_init_die(thread, &info);
 	err = is_fault(&info) ? requeue_fault(thread, signal) : requeue(thread, signal);
 	if (target_thread(target, tid) != thread)
 		return true;

@@ -193,6 +193,7 @@ struct target {
 	struct modules modules;
 	enum target_state state;
 	enum target_end end;
+	pid_t ns_tgid;			/* pid in its own namespace, when that was asked for; 0 */
 	bool dying;			/* a thread is held before its death: see death.c */
 	uint64_t ran_ns;		/* for how long target_run_for has let it run, in all */
 	uint32_t stack_copy;		/* see tracee/backtrace.c */

@@ -286,3 +286,22 @@ by_both repeated death-core-unwinds-anywhere 30 {
 		check {[regexp {churn.*main\+.*_start} $text] && ![regexp {stack ends} $text]} {where: $text}
 	}
 }
+
+# The first process of a pid namespace dies of its faults, though the kernel lets none die that is traced.
+by_both case death-of-init 30 {
+	if {[catch {exec unshare -fp true} why]} {
+		skip "no pid namespace can be made: $why"
+	}
+	foreach {how args} {segv {} abort sleep {thread ill} sleep fpe round} {
+		set t [start_command unshare -fp --kill-child $::build/targets/dies {*}$args 2>/dev/null]
+		set pid [exec pgrep -P [pid_of $t]]
+		set m [live_start -p $pid]
+		live $m {set leaks-at-end on; set hold-at-death on}
+		tell $t $how
+		until {![is_alive $pid]}
+		live $m {wait exit}
+		check {[regexp {is gone|ended} [live $m status]]} {$how: [live $m status]}
+		close $m
+		catch {ending $t}
+	}
+}
