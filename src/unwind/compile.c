@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "elf/elf_file.h"
 #include "unwind/cfa.h"
+#include "unwind/go_switch.h"
 
 /* A shorter gap in the CFI is padding, not a function. */
 #define GAP_MIN		64
@@ -411,6 +412,41 @@ static struct err *gaps_search(struct builder *builder, struct elf_file *file)
 	return NULL;
 }
 
+/* From start to end one row holds in place of all others. */
+static struct err *rows_replace(struct builder *builder, uint32_t start, uint32_t end,
+				enum row_cfa cfa)
+{
+	struct row *row = builder->rows.at, behind = { .pc = end, .cfa = ROW_CFA_NONE };
+	size_t first = LOWER_BOUND(i, 0, builder->rows.nr, row[i].pc < start);
+	size_t last = LOWER_BOUND(i, first, builder->rows.nr, row[i].pc <= end);
+	struct err *err;
+
+	if (last) {
+		behind = row[last - 1];
+		behind.pc = end;
+	}
+	memmove(&row[first], &row[last], (builder->rows.nr - last) * sizeof(*row));
+	builder->rows.nr -= last - first;
+	err = row_insert(builder, first, behind);
+	return err ? err : row_insert(builder, first, (struct row){ .pc = start, .cfa = cfa });
+}
+
+static struct err *switches_replace(struct builder *builder, struct elf_file *file)
+{
+	struct go_switches switches;
+	struct err *err = go_switches_find(file, &switches);
+
+	for (uint32_t i = 0; i < switches.nr && !err; i++) {
+		uint64_t start = switches.at[i].start - builder->vaddr;
+
+		if (start < builder->size && switches.at[i].size < builder->size - start)
+			err = rows_replace(builder, (uint32_t)start,
+					   (uint32_t)(start + switches.at[i].size),
+					   ROW_CFA_FP_SWITCH);
+	}
+	return err;
+}
+
 static struct err *build(struct builder *builder, struct elf_file *file)
 {
 	struct err *err = cfi_of(file, &builder->cfi);
@@ -423,7 +459,7 @@ static struct err *build(struct builder *builder, struct elf_file *file)
 		err = fdes_compile(builder);
 	if (!err)
 		err = gaps_search(builder, file);
-	return err;
+	return err ? err : switches_replace(builder, file);
 }
 
 static void builder_deinit(struct builder *builder)

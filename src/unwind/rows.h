@@ -31,6 +31,11 @@ enum row_cfa {
 	ROW_CFA_SP_MEM,		/* the word at SP + cfa_offset, plus cfa_add (OpenSSL's assembly) */
 	/* SP + cfa_offset, and the return address is in cfa_reg; innermost frame only (vfork) */
 	ROW_CFA_SP_RA_REG,
+	/*
+	 * A function that has gone on to another stack and has kept BP (go_switch.h): [BP] and
+	 * [BP + 8] are a frame of the old one.
+	 */
+	ROW_CFA_FP_SWITCH,
 	ROW_CFA_KINDS,
 };
 

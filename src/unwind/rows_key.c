@@ -13,6 +13,7 @@
 #include "elf/cfi.h"
 #include "elf/elf_file.h"
 #include "os/trust.h"
+#include "unwind/go_switch.h"
 
 #define SETTLED_S	2
 #define FLAGS_ARE_THERE	0x20	/* the kernel's ST_VALID: f_flags are set */
@@ -83,10 +84,17 @@ static struct err *add_cfi(struct str *to, const struct cfi *cfi)
 
 static struct err *add_contents(struct str *to, struct elf_file *file)
 {
+	struct go_switches switches;
 	const struct cfi *cfi;
 	struct err *err = cfi_of(file, &cfi);
 
-	return err ? err : add_cfi(to, cfi);
+	if (!err)
+		err = add_cfi(to, cfi);
+	if (!err)
+		err = go_switches_find(file, &switches);
+	for (uint32_t i = 0; !err && i < switches.nr; i++)
+		err = ADD(to, switches.at[i].start, switches.at[i].size);
+	return err;
 }
 
 struct err *rows_key_make(struct elf_file *file, uint64_t vaddr, uint64_t size, uint32_t version,

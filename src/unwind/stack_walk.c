@@ -358,6 +358,35 @@ static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk
 	return caller_enter(walker, pc, frame + 16);
 }
 
+/*
+ * Leave a function that has switched stacks, for the frame that BP has kept: goroutines' stacks lie
+ * below those of threads. If it is above SP the function was called on the thread's stack, and did
+ * not switch; its caller's frame, which BP does not lead to, is then not known.
+ */
+static bool switch_leave(struct walker *walker, enum walk_end *end)
+{
+	uint64_t frame = walker->fp, fp, pc;
+
+	*end = walker->fp_lost;
+	if (walker->fp_lost)
+		return false;
+	note_fp(walker);
+	*end = WALK_NO_ROW;
+	if (frame >= walker->sp)
+		return false;
+	*end = WALK_MEMORY;
+	if (!word_read(walker->stack, frame, &fp) || !word_read(walker->stack, frame + 8, &pc))
+		return false;
+	note_slot(walker, frame + 8, pc);
+	*end = WALK_NO_ROW;
+	if (!walk_map_find(walker->map, pc - 1))
+		return false;
+	walker->fp = fp;
+	walker->fp_at = frame;
+	walker->bx_at = BX_LOST;
+	return caller_enter(walker, pc, frame + 16);
+}
+
 /* The CFA is not above SP: is it on another stack? */
 static NOINLINE bool steps_down(const struct walker *walker, const struct row *row, uint64_t cfa)
 {
@@ -391,6 +420,8 @@ static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end,
 		return signal_leave(walker, end);
 	} else if (row->cfa == ROW_CFA_SP_RA_REG) {
 		return register_leave(walker, row, end);
+	} else if (row->cfa == ROW_CFA_FP_SWITCH) {
+		return switch_leave(walker, end);
 	} else if (!cfa_find(walker, row, &cfa, end)) {
 		return false;
 	}

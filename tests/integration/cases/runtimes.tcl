@@ -95,6 +95,46 @@ by_both case runtime-go-with-c 90 {
 	quit $t
 }
 
+# One call of C code by many goroutines is one site, and behind the switch of stacks come the goroutine's frames.
+by_both case runtime-goroutines-call-c 90 {
+	set program [string map {
+		"kept = append(kept, C.get(777))" {
+			done := make(chan bool)
+			for i := 0; i < 50; i++ {
+				go func() { leaf(); done <- true }()
+			}
+			for i := 0; i < 50; i++ {
+				<-done
+			}
+		}
+		"var kept []unsafe.Pointer" {
+			var kept [1000000]unsafe.Pointer
+			var nr int32
+
+			//go:noinline
+			func leaf() { kept[atomic.AddInt32(&nr, 1)] = C.get(778) }
+		}
+		"\"unsafe\"" "\"sync/atomic\"\n\"unsafe\""
+	} $::cgo]
+	set t [start_command [build_go $program]]
+	set m [live_start -p [pid_of $t]]
+	order $t more
+	order $t more
+	set sites {}
+	foreach site [live_value $m mdbg::sites] {
+		if {[dict get $site bytes] % 778 == 0} {
+			lappend sites [lmap frame [live_value $m "mdbg::frames [dict get $site stack]"] {dict get $frame function}]
+		}
+	}
+	check {[llength $sites] == 1} {[llength $sites] sites: $sites}
+	set functions [lindex $sites 0]
+	set at [lsearch -glob $functions runtime.asmcgocall*]
+	check {$at > 0 && [string match main._Cfunc_get* [lindex $functions $at+1]] && "main.leaf" in $functions} {$functions}
+	live_end $m
+	order $t more
+	quit $t
+}
+
 case runtime-node 30 {
 	set script [spit $::tmp/wait.js {
 		console.log('ready ' + process.pid);

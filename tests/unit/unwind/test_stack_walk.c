@@ -453,6 +453,38 @@ static void test_step_down(void)
 	CU_ASSERT_EQUAL(nr, 1);
 }
 
+/* From the thread's stack to a goroutine's, by BP; not where it was called on the thread's. */
+static void test_switch(void)
+{
+	static const struct row switch_row = { .cfa = ROW_CFA_FP_SWITCH };
+	static const struct walk_module modules[] = {
+		{ .start = CODE - 0x100, .end = CODE, .rows = { .row = &switch_row, .nr = 1 } },
+		{ .start = CODE, .end = CODE + 0x100, .rows = { .row = rows, .nr = ARRAY_SIZE(rows) } },
+	};
+	static const struct walk_map with_switch = { .module = modules, .nr = 2, .generation = 1 };
+	struct lower lower = { STACK - 65536, { 0, OUTERMOST } };
+	uint64_t words[4] = { 0, OUTERMOST }, pc[8];
+	struct walk_regs regs = { .pc = CODE - 0x80, .sp = STACK, .fp = lower.start };
+	struct walk_stack stack = {
+		.copy = words, .low = STACK, .high = STACK + sizeof(words),
+		.more = lower_words, .ctx = &lower,
+	};
+	struct walk_start start = { &with_switch, &regs, &stack, NULL, false };
+	enum walk_end end;
+
+	CU_ASSERT_EQUAL(walk(&start, pc, 8, &end, NULL), 2);
+	CU_ASSERT(end == WALK_COMPLETE && pc[1] == OUTERMOST);
+	lower.word[1] = JIT;
+	CU_ASSERT_EQUAL(walk(&start, pc, 8, &end, NULL), 1);
+	CU_ASSERT_EQUAL(end, WALK_NO_ROW);
+	regs.fp = STACK;
+	CU_ASSERT_EQUAL(walk(&start, pc, 8, &end, NULL), 1);
+	CU_ASSERT_EQUAL(end, WALK_NO_ROW);
+	regs.fp = STACK - 8;
+	CU_ASSERT_EQUAL(walk(&start, pc, 8, &end, NULL), 1);
+	CU_ASSERT_EQUAL(end, WALK_MEMORY);
+}
+
 /*
  * Any stack: the walk ends, and reads only what it was given (an array of its own, for the
  * sanitizer to watch).
@@ -531,6 +563,7 @@ void suite_stack_walk(void)
 	CU_add_test(suite, "the cache", test_cache);
 	CU_add_test(suite, "words outside the copy", test_more);
 	CU_add_test(suite, "a step down", test_step_down);
+	CU_add_test(suite, "a switch of stacks", test_switch);
 	CU_add_test(suite, "where it leaves the modules", test_outside);
 	CU_add_test(suite, "any stack", test_any_stack);
 	CU_add_test(suite, "names of the ends", test_names);
