@@ -84,6 +84,8 @@
  */
 #define AGENT_VERSION		2
 
+/* Bytes at the start of the first area for the image and its table. */
+#define AGENT_IMAGE_ROOM	(96u << 10)
 #define AGENT_AREAS		64
 #define AGENT_PROBES		512
 /* a power of two; fewer where addresses are scarce (tracee/room.h) */

@@ -240,6 +240,8 @@ struct arch {
 	 * the distance of that address from the start of the table (glibc).
 	 */
 	uint8_t dtv, dtv_first;
+	/* Offsets of SP and PC in the ucontext of a signal's frame, which lies behind its restorer. */
+	uint16_t context_sp, context_pc;
 	uint32_t jump_len;	/* bytes that a jump probe patches */
 
 	/*

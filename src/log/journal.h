@@ -27,12 +27,14 @@
 #define JOURNAL_MAGIC		"mdbgjrnl"
 #define JOURNAL_SIZE		(256 * 1024)	/* bytes of the region that the journal takes */
 #define JOURNAL_BYTES		32
+#define JOURNAL_AREA_AGENT	1
 
 enum journal_kind {
 	JOURNAL_TEXT = 1,	/* len bytes at address: old[] became new[] */
 	/*
 	 * a private anonymous mapping of len bytes at address; aux: where the calls under way in it
-	 * are counted (tracee/call_count.h), 0: nowhere
+	 * are counted (tracee/call_count.h), 0: nowhere; and JOURNAL_AREA_AGENT, if it begins with
+	 * the agent's image
 	 */
 	JOURNAL_MAPPING = 2,
 	JOURNAL_REGION = 3,	/* the mapping of the region itself: undone last */

@@ -82,7 +82,8 @@ static struct err *map_near(struct probes *probes, const struct module *module,
 				   area->len + COUNT_BYTES);
 	if (!area->address)
 		return err_create(ERR_UNSUPPORTED, "no free memory within 2 GiB of the module");
-	return patch_map(probes->target, remote, area->address, area->len, &area->entry);
+	return patch_map(probes->target, remote, area->address, area->len,
+			 probes->agent ? 0 : JOURNAL_AREA_AGENT, &area->entry);
 }
 
 /* If a mapping that is newer than the maps is in the way, the maps are read again. */
@@ -315,8 +316,7 @@ uint32_t agent_pc_ranges(const struct probes *probes, struct stack_range range[A
 	vec_each(area, &probes->areas) {
 		uint64_t start = area->address;
 
-		/* The SIGTRAP handler, which the kernel calls, is in the same image. */
-		if (area->agent && !probes->has_sigaction) {
+		if (area->agent) {
 			range[nr++] = (struct stack_range){ start, start + AREA_AGENT, true };
 			start += AREA_AGENT;
 		}
@@ -330,16 +330,16 @@ struct look {
 	bool found;
 };
 
-static void look(struct thread *thread, const struct stack_top *top, void *ctx)
+static void look(struct thread *thread, const struct stack_top *top UNUSED, void *ctx)
 {
 	struct look *at = ctx;
 
-	at->found = at->found || stack_of_uses(thread, top, &at->range, 1);
+	at->found = at->found || stack_of_uses(thread, &at->range, 1);
 }
 
 bool pc_in_agent(struct probes *probes)
 {
-	struct look at = { .range = { probes->agent, probes->agent + agent_image_len, false } };
+	struct look at = { .range = { probes->agent, probes->agent + agent_image_len, true } };
 
 	stack_each_top(probes->target, look, &at);
 	return at.found;

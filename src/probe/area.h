@@ -22,7 +22,7 @@ struct regs;
 struct remote;
 
 #define AREA_LEN	(256u << 10)
-#define AREA_AGENT	(96u << 10)	/* room for the image and its table */
+#define AREA_AGENT	AGENT_IMAGE_ROOM
 
 /*
  * A slot within reach of the probe's module, in an area that exists or is mapped now.

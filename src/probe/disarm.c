@@ -97,7 +97,7 @@ static void move_out(struct probes *probes, struct thread *thread)
 	err_ignore(thread_flush_regs(thread));	/* fails only if the thread was killed */
 }
 
-static void look_inside(struct thread *thread, const struct stack_top *top, void *ctx)
+static void look_inside(struct thread *thread, const struct stack_top *top UNUSED, void *ctx)
 {
 	struct inside *inside = ctx;
 	struct probes *probes = inside->probes;
@@ -109,7 +109,7 @@ static void look_inside(struct thread *thread, const struct stack_top *top, void
 		move_out(probes, thread);
 	/* It is stuck, perhaps on a page of a slow disk, and will come back to its caller. */
 	inside->threads += (has_ops && !stopped) ||
-			   stack_of_uses(thread, top, inside->range, inside->nr);
+			   stack_of_uses(thread, inside->range, inside->nr);
 }
 
 /* Calls in which no thread is may be suspended for long (tracee/call_count.h). */

@@ -122,14 +122,14 @@ static void make_ranges(struct collection *collection)
 	}
 }
 
-static void look_at_thread(struct thread *thread, const struct stack_top *top, void *ctx)
+static void look_at_thread(struct thread *thread, const struct stack_top *top UNUSED, void *ctx)
 {
 	struct collection *collection = ctx;
 	const struct thread_ops *ops = thread->data;
 
-	if (stack_of_uses(thread, top, collection->range, collection->nr_ranges))
+	if (stack_of_uses(thread, collection->range, collection->nr_ranges))
 		for (uint32_t i = 0; i < collection->nr_ranges; i++)
-			if (stack_of_uses(thread, top, &collection->range[i], 1))
+			if (stack_of_uses(thread, &collection->range[i], 1))
 				collection->in_use |= 1ull << i;
 	for (unsigned i = 0; ops && i < ops->nr; i++)
 		for (size_t k = 0; k < collection->nr; k++)

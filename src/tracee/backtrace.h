@@ -76,21 +76,21 @@ uint32_t stack_walk_top(const struct thread *thread, const struct stack_top *top
 struct stack_range {
 	uint64_t start, end;
 	/*
-	 * A thread inside this range was called from one of the other ranges, whose return address
-	 * is at most AGENT_STACK bytes further up. So a word that looks like a return address into
-	 * this range does not count by itself.
+	 * This is code that calls nobody: a thread is inside by its PC, or by one that a signal has
+	 * saved, and a word that looks like a return address into it does not count.
 	 */
 	bool inner;
 };
 
 /*
- * May the thread with these registers still run in one of the ranges, or return into one? The
- * answer is exact where CFI leads through its stack. In a frame without CFI, and behind the last
- * frame that was found, any word counts; that may be a word that an earlier call has left there, so
- * a wait for such a thread must have a limit.
+ * May the thread with these registers still run in one of the ranges, or return into one? By its
+ * memory alone (theory in stack_use.c): false is certain for the stacks that it is on. True may be
+ * a word that an earlier call has left there, so a wait for such a thread must have a limit.
  */
 bool stack_uses(struct target *target, const struct regs *regs, const struct stack_range *range,
 		uint32_t nr);
+/* For stack_each_top, which ends with it: mappings are read anew when they are needed again. */
+void stack_forget_maps(struct target *target);
 
 /*
  * SP and PC of a stuck thread, which is in the kernel, so that its registers cannot be read; the
@@ -98,11 +98,10 @@ bool stack_uses(struct target *target, const struct regs *regs, const struct sta
  */
 bool stack_stuck_regs(const struct thread *thread, struct regs *ret);
 /*
- * stack_uses for a thread that is stopped or stuck; true if its stack cannot be examined. top is a
- * copy of its stack that is still valid, or NULL.
+ * stack_uses for a thread that is stopped or stuck; true if its stack cannot be examined. It is
+ * called by a function that stack_each_top calls.
  */
-bool stack_of_uses(struct thread *thread, const struct stack_top *top,
-		   const struct stack_range *range, uint32_t nr);
+bool stack_of_uses(struct thread *thread, const struct stack_range *range, uint32_t nr);
 
 /*
  * Find the caller of the agent's C code, which has no CFI, for a thread whose PC is in the agent.

@@ -175,10 +175,10 @@ static struct err *map_at(struct target *target, struct remote *remote,
 }
 
 struct err *patch_map(struct target *target, struct remote *remote, uint64_t address, uint64_t len,
-		      uint32_t *entry_ret)
+		      uint64_t aux, uint32_t *entry_ret)
 {
 	const struct journal_entry entry = { .kind = JOURNAL_MAPPING, .address = address,
-					     .len = len };
+					     .len = len, .aux = aux };
 
 	return map_at(target, remote, &entry, PROT_READ | PROT_EXEC, entry_ret);
 }
@@ -196,7 +196,8 @@ struct err *patch_map_counts(struct target *target, struct remote *remote, uint6
 	err = remote_syscall(remote, &unused, SYS_madvise, address, COUNT_BYTES, MADV_DONTDUMP);
 	if (err)
 		return err_first(err, patch_unmap(target, remote, *entry_ret));
-	journal_writer_set_aux(journal_of(target), area, address);
+	journal_writer_set_aux(journal_of(target), area,
+			       address | target->region->journal->entry[area].aux);
 	return NULL;
 }
 

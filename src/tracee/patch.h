@@ -40,9 +40,12 @@ struct err *patch_text(struct target *target, uint64_t address, const void *expe
  */
 struct err *patch_text_undo(struct target *target, uint32_t entry) MUST_CHECK;
 
-/* A private anonymous r-x mapping of len bytes at address exactly, where nothing may lie yet. */
+/*
+ * A private anonymous r-x mapping of len bytes at address exactly, where nothing may lie yet. aux:
+ * as in log/journal.h.
+ */
 struct err *patch_map(struct target *target, struct remote *remote, uint64_t address, uint64_t len,
-		      uint32_t *entry_ret) MUST_CHECK;
+		      uint64_t aux, uint32_t *entry_ret) MUST_CHECK;
 /*
  * The same rw-, and not in core dumps: it counts the calls in the area (an entry of patch_map), and
  * the area's entry says so.

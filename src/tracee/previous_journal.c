@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "agent/state.h"
 #include "base/cleanup.h"
 #include "os/tracer.h"
 #include "tracee/call_count.h"
@@ -200,7 +201,7 @@ static uint64_t calls_in(const struct previous *left)
 	return calls;
 }
 
-static void look_at_use(struct thread *thread, const struct stack_top *top, void *ctx)
+static void look_at_use(struct thread *thread, const struct stack_top *top UNUSED, void *ctx)
 {
 	struct use *use = ctx;
 	struct previous *left = use->left;
@@ -211,7 +212,7 @@ static void look_at_use(struct thread *thread, const struct stack_top *top, void
 	if (thread_is_stopped(thread))
 		err_ignore(tracer_trap_pending(thread->tid, &pending));
 	use->used = pending ||
-		stack_of_uses(thread, top, left->ranges.at, (uint32_t)left->ranges.nr);
+		stack_of_uses(thread, left->ranges.at, (uint32_t)left->ranges.nr);
 }
 
 static struct err *is_unused(void *left, bool *done_ret)
@@ -226,12 +227,18 @@ static struct err *is_unused(void *left, bool *done_ret)
 struct err *left_note_range(struct previous *left, const struct journal_entry *entry)
 {
 	struct stack_range range = { entry->address, entry->address + entry->len, false };
+	struct stack_range agent = { entry->address, entry->address, true };
+	uint64_t counts = entry->aux & ~(uint64_t)JOURNAL_AREA_AGENT;
 	struct err *err;
 
 	if (entry->kind != JOURNAL_MAPPING)
 		return NULL;
+	if (entry->aux & JOURNAL_AREA_AGENT)
+		agent.end = range.start = entry->address + AGENT_IMAGE_ROOM;
 	err = vec_push(&left->ranges, range);
-	return err || !entry->aux ? err : vec_push(&left->counts, entry->aux);
+	if (!err)
+		err = vec_push(&left->ranges, agent);
+	return err || !counts ? err : vec_push(&left->counts, counts);
 }
 
 struct err *previous_drain(struct previous *left, bool *clean)

@@ -197,6 +197,8 @@ struct target {
 	bool dying;			/* a thread is held before its death: see death.c */
 	uint64_t ran_ns;		/* for how long target_run_for has let it run, in all */
 	uint32_t stack_copy;		/* see tracee/backtrace.c */
+	uint32_t stack_offset;		/* of struct tcb, once it is known; see tracee/stack_use.c */
+	struct proc_maps *stack_maps;	/* the same; NULL: not read */
 	struct walk_cache walk_cache;
 	struct gadgets gadgets;		/* see gadget_find */
 	struct region *region;		/* see tracee/region.h; NULL: none */

@@ -150,6 +150,8 @@ const struct arch arch_x86_64 = {
 	.entry_flags		= 0x202,	/* IF, and the bit that is always set; no DF */
 	.dtv			= 8,
 	.dtv_first		= 16,
+	.context_sp		= 160,
+	.context_pc		= 168,
 	.jump_len		= JUMP_NEAR_LEN,
 
 	.entry_insn		= x86_64_entry_insn,

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "agent/state.h"
@@ -132,7 +133,18 @@ static void test_collected(void)
 	self_end(probes);
 }
 
-/* A thread that stands nowhere, in a call of this probe's function. */
+#define PAGE	4096
+
+/* A page of zeros, and a guard: a stack with nothing on it. */
+static uint64_t make_stack(void)
+{
+	uint8_t *stack = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CU_ASSERT_TRUE_FATAL(stack != MAP_FAILED && !mprotect(stack + PAGE, PAGE, PROT_NONE));
+	return (uintptr_t)stack;
+}
+
+/* A thread that comes from nowhere, in a call of this probe's function. */
 static void enter(struct thread *thread, struct thread_ops *ops, const struct probe *probe)
 {
 	memset(ops, 0, sizeof(*ops));
@@ -141,11 +153,15 @@ static void enter(struct thread *thread, struct thread_ops *ops, const struct pr
 	*thread = (struct thread){
 		.target = &target, .tid = gettid(), .state = THREAD_STOPPED, .data = ops,
 	};
+	regs_set(&thread->regs, target.arch->sp, make_stack());
 	CU_ASSERT_PTR_NULL_FATAL(map_put(&target.threads, (uint64_t)thread->tid, thread));
 }
 
 static void leave(const struct thread *thread)
 {
+	uint64_t stack = regs_get(&thread->regs, target.arch->sp);
+
+	CU_ASSERT_EQUAL(munmap((void *)(uintptr_t)stack, 2 * PAGE), 0);
 	(void)map_remove(&target.threads, (uint64_t)thread->tid);
 	map_free(&target.threads, NULL);
 }

@@ -104,7 +104,7 @@ struct err *jumped_change(struct victim *v)
 	struct err *err;
 
 	jumped.area = ((uintptr_t)probed & ~0xfffull) - (64 << 20);
-	err = patch_map(v->target, &v->remote, jumped.area, AREA, &entry);
+	err = patch_map(v->target, &v->remote, jumped.area, AREA, 0, &entry);
 	if (!err)
 		err = patch_map_data(v->target, &v->remote, DATA, &jumped.data, &entry);
 	if (!err)

@@ -4,9 +4,11 @@
 #include "tracee/backtrace.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -63,51 +65,70 @@ static bool uses(uint64_t start, uint64_t end_of_it)
 	return stack_uses(victim.target, regs(), &range, 1);
 }
 
-/* As uses(OURS …), but called from around outer alone. */
-static bool uses_inner(uint64_t start, uint64_t outer)
+static bool uses_inner(uint64_t start)
 {
-	struct stack_range range[] = { { start, start + 16, true }, { outer, outer + 4096, false } };
+	struct stack_range range = { start, start + 16, true };
 
-	return stack_uses(victim.target, regs(), range, 2);
+	return stack_uses(victim.target, regs(), &range, 1);
 }
 
+/* Whatever unwind rows say, which may be wrong: any word counts, but only above SP. */
 static void test_uses(void)
 {
-	struct walk_map map;
 	uint64_t word, self = (uintptr_t)with_stale_word;
 
 	if (!begin(with_stale_word, &word))
 		return;
-	CU_ASSERT_TRUE(uses(self, self + 4096));
-	CU_ASSERT_FALSE(uses(OURS, OURS + 16));
-	/* Where nothing is known of the code, any word counts; but only above SP. */
-	map = victim.target->modules.map;
-	victim.target->modules.map.nr = 0;
 	CU_ASSERT_TRUE(uses(self, self + 4096));
 	CU_ASSERT_TRUE(uses(OURS, OURS + 16));
 	CU_ASSERT_FALSE(uses(OURS + 16, OURS + 32));
-	/* In code that others of ours call it counts only with one of these. */
-	CU_ASSERT_FALSE(uses_inner(OURS, self + (1ull << 40)));
-	CU_ASSERT_TRUE(uses_inner(OURS, self));
-	victim.target->modules.map = map;
+	CU_ASSERT_FALSE(uses_inner(OURS));
+	CU_ASSERT_FALSE(uses_inner(self));
+	CU_ASSERT_TRUE(uses_inner(regs_get(regs(), victim.target->arch->pc)));
 	end();
 }
 
-/* Only frames that CFI has led to are passed by; a guess by BP can miss some. */
-static void test_guessed(void)
-{
-	uint64_t word, self = (uintptr_t)with_stale_word;
-	struct walk_module *module;
+/* What a signal has interrupted: a word of the stack, and the PC. */
+static struct interrupted {
+	uint64_t word, pc;
+} interrupted;
 
-	if (!begin(with_stale_word, &word))
+static void on_signal(int number UNUSED, siginfo_t *info UNUSED, void *context)
+{
+	interrupted.pc = (uint64_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	child_ready((uintptr_t)&interrupted);
+	child_wait();
+	_exit(0);
+}
+
+/* A thread in a signal's handler, which is on a stack of its own. */
+static void with_handler(void *arg UNUSED)
+{
+	static uint8_t stack[65536];
+	const stack_t other = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_ONSTACK | SA_SIGINFO };
+	volatile uint64_t word = OURS + 8;
+
+	interrupted.word = (uintptr_t)&word;
+	if (!sigaltstack(&other, NULL) && !sigaction(SIGUSR1, &action, NULL))
+		raise(SIGUSR1);
+	_exit(1);
+}
+
+/* The stack that it will go back to counts, and so does the PC there. */
+static void test_handler(void)
+{
+	struct interrupted was;
+	uint64_t at;
+
+	if (!begin(with_handler, &at))
 		return;
-	module = victim.target->modules.walk.at;
-	while (module->end <= self)
-		module++;
-	/* The innermost frames are of libc and known; that of the word and those above are not. */
-	module->rows.nr = 0;
+	CU_ASSERT_PTR_NULL_FATAL(memory_read(victim.target->memory, at, &was, sizeof(was)));
+	CU_ASSERT_TRUE(was.word - regs_get(regs(), victim.target->arch->sp) > 65536);
 	CU_ASSERT_TRUE(uses(OURS, OURS + 16));
-	CU_ASSERT_FALSE(uses(OURS + 64, OURS + 80));
+	CU_ASSERT_FALSE(uses(OURS + 16, OURS + 32));
+	CU_ASSERT_TRUE(uses_inner(was.pc));
+	CU_ASSERT_FALSE(uses_inner(was.pc + 16));
 	end();
 }
 
@@ -120,6 +141,7 @@ static void with_neighbours(void *arg UNUSED)
 
 	if (page == MAP_FAILED || mprotect(page + PAGE, PAGE, PROT_NONE))
 		_exit(1);
+	page[0] = 1;
 	*(uint64_t *)(page + 2 * PAGE) = OURS;
 	*(uint64_t *)(page + 3 * PAGE) = OURS + 16;
 	child_ready((uintptr_t)page);
@@ -276,9 +298,9 @@ static void compare(struct thread *thread, const struct stack_top *top, void *ct
 	CU_ASSERT_EQUAL(end, end_copied);
 	CU_ASSERT_EQUAL(memcmp(live, copied, nr * sizeof(*live)), 0);
 	seen->deep += nr > 40;
-	CU_ASSERT_FALSE(stack_of_uses(thread, top, &range, 1));
+	CU_ASSERT_FALSE(stack_of_uses(thread, &range, 1));
 	range = (struct stack_range){ live[nr - 1], live[nr - 1] + 1, false };
-	seen->uses += stack_of_uses(thread, top, &range, 1);
+	seen->uses += stack_of_uses(thread, &range, 1);
 }
 
 static void test_tops(void)
@@ -303,7 +325,7 @@ void suite_backtrace(void)
 	CU_pSuite suite = CU_add_suite("backtrace", NULL, NULL);
 
 	CU_add_test(suite, "what a thread will return into", test_uses);
-	CU_add_test(suite, "frames that were guessed", test_guessed);
+	CU_add_test(suite, "and behind a handler that has a stack of its own", test_handler);
 	CU_add_test(suite, "through an array without pages", test_hole);
 	CU_add_test(suite, "nothing of what lies behind a stack", test_neighbours);
 	CU_add_test(suite, "where the agent was called from", test_thunk_frame);

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Does a thread run in code of ours, or will it return into it?
+ *
+ * Code is unmapped if all threads say no, so the answer is taken from the target's memory alone.
+ * Unwind rows come from a file, which may be wrong, or of somebody who means ill: a walk that they
+ * lead past a frame, or that ends too early, would let a thread return to nothing.
+ *
+ *	PC			is in one of the ranges
+ *	a word of the stack	from SP to the end of the stack, is: a return address, most likely. It may
+ *				also be one that an earlier call has left in a frame which does not
+ *				write all of its words. Thunks and stubs wipe theirs, so these are
+ *				rare (a signal that came in one of them); a wait for such a thread has
+ *				a limit
+ *	a signal's frame	is known by the restorer and the two words behind it, which are always so. It
+ *				has a PC that counts like the thread's own; and SP. If that is on another
+ *				stack (the handler's is an alternate one) the search goes on there
+ *
+ * In the agent's C code (an `inner` range) a thread is only by its PC or a signal's frame, since it
+ * calls nothing of others. So the words there do not count, which it leaves everywhere.
+ *
+ * The end of a stack is what the thread's control block says (tracee/tcb.h), if SP is within; else
+ * that of the mapping, and of those right behind it: a coroutine's stack may be part of a larger
+ * mapping, and words behind its end can only keep code. If SP is in no mapping that can be written
+ * to, or nothing of it can be read, the answer is yes.
+ *
+ * Only beyond WORDS_MAX bytes unwind rows decide: a thread whose stack ends somewhere in a heap of
+ * gigabytes would else be inside for ever. So nobody is inside if neither the words up to there say
+ * so, nor a walk that comes to the end.
+ *
+ * Stacks that are nobody's at the moment (suspended coroutines) are not seen here: see
+ * tracee/call_count.h.
+ */
+
+#include "tracee/backtrace.h"
+
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "os/procfs.h"
+#include "tracee/gadget.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
+#include "tracee/tcb.h"
+
+#define WINDOW		4096u
+#define WORDS_MAX	(8u << 20)
+#define WALK_DEPTH	2048
+#define FRAME_FLAGS	7	/* the largest uc_flags that the kernel sets */
+#define STACKS		8	/* alternate stacks in each other, at most */
+#define AGENT_STACK	2048u	/* twice what the agent takes of it */
+
+static bool is_in(uint64_t pc, const struct stack_range *range, uint32_t nr, bool inner)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (pc >= range[i].start && pc < range[i].end && (inner || !range[i].inner))
+			return true;
+	return false;
+}
+
+static bool is_mapping(const struct journal_entry *entry)
+{
+	bool made = entry->state == JOURNAL_PLANNED || entry->state == JOURNAL_DONE;
+
+	return made && (entry->kind == JOURNAL_MAPPING || entry->kind == JOURNAL_DATA ||
+			entry->kind == JOURNAL_LOG || entry->kind == JOURNAL_REGION);
+}
+
+/* The start of the lowest mapping above address that the journal names, or end. */
+static uint64_t next_mapping(const struct journal *journal, uint64_t address, uint64_t end)
+{
+	for_each_entry(entry, journal)
+		if (is_mapping(entry) && entry->address > address)
+			end = MIN(end, entry->address);
+	return end;
+}
+
+/*
+ * The words of a stack from SP up, as far as they can be read, at most WORDS_MAX bytes. They end
+ * before any mapping of ours: such a mapping is full of its own addresses, and mappings that the
+ * kernel makes later, such as the stack of the next thread, lie just below it.
+ */
+struct words {
+	struct target *target;
+	struct memory *memory;
+	uint64_t from, at, end;
+	size_t i, nr;
+	uint64_t word[WINDOW / 8];
+};
+
+static bool next_word(struct words *words, uint64_t *ret)
+{
+	size_t got;
+
+	if (words->at + words->i * 8 >= words->end)
+		return false;
+	if (words->i == words->nr) {
+		words->at += words->nr * 8;
+		if (!memory_read_ahead(words->memory, &words->at, words->end, words->word,
+				       sizeof(words->word), &got) ||
+		    got < 8)
+			return false;
+		words->nr = got / 8;
+		words->i = 0;
+	}
+	*ret = words->word[words->i++];
+	return true;
+}
+
+static uint64_t last_address(const struct words *words)
+{
+	return words->at + (words->i - 1) * 8;
+}
+
+static void words_begin(struct words *words, struct target *target, struct memory *memory,
+			uint64_t sp)
+{
+	words->target = target;
+	words->memory = memory;
+	words->from = words->at = sp & ~7ull;
+	words->end = words->at + WORDS_MAX;
+	if (target->region)
+		words->end = next_mapping(target->region->journal, words->at, words->end);
+	if (target->left)
+		words->end = next_mapping(target->left, words->at, words->end);
+	words->i = words->nr = 0;
+}
+
+/* A thread, and where it must not be. regs has its thread pointer, if that is known. */
+struct search {
+	struct target *target;
+	const struct regs *regs;
+	const struct stack_range *range;
+	uint32_t nr;
+	unsigned stacks;
+};
+
+/* The end of the stack with SP that the thread's control block tells of; 0: of none. */
+static uint64_t end_by_thread(const struct search *search, uint64_t sp)
+{
+	struct target *target = search->target;
+	uint64_t tp = regs_get(search->regs, target->arch->tp), block[2];
+	struct tcb tcb;
+
+	if (!target->stack_offset && target->state == TARGET_STOPPED && !target->core) {
+		tcb_derive(target, &tcb);
+		target->stack_offset = tcb.stack_offset;
+	}
+	if (!tp || !target->stack_offset ||
+	    memory_read(target->memory, tp + target->stack_offset, block, sizeof(block)) ||
+	    !block[0] || sp - block[0] >= block[1])
+		return 0;
+	return block[0] + block[1];
+}
+
+/* By the mappings, which are read once for all threads (stack_each_top); 0: SP is on no stack. */
+static uint64_t end_by_maps(const struct search *search, uint64_t sp)
+{
+	struct target *target = search->target;
+	const struct proc_map *map, *behind;
+	uint64_t end;
+
+	if (!target->stack_maps) {
+		target->stack_maps = calloc(1, sizeof(*target->stack_maps));
+		if (!target->stack_maps || target_maps(target, target->stack_maps))
+			return 0;
+	}
+	map = proc_maps_find(target->stack_maps, sp);
+	if (!map || !map->write)
+		return 0;
+	end = map->end;
+	/* The process may have split its stack into several mappings (by madvise, for example). */
+	behind = target->stack_maps->vec.at + target->stack_maps->vec.nr;
+	while (++map < behind && map->start == end && map->write && !map->shared)
+		end = map->end;
+	return end;
+}
+
+void stack_forget_maps(struct target *target)
+{
+	if (!target->stack_maps)
+		return;
+	proc_maps_free(target->stack_maps);
+	free(target->stack_maps);
+	target->stack_maps = NULL;
+}
+
+static bool in_any(const struct search *search, uint64_t pc)
+{
+	return is_in(pc, search->range, search->nr, true);
+}
+
+static bool stack_has(struct search *search, uint64_t sp);
+
+/* The ucontext of a signal's frame. from, end: the stack that it is on. */
+static bool frame_has(struct search *search, uint64_t context, uint64_t from, uint64_t end)
+{
+	const struct arch *arch = search->target->arch;
+	struct memory *memory = search->target->memory;
+	uint64_t sp, pc;
+
+	if (memory_read_u64(memory, context + arch->context_sp, &sp) ||
+	    memory_read_u64(memory, context + arch->context_pc, &pc))
+		return true;
+	if (in_any(search, pc))
+		return true;
+	return (sp < from || sp >= end) && stack_has(search, sp);
+}
+
+/* Do these words begin a signal's frame: the restorer, uc_flags, uc_link? */
+static bool is_frame(const struct search *search, const uint64_t word[3])
+{
+	return word[1] <= FRAME_FLAGS && !word[2] &&
+	       (in_any(search, word[0]) || modules_find(&search->target->modules, word[0])) &&
+	       gadget_is_restorer(search->target, word[0]);
+}
+
+/* Rows alone: see the top of this file. */
+static bool walk_comes_there(const struct search *search)
+{
+	AUTO_FREE uint64_t *pcs = malloc(WALK_DEPTH * sizeof(*pcs));
+	enum walk_end end;
+	uint32_t nr;
+
+	if (!pcs)
+		return true;
+	nr = stack_walk(search->target, search->regs, NULL, pcs, WALK_DEPTH, &end);
+	for (uint32_t i = 0; i < nr; i++)
+		if (in_any(search, pcs[i]))
+			return true;
+	return end != WALK_COMPLETE;
+}
+
+static bool stack_has(struct search *search, uint64_t sp)
+{
+	uint64_t end = end_by_thread(search, sp), last[3] = { 0, UINT64_MAX, UINT64_MAX };
+	struct words words;
+
+	if (!end)
+		end = end_by_maps(search, sp);
+	if (!end || search->stacks++ == STACKS)
+		return true;
+	words_begin(&words, search->target, search->target->memory, sp);
+	words.end = MIN(words.end, end);
+	while (next_word(&words, &last[2])) {
+		if (is_in(last[2], search->range, search->nr, false))
+			return true;
+		if (is_frame(search, last) &&
+		    frame_has(search, last_address(&words) - 8, sp, end))
+			return true;
+		last[0] = last[1];
+		last[1] = last[2];
+	}
+	if (!words.nr)
+		return true;		/* it cannot be read */
+	return end - sp > WORDS_MAX && words.end - words.from >= WORDS_MAX &&
+	       walk_comes_there(search);
+}
+
+static bool uses(struct target *target, const struct regs *regs, const struct stack_range *range,
+		 uint32_t nr)
+{
+	struct search search = { target, regs, range, nr, 0 };
+
+	return in_any(&search, regs_get(regs, target->arch->pc)) ||
+	       stack_has(&search, regs_get(regs, target->arch->sp));
+}
+
+bool stack_uses(struct target *target, const struct regs *regs, const struct stack_range *range,
+		uint32_t nr)
+{
+	bool used = uses(target, regs, range, nr);
+
+	stack_forget_maps(target);
+	return used;
+}
+
+/* The last two words of /proc/TID/syscall, as proc(5) has it, if the thread is in the kernel. */
+bool stack_stuck_regs(const struct thread *thread, struct regs *ret)
+{
+	const struct arch *arch = thread->target->arch;
+	AUTO_FREE char *text = NULL;
+	uint64_t sp, pc;
+	char *last;
+
+	if (procfs_file(thread->tid, "syscall", &text, NULL))
+		return false;
+	last = strrchr(text, ' ');
+	if (!last || sscanf(last, "%" SCNx64, &pc) != 1)
+		return false;
+	*last = 0;
+	last = strrchr(text, ' ');
+	if (!last || sscanf(last, "%" SCNx64, &sp) != 1)
+		return false;
+	memset(ret, 0, sizeof(*ret));
+	regs_set(ret, arch->pc, pc);
+	regs_set(ret, arch->sp, sp);
+	return true;
+}
+
+bool stack_of_uses(struct thread *thread, const struct stack_range *range, uint32_t nr)
+{
+	struct regs regs;
+
+	if (thread_is_stopped(thread))
+		return uses(thread->target, &thread->regs, range, nr);
+	return !stack_stuck_regs(thread, &regs) || uses(thread->target, &regs, range, nr);
+}
+
+uint64_t stack_thunk_frame(struct target *target, struct memory *memory, uint64_t sp,
+			   bool (*is_return)(void *ctx, uint64_t pc), void *ctx)
+{
+	struct words words;
+	uint64_t word;
+
+	words_begin(&words, target, memory, sp);
+	words.end = words.at + AGENT_STACK;
+	while (next_word(&words, &word)) {
+		if (is_return(ctx, word))
+			return last_address(&words);
+	}
+	return 0;
+}
