@@ -141,6 +141,7 @@ static uint64_t make_stack(void)
 	uint8_t *stack = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CU_ASSERT_TRUE_FATAL(stack != MAP_FAILED && !mprotect(stack + PAGE, PAGE, PROT_NONE));
+	memset(stack, 0, PAGE);		/* touched, as stacks are */
 	return (uintptr_t)stack;
 }
 
