@@ -35,6 +35,11 @@ struct err *pidfd_open_process(pid_t pid, int *ret)
 	return NULL;
 }
 
+bool pidfd_keeps_id(int fd)
+{
+	return !syscall(SYS_pidfd_send_signal, fd, 0, NULL, 0) || errno != ESRCH;
+}
+
 struct err *pidfd_kill(int fd, int signal)
 {
 	if (!syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0))

@@ -115,6 +115,17 @@ struct err *procfs_maps_again(int fd, struct proc_maps *ret)
 	return err ? err : procparse_maps(str.at, ret);
 }
 
+struct err *procfs_task_stat(pid_t pid, pid_t tid, struct proc_stat *ret)
+{
+	AUTO_FREE char *text = NULL;
+	char name[PROC_PATH_MAX];
+	struct err *err;
+
+	snprintf(name, sizeof(name), "task/%d/stat", tid);
+	err = procfs_file(pid, name, &text, NULL);
+	return err ? err : procparse_stat(text, ret);
+}
+
 /*
  * The link count of the folder: one for each thread, one for its name, and one for its own `.`
  * (proc_task_getattr).

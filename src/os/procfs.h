@@ -105,6 +105,7 @@ struct proc_stat {
 	uint64_t start_time;		/* clock ticks after boot */
 	uint64_t vm_bytes, rss_pages;
 	int cpu;			/* processor that it last ran on */
+	uint32_t blocked;		/* the first 31 signals: bit n - 1 for signal n */
 	uint64_t start_brk;		/* 0 without the right to see it */
 	int exit_signal;
 	/* of a zombie, in the form of waitpid; 0 without the right to see it */
@@ -112,6 +113,11 @@ struct proc_stat {
 };
 
 struct err *procfs_stat(pid_t tid, struct proc_stat *ret) MUST_CHECK;
+/*
+ * The same of one thread alone, while procfs_stat adds up what all threads of the process have used:
+ * with many of them this is much faster. ERR_GONE or ERR_NOTFOUND: tid is no thread of pid.
+ */
+struct err *procfs_task_stat(pid_t pid, pid_t tid, struct proc_stat *ret) MUST_CHECK;
 /*
  * Count how often a thread was given a processor, by /proc/TID/schedstat; 0 if the kernel does not
  * count (CONFIG_SCHED_INFO). This takes 5 us.

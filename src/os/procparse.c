@@ -310,6 +310,7 @@ static const struct member stat_fields[] = {
 	[22] = MEMBER(struct proc_stat, start_time),
 	[23] = MEMBER(struct proc_stat, vm_bytes),
 	[24] = MEMBER(struct proc_stat, rss_pages),
+	[32] = MEMBER(struct proc_stat, blocked),
 	[38] = MEMBER(struct proc_stat, exit_signal),
 	[39] = MEMBER(struct proc_stat, cpu),
 	[47] = MEMBER(struct proc_stat, start_brk),

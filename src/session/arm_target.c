@@ -241,7 +241,9 @@ struct err *session_take_out(struct session *session)
 	struct err *err;
 
 	forked_copies_clean_own(session);
-	err = session_pause(session, &was);
+	err = session_hold_sharers(session);
+	if (!err)
+		err = session_pause(session, &was);
 	if (err)
 		return err;
 	growth_end(session);

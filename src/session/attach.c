@@ -11,6 +11,7 @@
 #include "tracee/previous_session.h"
 #include "tracee/refuse.h"
 #include "tracee/region.h"
+#include "tracee/sharers.h"
 #include "tracee/start.h"
 #include "tracee/target.h"
 
@@ -42,8 +43,11 @@ static struct err *attach_seized(struct session *session)
 	const struct session_config *config = &session->config;
 	struct err *err = NULL;
 
-	if (previous_session_exists(session->current->target))
-		err = handover_take_over(session);
+	if (previous_session_exists(session->current->target)) {
+		err = sharers_hold(session->current->target);
+		if (!err)
+			err = handover_take_over(session);
+	}
 	/* The plan also says which heaps can be walked. */
 	if (!err)
 		err = arm_plan(session);
@@ -56,6 +60,8 @@ static struct err *attach_seized(struct session *session)
 		session->records = RECORDS_LACK;
 		err = region_create_empty(&session->region);
 	}
+	if (!err && config->arm)
+		err = sharers_hold(session->current->target);
 	if (!err)
 		err = target_stop(session->current->target, NULL);
 	if (!err && config->arm)
@@ -103,6 +109,7 @@ static struct err *attach_job(struct session *session, void *arg UNUSED)
 	err = seize(session);
 	if (err)
 		return err->code == ERR_PERM ? refuse_explain(process->pid, err->errnum) : err;
+	sharers_begin(process->target);
 	return attach_seized(session);
 }
 

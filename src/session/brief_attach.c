@@ -7,6 +7,7 @@
 
 #include "os/tracer.h"
 #include "session/private.h"
+#include "tracee/sharers.h"
 #include "tracee/target.h"
 
 struct brief_attach {
@@ -97,6 +98,8 @@ static struct err *stop_and_call(struct brief_attach *visit,
 
 	err_ignore(err);
 	err = target_seize_all(target);
+	if (!err)
+		err = sharers_hold(target);
 	if (!err)
 		err = target_stop(target, NULL);
 	if (!err) {

@@ -125,7 +125,9 @@ static struct err *leave_current(struct session *session, bool anyway)
 	if (session->current->state != PROCESS_LIVE)
 		return NULL;
 	forked_copies_clean_own(session);
-	err = leave_stop(session->current->target);
+	err = session_hold_sharers(session);
+	if (!err)
+		err = leave_stop(session->current->target);
 	if (err)
 		return err;
 	err = arm_undo(session, &left);

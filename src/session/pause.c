@@ -4,6 +4,7 @@
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
+#include "tracee/sharers.h"
 #include "tracee/target.h"
 
 #define NEED_TRACER	(1u << SESSION_EVENT_THREAD | 1u << SESSION_EVENT_SIGNAL | \
@@ -25,9 +26,27 @@ bool session_needs_tracer(const struct session *session)
 	       (process->probes && probes_need_tracer(process->probes));
 }
 
+struct err *session_hold_sharers(struct session *session)
+{
+	struct target *target = session->current->target;
+	struct err *err = sharers_hold(target);
+	bool was;
+
+	if (!err)
+		return NULL;
+	/* It may have been untraced before. */
+	return keeping(err, if (!target_stop(target, &was)) session_resume(session, was));
+}
+
+/* Probes that are unsettled are put in or taken out before the target goes on. */
 struct err *session_pause(struct session *session, bool *was_ret)
 {
-	return target_stop(session->current->target, was_ret);
+	struct process *process = session->current;
+	struct err *err = NULL;
+
+	if (process->probes && probes_unsettled(process->probes))
+		err = sharers_hold(process->target);
+	return err ? err : target_stop(process->target, was_ret);
 }
 
 void session_resume(struct session *session, bool was)
@@ -64,6 +83,15 @@ struct err *session_held(struct session *session,
 	if (pause_ret)
 		*pause_ret = end - begun - MIN(ran, end - begun);
 	return err;
+}
+
+struct err *session_held_to_change(struct session *session,
+				   struct err *(*fn)(struct session *session, bool stood, void *arg),
+				   void *arg)
+{
+	struct err *err = session_hold_sharers(session);
+
+	return err ? err : session_held(session, fn, arg, NULL);
 }
 
 struct held_request {

@@ -242,6 +242,15 @@ bool session_holds_deaths(const struct session *session);
 bool session_needs_tracer(const struct session *session);
 /* Stop all threads for a moment, and let them run on if they did. */
 struct err *session_pause(struct session *session, bool *was_ret) MUST_CHECK;
+/*
+ * Before a pause in which text is changed or something is unmapped: trace all processes that share
+ * the target's memory (tracee/sharers.h). On failure the target goes on as it was.
+ */
+struct err *session_hold_sharers(struct session *session) MUST_CHECK;
+/* The two together: hold the sharers, and call fn in a pause. */
+struct err *session_held_to_change(struct session *session,
+				   struct err *(*fn)(struct session *session, bool stood, void *arg),
+				   void *arg) MUST_CHECK;
 /* A process that is held before its death stays stopped. */
 void session_resume(struct session *session, bool was);
 /*

@@ -32,7 +32,9 @@ static struct err *arm_job(struct session *session, void *arg UNUSED)
 		err = arm_plan(session);
 	if (err)
 		return err;
-	err = arm_prepare(session);
+	err = session_hold_sharers(session);
+	if (!err)
+		err = arm_prepare(session);
 	also = session_pause(session, NULL);
 	if (also)
 		return err ? err : also;

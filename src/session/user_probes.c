@@ -90,7 +90,7 @@ static struct err *put_in(struct session *session, struct probe *probe)
 	if (err)
 		return err;
 	if (session->current->probes->armed && probe->state == PROBE_PLANNED)
-		err = session_held(session, settle, NULL, NULL);
+		err = session_held_to_change(session, settle, NULL);
 	if (!err && probe->state == PROBE_REFUSED)
 		err = err_create(ERR_UNSUPPORTED, "%s", probe->why);
 	return err;
@@ -181,7 +181,7 @@ static struct err *delete_job(struct session *session, void *function)
 {
 	vec_each_value(user, &session->users.vec) {
 		if (!user->deleted && !strcmp(user->name, plain_name(function)))
-			return session_held(session, take_out, user, NULL);
+			return session_held_to_change(session, take_out, user);
 	}
 	return err_hint(err_create(ERR_NOTFOUND, "no such probe"), "`probe` lists them");
 }

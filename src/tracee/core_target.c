@@ -468,8 +468,8 @@ static struct target *create(struct tracer *tracer, const char *cache_dir)
 	core->memory.next = next_memory;
 	core->target = target;
 	*target = (struct target){
-		.core = core, .memory = &core->memory, .mem = { .fd = -1 }, .tracer = tracer,
-		.state = TARGET_STOPPED,
+		.core = core, .memory = &core->memory, .mem = { .fd = -1 }, .pidfd = -1,
+		.tracer = tracer, .state = TARGET_STOPPED,
 	};
 	modules_init(&target->modules, cache_dir);
 	return target;

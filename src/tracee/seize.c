@@ -1,12 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Seizes all threads of a target, and releases them (theory in target.h). */
+/*
+ * Seizes all threads of a target, and releases them (theory in target.h).
+ *
+ * The kernel seizes by id, and an id that was listed may be another task's when it is seized: of
+ * another process, of another user. So every task is looked at again while it is held, before
+ * anything else is done to it:
+ *
+ *	thread		its id is one of the process's (task_is_of)
+ *	process		with its first thread: the process still has its id (its pidfd), which it keeps
+ *			as long as one of its threads is traced
+ *	sharer		it has the target's memory
+ *
+ * What does not pass is a stranger, and is let go of. A tracee is released only when it stands, so
+ * the stranger is interrupted, and released at its stop with its signal, or in the system call that
+ * it was in. If it does not stop soon (it sleeps uninterruptibly), it is released whenever it does.
+ *
+ * Threads that never run code of the process (workers of io_uring) are not seized at all: their
+ * stop would end the requests that they work on with an error that no program knows (ERESTARTSYS),
+ * and nothing that mdbg does to the process's code concerns them. None comes by itself either: the
+ * kernel makes them past the events of ptrace (create_io_thread).
+ */
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/trace.h"
+#include "os/pidfd.h"
+#include "os/task.h"
 #include "os/tracer.h"
 #include "tracee/refuse.h"
 #include "tracee/target.h"
+
+/* How long a stranger is waited for. */
+#define STRANGER_NS	20000000ull
 
 /*
  * The kernel attaches the children of a seized thread for us; this one's first stop is not seen
@@ -19,9 +45,9 @@ static bool is_ours(pid_t tracer)
 	return tracer && !procfs_status(tracer, &status) && status.tgid == getpid();
 }
 
-static bool is_dead(const struct proc_status *status)
+static bool is_dead(char state)
 {
-	return status->state == 'Z' || status->state == 'X';
+	return state == 'Z' || state == 'X';
 }
 
 /*
@@ -34,7 +60,7 @@ static struct err *seize(struct target *target, pid_t tid)
 	struct err *err = tracer_seize(target->tracer, tid);
 
 	if (err && err->code == ERR_PERM && !procfs_status(tid, &status) && !status.tracer &&
-	    !is_dead(&status))
+	    !is_dead(status.state))
 		err = tracer_seize(target->tracer, tid);
 	return err;
 }
@@ -45,36 +71,118 @@ void thread_note_runs(struct thread *thread)
 	thread->runs_seen = tracer_now();
 }
 
+static void let_go_of_stranger(struct target *target, pid_t tid)
+{
+	struct thread stranger = { .target = target, .tid = tid };
+	struct err *err = tracer_interrupt(tid);
+	int status;
+
+	trace_line("task %d is none of process %d: it is let go", tid, target->pid);
+	if (!err)
+		err = tracer_wait_for(tid, tracer_now() + STRANGER_NS, &status);
+	if (!err) {
+		thread_let_go(&stranger, status);
+		return;
+	}
+	if (err->code != ERR_TIMEOUT || map_put(&target->strangers, (uint64_t)tid, target))
+		return;		/* it is gone; or, without memory, nobody counts on its stop */
+	tracer_count(target->tracer, 1);
+}
+
+/* Asked while a thread that is of this id is traced: is it the process that was looked up? */
+static struct err *check_process(const struct target *target)
+{
+	struct proc_stat stat;
+	bool same = target->pidfd >= 0 ? pidfd_keeps_id(target->pidfd) :
+		    !procfs_stat(target->pid, &stat) && stat.start_time == target->start_time;
+
+	return same ? NULL : err_create(ERR_GONE, "process %d has ended", target->pid);
+}
+
+/* tid is traced. *is_ret: it is a thread of the process tgid, which belongs to the target. */
+static struct err *check_thread(struct target *target, pid_t tid, pid_t tgid, bool *is_ret)
+{
+	struct err *err = NULL;
+
+	*is_ret = task_is_of(tid, tgid) && (tgid == target->pid || target_shares(target, tid));
+	if (*is_ret && !map_count(&target->threads))
+		err = check_process(target);
+	if (err || !*is_ret)
+		let_go_of_stranger(target, tid);
+	return err;
+}
+
+/* It could not be seized. NULL: it need not be. */
+static struct err *not_seized(pid_t tid, pid_t tgid, struct err *err, unsigned *nr)
+{
+	struct proc_status status;
+	bool ended = err->code == ERR_GONE || procfs_status(tid, &status) ||
+		     status.tgid != tgid || is_dead(status.state);
+
+	if (!ended && !is_ours(status.tracer))
+		return err;
+	/* (A first thread is a zombie as long as others run, and cannot be traced.) */
+	*nr += ended && tid != tgid;
+	return NULL;
+}
+
 /*
  * *nr counts the threads that were not known before, including those that have ended since they
  * were listed, because such a thread may have made another one first.
  */
 static struct err *seize_one(struct target *target, pid_t tid, pid_t tgid, unsigned *nr)
 {
-	struct proc_status status;
 	struct thread *thread;
-	struct err *err = seize(target, tid);
+	struct proc_stat stat;
+	struct err *err = procfs_task_stat(tgid, tid, &stat);
+	bool is_thread;
 
-	if (err) {
-		bool ended = err->code == ERR_GONE || procfs_status(tid, &status) ||
-			     is_dead(&status);
-
-		if (!ended && !is_ours(status.tracer))
-			return err;
-		/* (A first thread is a zombie as long as others run, and cannot be traced.) */
-		*nr += ended && tid != tgid;
+	if (err && err->code != ERR_GONE && err->code != ERR_NOTFOUND)
+		return err;
+	if (err || is_dead(stat.state)) {
+		*nr += tid != tgid;
 		return NULL;
 	}
-	err = thread_add(target, tid, tgid, &thread);
+	if (task_is_kernels(tid, &stat))
+		return NULL;
+	err = seize(target, tid);
 	if (err)
+		return not_seized(tid, tgid, err, nr);
+	err = check_thread(target, tid, tgid, &is_thread);
+	if (!err && is_thread)
+		err = thread_add(target, tid, tgid, &thread);
+	/* A process that does not share the memory (any more) has made none of ours. */
+	*nr += is_thread || tgid == target->pid;
+	if (err || !is_thread)
 		return err;
-	(*nr)++;
-	if (!procfs_status(tid, &status)) {
-		thread->blocks_sigtrap = status.sig_blocked >> (SIGTRAP - 1) & 1;
-		thread->busy = status.state == 'R';
-		thread_note_runs(thread);
-	}
+	thread->blocks_sigtrap = stat.blocked >> (SIGTRAP - 1) & 1;
+	thread->busy = stat.state == 'R';
+	thread_note_runs(thread);
 	return NULL;
+}
+
+/*
+ * All threads of a process that shares the memory, until a pass finds no more. Its first thread may
+ * have ended.
+ */
+struct err *target_seize_process(struct target *target, pid_t pid, unsigned *nr)
+{
+	uint64_t end = tracer_now() + TARGET_TIMEOUT_NS;
+	struct err *err = NULL;
+	unsigned more = 1;
+
+	while (!err && more > 0 && tracer_now() < end) {
+		struct proc_tasks tasks = { VEC_INIT };
+
+		more = 0;
+		err_ignore(procfs_tasks(pid, &tasks));	/* gone: the list is empty */
+		vec_each_while(tid, &tasks.vec, !err)
+			if (!target_thread(target, *tid))
+				err = seize_one(target, *tid, pid, &more);
+		vec_free(&tasks.vec);
+		*nr += more;
+	}
+	return err;
 }
 
 /*
@@ -91,8 +199,7 @@ static struct err *seize_sharers(struct target *target, pid_t tid, unsigned *nr)
 	vec_each_while(child, &children.vec, !err) {
 		if (!target_shares(target, *child))
 			continue;
-		if (!target_thread(target, *child))
-			err = seize_one(target, *child, *child, nr);
+		err = target_seize_process(target, *child, nr);
 		if (!err)
 			err = seize_sharers(target, *child, nr);
 	}
@@ -138,6 +245,22 @@ static struct err *seize_passes(struct target *target)
 	return err;
 }
 
+/* The threads of the process that are the kernel's own, and not traced. */
+static uint32_t count_workers(const struct target *target)
+{
+	struct proc_tasks tasks = { VEC_INIT };
+	struct proc_stat stat;
+	uint32_t count = 0;
+
+	err_ignore(procfs_tasks(target->pid, &tasks));	/* gone: the list is empty */
+	vec_each(tid, &tasks.vec)
+		count += !target_thread(target, *tid) &&
+			 !procfs_task_stat(target->pid, *tid, &stat) &&
+			 task_is_kernels(*tid, &stat);
+	vec_free(&tasks.vec);
+	return count;
+}
+
 struct err *target_seize_missed(struct target *target, unsigned *nr_ret)
 {
 	uint32_t count = !target_thread(target, target->pid), threads;
@@ -147,7 +270,8 @@ struct err *target_seize_missed(struct target *target, unsigned *nr_ret)
 	*nr_ret = 0;
 	for_each_thread(thread, target)
 		count += thread->tgid == target->pid;
-	if (err ? err->code == ERR_GONE : threads == count)
+	if (err ? err->code == ERR_GONE :
+		  threads == count || threads == count + count_workers(target))
 		return NULL;
 	return seize_pass(target, nr_ret);
 }
@@ -179,14 +303,11 @@ struct err *target_seize_all(struct target *target)
  */
 static struct err *check_same(const struct target *target)
 {
-	struct proc_stat stat;
+	struct err *err = check_process(target);
 
-	if (procfs_stat(target->pid, &stat) || stat.start_time != target->start_time)
-		return err_create(ERR_GONE, "process %d has ended", target->pid);
-	if (!procmem_lives(&target->mem))
-		return err_create(ERR_GONE, "process %d has ended, or runs another program",
-				  target->pid);
-	return NULL;
+	if (err || procmem_lives(&target->mem))
+		return err;
+	return err_create(ERR_GONE, "process %d has ended, or runs another program", target->pid);
 }
 
 struct err *target_retrace(struct target *target)

@@ -3,8 +3,12 @@
 
 #include "tracee/target.h"
 
+#include <unistd.h>
+
+#include "os/pidfd.h"
 #include "os/tracer.h"
 #include "tracee/core_target.h"
+#include "tracee/sharers.h"
 
 static bool lives(pid_t tid)
 {
@@ -46,11 +50,16 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 
 	if (!target)
 		return err_nomem;
-	err = procfs_stat(pid, &stat);
+	target->pidfd = -1;
+	target->mem.fd = -1;
+	/* First: if it keeps its id, all that is looked up by that id later is this process's. */
+	err = pidfd_open_process(pid, &target->pidfd);
+	if (!err || err->code != ERR_GONE)
+		err = procfs_stat(pid, &stat);
 	if (!err)
 		err = open_memory(pid, &target->mem);
 	if (err) {
-		free(target);
+		target_destroy(target);
 		return err;
 	}
 	target->pid = pid;
@@ -135,8 +144,12 @@ void target_destroy(struct target *target)
 {
 	if (!target)
 		return;
+	sharers_end(target);
 	map_free(&target->threads, free);
 	map_free(&target->newborn, NULL);
+	map_free(&target->strangers, NULL);
+	if (target->pidfd >= 0)
+		close(target->pidfd);
 	modules_deinit(&target->modules);
 	procmem_close(&target->mem);
 	core_close(target->core);

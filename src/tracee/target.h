@@ -78,6 +78,7 @@
 #include "tracee/module.h"
 
 struct core;
+struct sharers_look;
 struct tracer;
 struct target;
 
@@ -180,6 +181,7 @@ struct gadgets {
 struct target {
 	pid_t pid;			/* as the user named it */
 	uint64_t start_time;		/* of the process, against a reused pid */
+	int pidfd;			/* of the process; -1: none (before Linux 5.3) */
 	const struct arch *arch;
 	struct tracer *tracer;
 	const struct target_ops *ops;
@@ -187,6 +189,8 @@ struct target {
 	struct map threads;		/* tid → struct thread */
 	struct map newborn;		/* see tracee/thread.c, expect_child */
 	unsigned expected;		/* how many of newborn have not stopped yet */
+	struct sharers_look *look;	/* that is under way; NULL: none (sharers.c) */
+	struct map strangers;		/* tasks that are let go of at their next stop: see seize.c */
 	struct procmem mem;
 	struct core *core;		/* NULL: a live process; else see tracee/core_target.h */
 	struct memory *memory;		/* for reading; changes go through mem */
@@ -331,6 +335,11 @@ struct thread *target_any_stopped(const struct target *target);
 /* Does a process that is none of the target's threads share its memory (a vfork child)? */
 bool target_shares(const struct target *target, pid_t pid);
 /*
+ * Trace all threads of a process that shares the memory (sharers.h). *nr grows by how many were not
+ * known, or have ended since. Errors of tracer_seize.
+ */
+struct err *target_seize_process(struct target *target, pid_t pid, unsigned *nr) MUST_CHECK;
+/*
  * For target_stop, when all threads have stopped: is there one that is not traced? It was made by a
  * thread that was not traced yet. *nr_ret: how many were newly traced, or have ended since, and may
  * have made others.
@@ -365,6 +374,9 @@ void thread_resume(struct thread *thread, int signal);
  * reported.
  */
 void thread_release(struct thread *thread);
+
+/* It has stopped with this status: release it as it would have gone on. It is not dropped. */
+void thread_let_go(struct thread *thread, int status);
 
 /*
  * A system call that a mere stop made return EINTR (epoll_wait, semtimedop, receives with a

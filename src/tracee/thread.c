@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The threads of a target, and their stops (theory in target.h). */
 
-#include <errno.h>
-#include <linux/kcmp.h>
 #include <sys/ptrace.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/trace.h"
+#include "os/task.h"
 #include "os/tracer.h"
 #include "tracee/target.h"
 
@@ -20,28 +17,20 @@ struct thread *target_thread(const struct target *target, pid_t tid)
 }
 
 /*
- * Do the two tasks share their memory? A task that ends loses its memory long before its end is
- * reported, so target_shares is better for a target.
+ * If the kernel cannot say, never treat the memory as a child's own. The thread that is asked first
+ * may be one that ends, and has lost the memory.
  */
-static bool same_memory(pid_t a, pid_t b)
-{
-	long order = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
-
-	/* If the kernel cannot say, never treat the memory as a child's own. */
-	return order == 0 || (order < 0 && errno != ESRCH);
-}
-
 bool target_shares(const struct target *target, pid_t pid)
 {
 	struct proc_status status;
 	struct thread *thread;
 
-	if (same_memory(pid, target->mem.tid))
+	if (task_may_share(pid, target->mem.tid))
 		return true;
 	if (!procfs_status(target->mem.tid, &status) && status.has_vm)
 		return false;
 	for_each_thread(thread, target)
-		if (thread->tgid != pid && same_memory(pid, thread->tid))
+		if (thread->tgid != pid && task_may_share(pid, thread->tid))
 			return true;
 	return false;
 }
@@ -357,32 +346,51 @@ static struct thread *adopt_clone(struct target *target, pid_t tid)
 	return thread;
 }
 
-/* It did not stop with the others, which were released: release it now. */
-static void let_go_late(struct thread *thread, int status)
+void thread_let_go(struct thread *thread, int status)
 {
 	pid_t tid = thread->tid;
 
-	if (WIFSTOPPED(status)) {
-		thread->regs_changed = thread->pc_changed = false;
-		if (status >> 16 == PTRACE_EVENT_STOP && !tracer_get_regs(tid, &thread->regs))
-			thread_restart_syscall(thread, 0);
-		/* These fail only if it was killed. */
-		err_ignore(thread_flush_regs(thread));
-		err_ignore(tracer_detach(tid, status >> 16 ? 0 : WSTOPSIG(status)));
+	if (!WIFSTOPPED(status))
+		return;
+	thread->regs_changed = thread->pc_changed = false;
+	if (status >> 16 == PTRACE_EVENT_STOP && !tracer_get_regs(tid, &thread->regs))
+		thread_restart_syscall(thread, 0);
+	/* These fail only if it was killed. */
+	err_ignore(thread_flush_regs(thread));
+	err_ignore(tracer_detach(tid, status >> 16 ? 0 : WSTOPSIG(status)));
+}
+
+/* A task that is released at its first stop, whenever that comes. */
+static bool let_go_late(struct target *target, pid_t tid, int status)
+{
+	struct thread stranger = { .target = target, .tid = tid };
+	struct thread *thread = target_thread(target, tid);
+
+	if (map_remove(&target->strangers, (uint64_t)tid)) {
+		tracer_count(target->tracer, -1);
+		thread_let_go(&stranger, status);
+		return true;
 	}
-	thread_drop(thread);
+	if (target->state != TARGET_RELEASED && target->state != TARGET_UNTRACED)
+		return false;
+	/* It did not stop with the others, which were released. */
+	if (thread) {
+		thread_let_go(thread, status);
+		thread_drop(thread);
+	}
+	return thread;
 }
 
 bool target_dispatch(struct target *target, pid_t tid, int status)
 {
-	struct thread *thread = target_thread(target, tid);
+	struct thread *thread;
 	int event = status >> 16;
 
-	if (target->state == TARGET_RELEASED || target->state == TARGET_UNTRACED) {
-		if (thread)
-			let_go_late(thread, status);
-		return thread;
-	}
+	if (let_go_late(target, tid, status))
+		return true;
+	if (target->state == TARGET_RELEASED || target->state == TARGET_UNTRACED)
+		return false;
+	thread = target_thread(target, tid);
 	if (!thread) {
 		child_came(target, tid, WIFSTOPPED(status));
 		if (!WIFSTOPPED(status))

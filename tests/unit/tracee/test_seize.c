@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who is seized: what turns out to be a stranger's is let go, and all that share the memory are held. */
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "os/task.h"
+#include "os/tracer.h"
+#include "tracee/sharers.h"
+#include "tracee/target.h"
+#include "unit.h"
+#include "victim.h"
+
+#define STACK	65536
+
+void suite_seize(void);
+
+static struct child child;
+static struct victim victim;
+static pid_t stranger;
+
+static void idle(void *arg UNUSED)
+{
+	child_ready(1);
+	child_wait();
+}
+
+/* It is in a call that a stop ends with EINTR, and would end if it saw that. */
+static pid_t make_stranger(void)
+{
+	pid_t pid = fork();
+	sigset_t none;
+	siginfo_t info;
+
+	if (pid)
+		return pid;
+	sigemptyset(&none);
+	sigaddset(&none, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &none, NULL);
+	_exit(sigtimedwait(&none, &info, &(struct timespec){ .tv_sec = 100 }) == SIGUSR1 ? 7 : 8);
+}
+
+static bool waits(pid_t pid)
+{
+	struct proc_stat stat;
+
+	return !procfs_stat(pid, &stat) && stat.state == 'S';
+}
+
+/* As if its id had been that of a thread when it was listed. */
+static struct err *seize_stranger(struct victim *v)
+{
+	struct proc_status status;
+	unsigned nr = 0;
+	struct err *err = target_seize_process(v->target, stranger, &nr);
+
+	CU_ASSERT_PTR_NULL(target_thread(v->target, stranger));
+	CU_ASSERT_EQUAL(nr, 0);
+	CU_ASSERT_PTR_NULL(procfs_status(stranger, &status));
+	CU_ASSERT_EQUAL(status.tracer, 0);
+	return err;
+}
+
+static void test_stranger(void)
+{
+	int status;
+
+	stranger = make_stranger();
+	CU_ASSERT_TRUE_FATAL(child_start(&child, idle, NULL));
+	while (!waits(stranger))
+		usleep(1000);
+	CU_ASSERT_TRUE(task_is_of(child.pid, child.pid));
+	CU_ASSERT_FALSE(task_is_of(stranger, child.pid));
+	if (victim_seize(&victim, child.pid)) {
+		err_ignore(victim_try(&victim, seize_stranger));
+		victim_release(&victim);
+	}
+	kill(stranger, SIGUSR1);
+	CU_ASSERT_EQUAL(waitpid(stranger, &status, 0), stranger);
+	CU_ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+}
+
+static int apart_thread(void *arg UNUSED)
+{
+	child_ready((uint64_t)syscall(SYS_gettid));
+	while (pause())
+		;
+	return 0;
+}
+
+static int apart(void *arg UNUSED)
+{
+	static char stack[STACK] __attribute__((aligned(16)));
+
+	child_ready((uint64_t)syscall(SYS_getpid));
+	clone(apart_thread, stack + sizeof(stack), CLONE_VM | CLONE_SIGHAND | CLONE_THREAD, NULL);
+	while (pause())
+		;
+	return 0;
+}
+
+/* A sister, with a thread. */
+static void with_sister(void *arg UNUSED)
+{
+	static char stack[STACK] __attribute__((aligned(16)));
+
+	clone(apart, stack + sizeof(stack), CLONE_VM | CLONE_PARENT | SIGCHLD, NULL);
+	child_wait();
+}
+
+static struct err *hold(struct victim *v)
+{
+	return sharers_hold(v->target);
+}
+
+static void test_sister(void)
+{
+	uint64_t pid, tid;
+
+	CU_ASSERT_TRUE_FATAL(child_start(&child, with_sister, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &pid));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &tid));
+	if (victim_seize(&victim, child.pid)) {
+		CU_ASSERT_PTR_NULL(target_thread(victim.target, (pid_t)pid));
+		victim_run(&victim, hold);
+		CU_ASSERT_EQUAL(victim.target->state, TARGET_STOPPED);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(target_thread(victim.target, (pid_t)pid));
+		CU_ASSERT_PTR_NOT_NULL_FATAL(target_thread(victim.target, (pid_t)tid));
+		CU_ASSERT_EQUAL(target_thread(victim.target, (pid_t)pid)->state, THREAD_STOPPED);
+		CU_ASSERT_EQUAL(target_thread(victim.target, (pid_t)tid)->state, THREAD_STOPPED);
+		victim_release(&victim);
+	}
+	kill((pid_t)pid, SIGKILL);
+	CU_ASSERT_EQUAL(waitpid((pid_t)pid, NULL, 0), (pid_t)pid);
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+}
+
+/* A flag means something else in an older kernel; all that a worker has must be there. */
+static void test_kernels(void)
+{
+	struct proc_stat stat;
+
+	CU_ASSERT_PTR_NULL_FATAL(procfs_task_stat(getpid(), gettid(), &stat));
+	CU_ASSERT_FALSE(task_is_kernels(gettid(), &stat));
+	stat.flags |= 0x10 | 0x4000;
+	CU_ASSERT_FALSE(task_is_kernels(gettid(), &stat));
+	stat.blocked = 0x7fffffff & ~(1u << (SIGKILL - 1) | 1u << (SIGSTOP - 1));
+	CU_ASSERT_FALSE(task_is_kernels(gettid(), &stat));	/* libc has given it a robust list */
+	stat.flags = PROC_KERNEL_THREAD;
+	CU_ASSERT_TRUE(task_is_kernels(gettid(), &stat));
+	CU_ASSERT_PTR_NOT_NULL(procfs_task_stat(getpid(), getppid(), &stat));
+}
+
+void suite_seize(void)
+{
+	CU_pSuite suite = CU_add_suite("seize", NULL, NULL);
+
+	CU_add_test(suite, "a stranger is let go as it was", test_stranger);
+	CU_add_test(suite, "a sister that shares the memory", test_sister);
+	CU_add_test(suite, "tasks of the kernel's", test_kernels);
+}
