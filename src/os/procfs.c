@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "os/procparse.h"
 
 #define PROC_PATH_MAX	96	/* "/proc/TID/task/TID/" and a name that mdbg chooses */
@@ -124,6 +127,80 @@ struct err *procfs_task_stat(pid_t pid, pid_t tid, struct proc_stat *ret)
 	snprintf(name, sizeof(name), "task/%d/stat", tid);
 	err = procfs_file(pid, name, &text, NULL);
 	return err ? err : procparse_stat(text, ret);
+}
+
+/* <linux/fs.h> of Linux 6.11. */
+struct query {
+	uint64_t size, flags, address, start, end, vma_flags, page_size, offset, inode;
+	uint32_t dev_major, dev_minor, name_size, build_id_size;
+	uint64_t name, build_id;
+};
+
+#define QUERY_VMA	_IOWR('f', 17, struct query)
+#define OR_NEXT		0x10u
+
+static struct err *add_queried(const struct query *query, const char *name, struct proc_maps *maps)
+{
+	struct proc_map map = {
+		.start = query->start, .end = query->end, .offset = query->offset,
+		.inode = query->inode, .dev_major = query->dev_major,
+		.dev_minor = query->dev_minor,
+		.read = query->vma_flags & 1, .write = query->vma_flags & 2,
+		.exec = query->vma_flags & 4, .shared = query->vma_flags & 8,
+		.path = strdup(query->name_size ? name : ""),
+	};
+	struct err *err = map.path ? vec_push(&maps->vec, map) : err_nomem;
+
+	if (err)
+		free(map.path);
+	else
+		maps->vec.at[maps->vec.nr - 1].deleted = path_cut_deleted(map.path);
+	return err;
+}
+
+/* *known_ret: the kernel can be asked so. */
+static struct err *query_maps(int fd, uint64_t start, uint64_t end, struct proc_maps *maps,
+			      bool *known_ret)
+{
+	AUTO_FREE char *name = malloc(PATH_MAX);
+	struct err *err = name ? NULL : err_nomem;
+
+	*known_ret = true;
+	while (!err && start < end) {
+		struct query query = { .size = sizeof(query), .flags = OR_NEXT, .address = start,
+				       .name = (uintptr_t)name, .name_size = PATH_MAX };
+
+		if (ioctl(fd, QUERY_VMA, &query)) {
+			*known_ret = errno == ENOENT;		/* nothing more is mapped */
+			return NULL;
+		}
+		if (query.start >= end)
+			return NULL;
+		err = add_queried(&query, name, maps);
+		start = query.end;
+	}
+	return err;
+}
+
+struct err *procfs_maps_at(pid_t tid, uint64_t start, uint64_t end, struct proc_maps *ret,
+			   bool *all_ret)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	AUTO_CLOSE int fd = procfs_open(tid, "maps", O_RDONLY);
+	bool known;
+	struct err *err;
+
+	if (fd < 0)
+		return failed(tid, "maps");
+	err = query_maps(fd, start, end, &maps, &known);
+	if (err)
+		return err;
+	*all_ret = !known;
+	if (!known)
+		return procfs_maps(tid, ret);
+	*ret = maps;
+	maps = (struct proc_maps){ VEC_INIT };
+	return NULL;
 }
 
 /*

@@ -38,6 +38,12 @@ struct proc_maps {
 struct err *procfs_maps(pid_t tid, struct proc_maps *ret) MUST_CHECK;
 /* The same from a /proc/TID/maps that is open, and so belongs to one memory for ever. */
 struct err *procfs_maps_again(int fd, struct proc_maps *ret) MUST_CHECK;
+/*
+ * Read the mappings that have bytes from start to end (exclusive). From Linux 6.11 on the kernel is
+ * asked for each (1 us); before that all are read, and *all_ret is true.
+ */
+struct err *procfs_maps_at(pid_t tid, uint64_t start, uint64_t end, struct proc_maps *ret,
+			   bool *all_ret) MUST_CHECK;
 void proc_maps_free(struct proc_maps *maps);
 /* Returns the mapping that holds addr, or NULL. */
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr);

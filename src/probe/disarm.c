@@ -281,13 +281,15 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 	if (probes->has_sigaction)
 		err = patch_undo_sigaction_entry(remote,
 						 &region->journal->entry[probes->sigaction_entry]);
-	for (uint32_t i = 0; i < nr && !err; i++)
-		err = remote_unmap(remote, range[i].start, range[i].end - range[i].start);
-	for (size_t i = 0; i < probes->areas.nr && !err; i++)
-		if (probes->areas.at[i].counts)
-			err = remote_unmap(remote, probes->areas.at[i].counts, COUNT_BYTES);
+	for (size_t i = 0; i < probes->areas.nr && !err; i++) {
+		const struct area *area = &probes->areas.at[i];
+
+		err = patch_unmap_copy(remote, region, area->entry);
+		if (!err && area->counts)
+			err = patch_unmap_copy(remote, region, area->counts_entry);
+	}
 	if (!err && probes->state_address)
-		err = remote_unmap(remote, probes->state_address, sizeof(struct agent_state));
+		err = patch_unmap_copy(remote, region, probes->state_entry);
 	if (!err)
 		err = share_withdraw_forked_copy(probes->target, remote);
 	if (!err)

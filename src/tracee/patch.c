@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/page.h"
+#include "base/trace.h"
 #include "os/memory_limits.h"
 #include "tracee/region.h"
 #include "tracee/remote.h"
@@ -62,6 +63,15 @@ struct err *patch_plan(struct target *target, const struct journal_entry *entry,
 	return NULL;
 }
 
+/* May anything be put in or written? */
+static struct err *check_lost(const struct target *target)
+{
+	return target->lost ? err_hint(err_create(ERR_STATE, "what mdbg had mapped in process %d is "
+						  "not there any more: another mdbg, or the process, "
+						  "has taken it out", target->pid),
+				       "detach, and attach again") : NULL;
+}
+
 /* The planned change was made; or, with err, it was not. */
 static struct err *settle(struct target *target, uint32_t index, struct err *err,
 			  uint32_t *entry_ret)
@@ -80,8 +90,10 @@ struct err *patch_text(struct target *target, uint64_t address, const void *expe
 {
 	struct journal_entry entry = { .kind = JOURNAL_TEXT, .address = address, .len = len };
 	uint32_t index;
-	struct err *err;
+	struct err *err = check_lost(target);
 
+	if (err)
+		return err;
 	if (PAGE - address % PAGE < len)
 		return err_create(ERR_RANGE, "the code at 0x%" PRIx64 " lies in two pages",
 				  address);
@@ -329,11 +341,65 @@ struct err *patch_cover(struct remote *remote, uint64_t journal, uint64_t addres
 			      MREMAP_MAYMOVE | MREMAP_FIXED, address);
 }
 
+/* *ret: is the mapping of this entry of the region's journal in the process of tid? */
+static struct err *look(pid_t tid, const struct region *region, const struct journal_entry *entry,
+			bool *ret)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	bool all;
+	struct err *err = procfs_maps_at(tid, entry->address, entry->address + entry->len, &maps,
+					 &all);
+
+	*ret = !err && undo_is_mapped(entry, &maps, &region->origin.file);
+	if (!err && !*ret)
+		trace_line("%" PRIu64 " bytes at 0x%" PRIx64 " are not ours any more", entry->len,
+			   entry->address);
+	return err;
+}
+
+void patch_look(struct target *target)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	const struct region *region = target->region;
+	struct err *err = NULL;
+	bool all = false;
+
+	for_each_entry_while(entry, region->journal, !err && !target->lost) {
+		if (entry->state != JOURNAL_DONE || !undo_is_mapping(entry))
+			continue;
+		if (!all) {
+			proc_maps_free(&maps);
+			maps = (struct proc_maps){ VEC_INIT };
+			err = procfs_maps_at(target->mem.tid, entry->address,
+					     entry->address + entry->len, &maps, &all);
+		}
+		target->lost = !err && !undo_is_mapped(entry, &maps, &region->origin.file);
+	}
+	if (err)
+		trace_line("look at what is mapped in process %d: %s", target->pid, err->msg);
+}
+
+struct err *patch_unmap_copy(struct remote *remote, const struct region *region, uint32_t entry)
+{
+	const struct journal_entry *e = &region->journal->entry[entry];
+	bool there;
+	struct err *err = look(remote->thread->tid, region, e, &there);
+
+	return err || !there ? err : remote_unmap(remote, e->address, e->len);
+}
+
 struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t entry)
 {
 	const struct journal_entry *e = &target->region->journal->entry[entry];
-	struct err *err;
+	bool there;
+	struct err *err = look(target->mem.tid, target->region, e, &there);
 
+	if (err)
+		return err;
+	if (!there) {
+		journal_writer_undone(journal_of(target), entry);
+		return NULL;
+	}
 	/* without a replacement, if there is no room (vm.max_map_count) */
 	if (e->kind != JOURNAL_LOG)
 		err_ignore(patch_cover(remote, target->region->address, e->address, e->len));
@@ -351,7 +417,9 @@ struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t e
 
 struct err *patch_fill(struct target *target, uint64_t address, const void *bytes, size_t len)
 {
-	return procmem_write(&target->mem, address, bytes, len);
+	struct err *err = check_lost(target);
+
+	return err ? err : procmem_write(&target->mem, address, bytes, len);
 }
 
 struct err *patch_sigaction_call(struct remote *remote, int signal,

@@ -23,6 +23,7 @@
 #include "tracee/undo.h"
 
 struct procmem;
+struct region;
 struct remote;
 struct target;
 
@@ -72,7 +73,24 @@ struct err *patch_map_log(struct remote *remote, uint64_t offset, uint64_t len, 
  * patches.
  */
 void patch_see_through(const struct target *target, uint64_t address, uint8_t *bytes, size_t len);
+/*
+ * The mapping is looked at first. If it is not there any more as it was made, something of the
+ * target's may be there: nothing is unmapped, and that is no error.
+ */
 struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t entry) MUST_CHECK;
+/*
+ * The same in the process of remote, which is a forked copy of the target of region, or says so: the
+ * mapping of an entry of the region's journal is unmapped if it is there.
+ */
+struct err *patch_unmap_copy(struct remote *remote, const struct region *region,
+			     uint32_t entry) MUST_CHECK;
+/*
+ * Is all that the journal has mapped in the target still there? Asked when the target was untraced:
+ * another mdbg may have been at work, or the target itself. If not, target->lost is set, and from
+ * then on nothing is put into the target or written there any more (ERR_STATE): only taken out, entry
+ * by entry, as each is looked at.
+ */
+void patch_look(struct target *target);
 /*
  * Before a private mapping of ours is unmapped, a mapping of the region's file replaces it, which
  * is recognised by its name. Otherwise, if mdbg is killed before it changes the entry of the

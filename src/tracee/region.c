@@ -14,6 +14,7 @@
 #include "agent/state.h"
 #include "base/cleanup.h"
 #include "base/trace.h"
+#include "tracee/patch.h"
 #include "tracee/remote.h"
 #include "tracee/room.h"
 #include "tracee/share.h"
@@ -387,7 +388,8 @@ struct err *region_adopt(struct target *target, struct region **ret)
 		return err;
 	for (uint32_t i = 0; i < journal_entries(region->journal); i++)
 		if (region->journal->entry[i].kind == JOURNAL_REGION &&
-		    region->journal->entry[i].state == JOURNAL_DONE)
+		    region->journal->entry[i].state == JOURNAL_DONE &&
+		    region->journal->entry[i].address == region->address)
 			region->entry = i;
 	own(region, target);
 	*ret = target->region = take(region);
@@ -425,7 +427,7 @@ struct err *region_withdraw(struct target *target, struct remote *remote)
 		region_keep(target);
 		return NULL;
 	}
-	err = remote_unmap(remote, region->address, JOURNAL_SIZE);
+	err = patch_unmap_copy(remote, region, region->entry);
 	if (err)
 		return err_wrap(err, "unmap the journal");
 	journal_writer_undone(&region->writer, region->entry);
@@ -435,7 +437,7 @@ struct err *region_withdraw(struct target *target, struct remote *remote)
 
 struct err *region_withdraw_forked_copy(const struct region *region, struct remote *child)
 {
-	return remote_unmap(child, region->address, JOURNAL_SIZE);
+	return patch_unmap_copy(child, region, region->entry);
 }
 
 void region_free(struct region *region)

@@ -28,6 +28,7 @@
 #include "os/pidfd.h"
 #include "os/task.h"
 #include "os/tracer.h"
+#include "tracee/patch.h"
 #include "tracee/refuse.h"
 #include "tracee/target.h"
 
@@ -328,6 +329,8 @@ struct err *target_retrace(struct target *target)
 	}
 	if (!target_thread(target, target->mem.tid))
 		target_pick_reader(target);
+	if (target->region && !target->lost)
+		patch_look(target);
 	return NULL;
 }
 

@@ -455,13 +455,6 @@ struct err *share_withdraw(struct target *target, struct remote *remote)
 	return err ? err_wrap(err, "unmap the log") : NULL;
 }
 
-static struct err *unmap_entry(const struct journal *journal, uint32_t index, struct remote *child)
-{
-	const struct journal_entry *entry = &journal->entry[index];
-
-	return remote_unmap(child, entry->address, entry->len);
-}
-
 struct err *share_withdraw_forked_copy(const struct target *target, struct remote *child)
 {
 	const struct region *region = target->region;
@@ -470,9 +463,9 @@ struct err *share_withdraw_forked_copy(const struct target *target, struct remot
 	if (!region || !region->share)
 		return NULL;
 	for (size_t i = 0; i < region->share->parts.nr && !err; i++)
-		err = unmap_entry(region->journal, region->share->parts.at[i].entry, child);
+		err = patch_unmap_copy(child, region, region->share->parts.at[i].entry);
 	if (!err && region->log_address)
-		err = unmap_entry(region->journal, region->share->log_entry, child);
+		err = patch_unmap_copy(child, region, region->share->log_entry);
 	return err;
 }
 

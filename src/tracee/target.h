@@ -206,6 +206,7 @@ struct target {
 	struct walk_cache walk_cache;
 	struct gadgets gadgets;		/* see gadget_find */
 	struct region *region;		/* see tracee/region.h; NULL: none */
+	bool lost;			/* not all that mdbg has mapped there is: see patch_look */
 	/* an earlier mdbg's, while that is taken out (previous_journal.h); NULL: none */
 	const struct journal *left;
 };

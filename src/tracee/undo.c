@@ -190,11 +190,26 @@ static bool are_private(const struct journal_entry *entry, const struct proc_map
 static bool is_of_region(const struct journal_entry *entry, const struct proc_maps *maps,
 			 const struct file_id *file)
 {
-	const struct proc_map *map = proc_maps_find(maps, entry->address);
+	uint64_t at = entry->address, end = at + entry->len;
+	uint64_t offset = entry->kind == JOURNAL_LOG ? entry->aux : 0;
+	const struct proc_map *map;
 
-	return map && entry->len <= map->end - entry->address && undo_is_of_file(map, file) &&
-	       map->offset + (entry->address - map->start) ==
-	       (entry->kind == JOURNAL_LOG ? entry->aux : 0);
+	/* The kernel has several where the process has changed a part (mlock, madvise). */
+	do {
+		map = proc_maps_find(maps, at);
+		if (!map || !undo_is_of_file(map, file) ||
+		    map->offset + (at - map->start) != offset)
+			return false;
+		offset += map->end - at;
+		at = map->end;
+	} while (at < end);
+	return !wraps(entry);
+}
+
+bool undo_is_mapping(const struct journal_entry *entry)
+{
+	return entry->kind == JOURNAL_MAPPING || entry->kind == JOURNAL_DATA ||
+	       entry->kind == JOURNAL_REGION || entry->kind == JOURNAL_LOG;
 }
 
 bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *maps,

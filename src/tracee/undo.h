@@ -88,6 +88,8 @@ const char *undo_malformed_any(const struct journal *journal);
 bool undo_is_ours(const uint8_t *now, const uint8_t *old, const uint8_t *new, size_t len,
 		  uint32_t *kept_ret);
 struct undo undo_text(const struct journal_entry *entry, const struct undo_text *text);
+/* Is the entry that of a mapping? */
+bool undo_is_mapping(const struct journal_entry *entry);
 /* Does the mapping of this MAPPING, DATA, LOG or REGION entry exist? file is the region's. */
 bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *maps,
 		    const struct file_id *file);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "jumped.h"
 #include "os/procfs.h"
 #include "os/tracer.h"
@@ -221,16 +222,32 @@ static void test_settle(void)
 	jumped_works_again();
 }
 
-/* What is not unmapped is told of again. */
+/*
+ * What is not unmapped is told of again; and what is not there any more is not unmapped, since
+ * something else may be.
+ */
 static struct err *not_unmapped(struct victim *v)
 {
 	uint32_t index = (uint32_t)(last_log(v->region->journal) - v->region->journal->entry);
 	struct journal_entry *map = &v->region->writer.own->entry[index];
+	unsigned mappings = file_mappings(jumped.child.pid);
 
-	map->address++;		/* EINVAL */
+	v->remote.away = true;		/* so that it can make no call */
 	CU_ASSERT_PTR_NOT_NULL(patch_unmap(v->target, &v->remote, index));
-	map->address--;
+	v->remote.away = false;
 	CU_ASSERT_EQUAL(map->state, JOURNAL_DONE);
+	map->aux += PAGE;		/* of another place in the file */
+	CU_ASSERT_PTR_NULL(patch_unmap(v->target, &v->remote, index));
+	CU_ASSERT_EQUAL(map->state, JOURNAL_UNDONE);
+	CU_ASSERT_EQUAL(file_mappings(jumped.child.pid), mappings);
+	CU_ASSERT_FALSE(v->target->lost);
+	map->state = JOURNAL_DONE;
+	patch_look(v->target);
+	CU_ASSERT_TRUE(v->target->lost);
+	CU_ASSERT_EQUAL(patch_fill(v->target, map->address, map, 1)->code, ERR_STATE);
+	v->target->lost = false;
+	map->aux -= PAGE;
+	journal_writer_done(&v->region->writer, index);
 	return NULL;
 }
 
