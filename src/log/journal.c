@@ -69,6 +69,18 @@ uint32_t journal_entries(const struct journal *journal)
 	return MIN(nr, (uint32_t)ROOM);
 }
 
+bool journal_owner_locks(const struct journal *journal)
+{
+	for (uint32_t i = 0; i < journal_entries(journal); i++) {
+		const struct journal_entry *entry = &journal->entry[i];
+
+		if (entry->state == JOURNAL_UNDONE && entry->kind == JOURNAL_LOCK &&
+		    entry->address == journal->owner && entry->len == journal->owner_start)
+			return true;
+	}
+	return false;
+}
+
 static void state_set(struct journal *journal, uint32_t index, enum journal_state state)
 {
 	if (index < ROOM)
@@ -89,12 +101,18 @@ void journal_put(struct journal *journal, uint32_t index, const struct journal_e
 	state_set(journal, index, JOURNAL_PLANNED);
 }
 
+static bool is_free(const struct journal_entry *entry, enum journal_kind wanted)
+{
+	if (entry->state == JOURNAL_UNDONE)
+		return entry->kind != JOURNAL_LOCK || wanted == JOURNAL_LOCK;
+	return entry->state == JOURNAL_FREE;
+}
+
 struct err *journal_plan(struct journal *journal, const struct journal_entry *entry, uint32_t *ret)
 {
 	uint32_t nr = journal_entries(journal), index = 0;
 
-	while (index < nr && journal->entry[index].state != JOURNAL_UNDONE &&
-	       journal->entry[index].state != JOURNAL_FREE)
+	while (index < nr && !is_free(&journal->entry[index], entry->kind))
 		index++;
 	if (index == ROOM)
 		return err_create(ERR_RANGE, "journal: all %zu entries are in use", ROOM);

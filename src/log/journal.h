@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -51,6 +52,13 @@ enum journal_kind {
 	 * namespace, 0: not made
 	 */
 	JOURNAL_SNAPSHOT = 8,
+	/*
+	 * No change: the owner whose pid is address and whose start time is len holds a lock on the
+	 * file for as long as it lives (os/memfd.h). It is UNDONE from the start, so that an mdbg
+	 * that does not know the kind, and takes no lock, ignores it and may use the entry again;
+	 * and it says nothing about another owner.
+	 */
+	JOURNAL_LOCK = 9,
 };
 
 enum journal_state {
@@ -99,6 +107,8 @@ void journal_init(struct journal *journal, uint64_t region_size, uint64_t log_of
 void journal_init_zeroed(struct journal *journal, uint64_t region_size, uint64_t log_offset);
 /* Is this a journal, of this format, that lies within size bytes? ERR_FORMAT says what is wrong. */
 struct err *journal_check(const struct journal *journal, uint64_t size) MUST_CHECK;
+/* Is its owner one that holds a lock as long as it lives? */
+bool journal_owner_locks(const struct journal *journal);
 /* Entries ever used, at most as many as there is room for, whatever the target has made of it. */
 uint32_t journal_entries(const struct journal *journal);
 /*

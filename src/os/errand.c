@@ -61,10 +61,18 @@ static BARE int run(void *arg)
 {
 	static const struct timespec idle = { .tv_sec = IDLE_SECONDS };
 	struct errand *errand = arg;
+	long fd = errand->arg[0];
 	uint32_t is;
 
-	for (long fd = 0; fd <= 2; fd++)
-		bare(SYS_close, (long[6]){ fd });
+	/*
+	 * What mdbg has open ends with mdbg: whoever reads its output waits for the end of it, and a
+	 * lock says that it lives (memfd.h). A kernel before 5.9 closes none of them in this way.
+	 */
+	if (fd > 0)
+		bare(SYS_close_range, (long[6]){ 0, fd - 1 });
+	if (bare(SYS_close_range, (long[6]){ fd + 1, UINT32_MAX }))
+		for (long other = 0; other <= 2; other++)
+			bare(SYS_close, (long[6]){ other });
 	for (;;) {
 		is = __atomic_load_n(&errand->state, __ATOMIC_ACQUIRE);
 		if (is == ASKED) {

@@ -6,9 +6,8 @@
  * ends as it wants.
  *
  * The process shares mdbg's memory (CLONE_VM), so that it costs 50 us to make and no memory, and no
- * more than that: not the table of descriptors, of which it has a copy from when it was made, less
- * standard input and output (whoever reads mdbg's output would wait for the end of it), and no
- * signals. It runs on mdbg's thread-local storage, so it makes bare system calls and uses nothing
+ * more than that: not the table of descriptors, of which it has a copy with the one descriptor that
+ * its calls are about, and no signals. It runs on mdbg's thread-local storage, so it makes bare system calls and uses nothing
  * else. An errand's bytes lie in a buffer of the errand's: a call that was given up may still write
  * to it.
  *
@@ -46,7 +45,7 @@ struct errands {
  */
 struct err *errands_ready(struct errands *errands, uint8_t **bytes_ret) MUST_CHECK;
 /*
- * Make the system call nr, within `within` nanoseconds. *ret is what the kernel returns: an error
+ * Make the system call nr about the descriptor arg[0], the same for all calls, within `within` nanoseconds. *ret is what the kernel returns: an error
  * is a negative number. ERR_TIMEOUT: it was given up; the bytes must not be used any more.
  */
 struct err *errands_call(struct errands *errands, uint64_t within, long *ret, long nr,

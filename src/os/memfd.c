@@ -3,7 +3,11 @@
 
 #include "os/memfd.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
 
@@ -70,6 +74,47 @@ struct err *memfd_open(int path_fd, int *fd_ret)
 		return err_sys("open the log's file");
 	*fd_ret = fd;
 	return NULL;
+}
+
+struct err *memfd_lock(int of_fd, int *fd_ret)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+	AUTO_CLOSE int fd = -1;
+	struct err *err = memfd_open(of_fd, &fd);
+
+	if (err)
+		return err;
+	if (!fcntl(fd, F_OFD_SETLK, &lock)) {
+		*fd_ret = take_fd(fd);
+		return NULL;
+	}
+	return errno == EAGAIN || errno == EACCES ?
+		err_create(ERR_BUSY, "somebody else has locked the log's file") :
+		err_sys("lock the log's file");
+}
+
+/* "1: OFDLCK ADVISORY  WRITE -1 00:01:1050 0 0"; who waits for it has "->" behind the number. */
+static bool is_lock_of(const char *line, const struct file_id *file)
+{
+	struct file_id found;
+	char type[8], access[8];
+
+	return sscanf(line, "%*d: %7s %*s %7s %*d %" SCNx32 ":%" SCNx32 ":%" SCNu64, type, access,
+		      &found.dev_major, &found.dev_minor, &found.inode) == 5 &&
+	       !strcmp(type, "OFDLCK") && !strcmp(access, "WRITE") && file_id_same(&found, file);
+}
+
+struct err *memfd_is_locked(const struct file_id *file, bool *ret)
+{
+	AUTO_FCLOSE FILE *locks = fopen("/proc/locks", "re");
+	char line[256];
+
+	if (!locks)
+		return err_sys("/proc/locks");
+	*ret = false;
+	while (!*ret && fgets(line, sizeof(line), locks))
+		*ret = is_lock_of(line, file);
+	return ferror(locks) ? err_sys("/proc/locks") : NULL;
 }
 
 struct err *memfd_check_sealed(int fd, uint64_t size, int seals)

@@ -34,6 +34,17 @@ struct err *memfd_look(const char *path, const char *name, int *fd_ret,
 /* Open the file of an O_PATH descriptor for reading and writing. */
 struct err *memfd_open(int path_fd, int *fd_ret) MUST_CHECK;
 /*
+ * Lock the file of a descriptor, which is opened anew for that, until *fd_ret is closed, or the process ends, however it
+ * ends. The lock belongs to the open file (F_OFD_SETLK), which is none that is mapped: a mapping
+ * would keep it. It is seen from all PID namespaces. ERR_BUSY: somebody else has it.
+ */
+struct err *memfd_lock(int of_fd, int *fd_ret) MUST_CHECK;
+/*
+ * Has anybody locked this file so? It need not be opened, and no right is needed: /proc/locks has it.
+ * ERR_SYS, ERR_GONE and others: that cannot be read.
+ */
+struct err *memfd_is_locked(const struct file_id *file, bool *ret) MUST_CHECK;
+/*
  * Check that the file has exactly this size, and at least these seals (fcntl(2)), so that it keeps
  * the size. ERR_BUSY otherwise.
  */

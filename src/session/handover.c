@@ -180,8 +180,8 @@ struct err *handover_take_over(struct session *session)
 		err = err_create(ERR_STATE, "--engine breakpoint was asked for");
 	else if (!err)
 		err = adopt(session);
-	if (!err)
-		return NULL;
+	if (!err || err->code == ERR_ATTACH)
+		return err;
 	snprintf(why, sizeof(why), "%s", err->msg);
 	return clean_previous_session(session, why);
 }

@@ -7,6 +7,7 @@
 
 #include "agent/state.h"
 #include "base/cleanup.h"
+#include "os/memfd.h"
 #include "os/tracer.h"
 #include "tracee/call_count.h"
 #include "tracee/forked_copies.h"
@@ -52,25 +53,113 @@ bool previous_is_forked_copy(const struct previous *left)
 	return left->origin || left->journal->target_start != left->target->start_time;
 }
 
-static bool owner_alive(const struct journal *journal)
+/* Its owner */
+
+/* Has this process the file mapped as an mdbg that watches its target has? */
+static bool has_view(pid_t pid, const struct file_id *file)
 {
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+
+	return pid != getpid() && !procfs_maps(pid, &maps) && previous_is_a_view(&maps, file);
+}
+
+/* The process that has it; 0: none that can be seen. Reads the maps of all processes. */
+static pid_t find_view(const struct file_id *file)
+{
+	struct proc_tasks all = { VEC_INIT };
+	pid_t found = 0;
+
+	err_ignore(procfs_numbers("/proc", &all));
+	vec_each_while(pid, &all.vec, !found)
+		found = has_view(*pid, file) ? *pid : 0;
+	vec_free(&all.vec);
+	return found;
+}
+
+/*
+ * A file can be handed to anybody, and some processes map what they are sent. Nobody else chooses a
+ * process's name.
+ */
+static bool is_named_mdbg(pid_t pid)
+{
+	struct proc_status status;
+
+	return !procfs_status(pid, &status) && !strncmp(status.name.bytes, "mdbg", 4);
+}
+
+/* The inode of the first PID namespace, in which all processes are seen (PROC_PID_INIT_INO). */
+#define FIRST_NAMESPACE	0xeffffffcu
+
+static bool sees_all(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_NAMESPACE;
+}
+
+enum owner { OWNER_GONE, OWNER_LIVES, OWNER_UNKNOWN };
+
+/*
+ * An mdbg of today holds a lock, and is gone if there is none. Older ones hold none: they have the
+ * file mapped, which shows only in the namespaces that have them, and only to those who may trace
+ * them. The pid that such a journal names is of the owner's own namespace; but where all processes
+ * are seen, it is the right one, or that of a process in a namespace below, which is seen, too.
+ */
+static enum owner find_owner(const struct previous *left)
+{
+	const struct journal *journal = left->journal;
+	bool locked = false;
+	struct err *unknown = memfd_is_locked(&left->file, &locked);
 	struct proc_stat stat;
 
-	if (!journal->owner || journal->owner == (uint32_t)getpid())
-		return false;
-	/* A killed mdbg is a zombie until its parent reaps it. */
-	return !procfs_stat((pid_t)journal->owner, &stat) &&
-		stat.start_time == journal->owner_start && stat.state != 'Z' && stat.state != 'X';
+	if (locked)
+		return OWNER_LIVES;
+	if (!journal->owner || journal->owner == (uint32_t)getpid() ||
+	    (!unknown && journal_owner_locks(journal)))
+		return OWNER_GONE;
+	if (find_view(&left->file))
+		return OWNER_LIVES;
+	if (!sees_all())
+		return OWNER_UNKNOWN;
+	/* One whose maps may not be seen. A killed mdbg is a zombie until its parent reaps it. */
+	return geteuid() && is_named_mdbg((pid_t)journal->owner) &&
+	       !procfs_stat((pid_t)journal->owner, &stat) &&
+	       stat.start_time == journal->owner_start && stat.state != 'Z' && stat.state != 'X' ?
+	       OWNER_LIVES : OWNER_GONE;
+}
+
+/* The journal's word for a pid is not believed: the user may end that process. */
+static struct err *is_watched(const struct previous *left)
+{
+	pid_t pid = find_view(&left->file);
+
+	if (pid && is_named_mdbg(pid))
+		return err_hint(err_create(ERR_ATTACH,
+					   "process %d is watched by another mdbg (pid %d)",
+					   left->target->pid, pid),
+				"detach that one first");
+	return err_hint(err_create(ERR_ATTACH, "process %d is watched by another mdbg, which cannot "
+				   "be seen from here", left->target->pid),
+			"detach that one first: it is another user's, or in another container; it "
+			"holds the lock on file %" PRIu64 " in /proc/locks", left->file.inode);
 }
 
 struct err *previous_check_owner(const struct previous *left)
 {
-	if (previous_is_forked_copy(left) || !owner_alive(left->journal))
+	if (previous_is_forked_copy(left))
 		return NULL;
-	return err_hint(err_create(ERR_ATTACH,
-				   "process %d is watched by another mdbg (pid %" PRIu32 ")",
-				   left->target->pid, left->journal->owner),
-			"detach that one first");
+	switch (find_owner(left)) {
+	case OWNER_LIVES:
+		return is_watched(left);
+	case OWNER_UNKNOWN:
+		return err_hint(err_create(ERR_ATTACH, "process %d has what an mdbg of an older "
+					   "version has put in, and whether that one lives cannot be "
+					   "seen in this container", left->target->pid),
+				"end it, and attach from outside of the container");
+	case OWNER_GONE:
+		break;
+	}
+	return NULL;
 }
 
 struct err *previous_read(struct previous *left, const struct proc_map *map)

@@ -40,7 +40,7 @@ struct err *previous_session_to_resume(struct target *target)
 
 	found = err_create(ERR_STATE, "%s", "");
 	vec_each_while(map, &maps.vec, !err) {
-		struct previous left = { .target = target };
+		struct previous left = { .target = target, .file = file_id_of_map(map) };
 
 		if (!undo_is_journal(map) || previous_check_file(&left, map))
 			continue;

@@ -37,7 +37,7 @@ static struct region *make(uint64_t size, uint32_t threads)
 	struct region *region = calloc(1, sizeof(*region));
 
 	if (region)
-		*region = (struct region){ .fd = -1, .size = size, .threads = threads };
+		*region = (struct region){ .fd = -1, .lock = -1, .size = size, .threads = threads };
 	return region;
 }
 
@@ -167,12 +167,31 @@ static struct err *settle_there(struct region *region, struct remote *remote)
 	return err;
 }
 
-static void own(struct region *region, const struct target *target)
+/*
+ * This mdbg is the journal's owner from now on, and holds the lock that says so to mdbgs in other PID
+ * namespaces. If the kernel gives no lock at all, the journal does not say that there is one.
+ */
+static struct err *own(struct region *region, const struct target *target)
 {
 	struct proc_stat stat;
+	struct journal_entry lock = { .kind = JOURNAL_LOCK, .address = (uint64_t)getpid() };
+	struct err *err = memfd_lock(region->fd, &region->lock);
+	uint32_t index;
 
-	journal_writer_own(&region->writer, (uint32_t)getpid(),
-			   procfs_stat(getpid(), &stat) ? 0 : stat.start_time, target->start_time);
+	if (err && err->code == ERR_BUSY)
+		return err_hint(err_recode(err_wrap(err, "process %d", target->pid), ERR_ATTACH),
+				"another mdbg is at work there, or a process that holds its log open "
+				"(grep OFDLCK /proc/locks)");
+	lock.len = procfs_stat(getpid(), &stat) ? 0 : stat.start_time;
+	journal_writer_own(&region->writer, (uint32_t)getpid(), lock.len, target->start_time);
+	if (err) {
+		trace_line("%s", err->msg);
+		return NULL;
+	}
+	err = journal_writer_plan(&region->writer, &lock, &index);
+	if (!err)
+		journal_writer_undone(&region->writer, index);
+	return err;
 }
 
 /* Note what forked copies of the target will have. */
@@ -235,10 +254,11 @@ static struct err *make_from(struct target *target, struct region *region, struc
 	if (!err)
 		err = map_here(region, path_fd);
 	if (!err) {
-		own(region, target);
 		set_origin(region, &file);
 		err = settle_there(region, remote);
 	}
+	if (!err)
+		err = own(region, target);
 	if (err && region->address) {
 		err_ignore(remote_unmap(remote, region->address, JOURNAL_SIZE));
 		region->address = 0;
@@ -391,9 +411,17 @@ struct err *region_adopt(struct target *target, struct region **ret)
 		    region->journal->entry[i].state == JOURNAL_DONE &&
 		    region->journal->entry[i].address == region->address)
 			region->entry = i;
-	own(region, target);
-	*ret = target->region = take(region);
-	return NULL;
+	err = own(region, target);
+	if (!err)
+		*ret = target->region = take(region);
+	return err;
+}
+
+void region_unlock(struct region *region)
+{
+	if (region->lock >= 0)
+		close(region->lock);
+	region->lock = -1;
 }
 
 void region_keep(struct target *target)
@@ -402,6 +430,7 @@ void region_keep(struct target *target)
 
 	journal_writer_own(&target->region->writer, 0, journal->owner_start,
 			   journal->target_start);
+	region_unlock(target->region);
 	target->region->address = 0;
 	target->region = NULL;
 }
@@ -453,6 +482,7 @@ void region_free(struct region *region)
 	origin_free(&region->origin);
 	if (region->base)
 		munmap(region->base, region->size);
+	region_unlock(region);
 	if (region->fd >= 0)
 		close(region->fd);
 	free(region);

@@ -41,6 +41,7 @@ struct room;
 
 struct region {
 	int fd;
+	int lock;			/* a descriptor that holds the lock (memfd_lock), or -1 */
 	void *base;			/* here */
 	uint64_t size;			/* of the log with the journal: the file is longer */
 	uint32_t threads;		/* of the agent's table, which lies behind the log */
@@ -80,6 +81,8 @@ struct err *region_create_empty(struct region **ret) MUST_CHECK;
  * and nothing has changed.
  */
 struct err *region_adopt(struct target *target, struct region **ret) MUST_CHECK;
+/* Another mdbg may take it over from now on, as when this one has ended. */
+void region_unlock(struct region *region);
 /* Leave it in the target, without an owner. The region stays here; target->region is NULL then. */
 void region_keep(struct target *target);
 /*

@@ -15,6 +15,7 @@
  *	reap PID		how it ended, by the wait status: `ok STATUS`
  *	forge			write a journal that names the victims' memory and handlers
  *	snapshot PID [all]	and one that says that PID is a snapshot; in each entry that is free
+ *	owner PID		and one whose owner is that process
  *	check			are the victims as they were? `ok`, or `bad WHAT`
  *	cut, swap		an accomplice that shares the descriptors changes the size of each memory file of mdbg's,
  *				or puts one in its place that can only be read
@@ -444,12 +445,36 @@ static bool make_some(const char *line)
 	return true;
 }
 
+static bool forge_owner(pid_t pid)
+{
+	struct journal *journal = find_journal(NULL, 0);
+	char path[32], text[1024] = "", *at;
+	unsigned long long start = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	at = file && fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
+	if (file)
+		fclose(file);
+	/* field 22, where the one behind the name is the third */
+	for (int field = 2; at && field < 22; field++)
+		at = strchr(at + 1, ' ');
+	if (!journal || !at || sscanf(at, "%llu", &start) != 1)
+		return false;
+	journal->owner = (uint32_t)pid;
+	journal->owner_start = start;
+	return true;
+}
+
 static bool write_some(const char *line)
 {
 	const char *rest;
 
 	if (after(line, "forge"))
 		answer(forge(), "no journal");
+	else if ((rest = after(line, "owner")))
+		answer(forge_owner(atoi(rest)), "no journal");
 	else if ((rest = after(line, "snapshot")))
 		answer(forge_snapshot((uint64_t)atoi(rest), strstr(rest, "all")), "no journal");
 	else

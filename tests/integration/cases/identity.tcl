@@ -47,3 +47,94 @@ foreach how {parent orphan threaded} {
 		finish $t
 	}]
 }
+
+# --- two mdbgs ----------------------------------------------------------------------------------------------------
+
+# A target in a PID namespace of its own. Returns its channel; pid_of is its id here.
+proc identity_inside {program args} {
+	if {[exec id -u] != 0} {
+		skip {only root can make a PID namespace}
+	}
+	need unshare
+	need nsenter
+	set path [file normalize $::build/targets/$program]
+	set t [start_command unshare --pid --fork --mount-proc --kill-child $path {*}$args]
+	set maker [pid_of $t]
+	until {[set found [identity_children $maker]] ne ""}
+	set ::pid_of($t) [lindex $found 0]
+	return $t
+}
+
+proc identity_children {pid} {
+	return [string trim [slurp /proc/$pid/task/$pid/children]]
+}
+
+# The command of an mdbg that runs beside the target, and names it by its id there; or of one out here.
+proc identity_mdbg {where t args} {
+	set pid [pid_of $t]
+	if {$where eq "inside"} {
+		return [list nsenter -t $pid -m -p {*}[mdbg_command -q -p 1 {*}$args]]
+	}
+	return [mdbg_command -q -p $pid {*}$args]
+}
+
+# It has attached when it answers.
+proc identity_begin {where t} {
+	set m [open |[list {*}[identity_mdbg $where $t] 2>> $::tmp/err] r+]
+	chan configure $m -buffering line
+	puts $m "puts attached"
+	check {[hear $m 60] eq "attached"} {it does not attach: [slurp $::tmp/err]}
+	return $m
+}
+
+# One watches a process of a container from outside, one from inside: the second is refused, whichever it is, and what
+# one of them has left when it was killed is taken out by the other.
+by_both repeated two-mdbgs-two-namespaces 90 {
+	set t [identity_inside exact {*}$::rest]
+	for {set i 0} {$i < $::trials} {incr i} {
+		lassign [expr {$i % 2 ? {inside outside} : {outside inside}}] first second
+		set m [identity_begin $first $t]
+		order $t "ops 100"
+		check {[catch {exec {*}[identity_mdbg $second $t -c status] 2>@1} said options]} {both are let in: $said}
+		# (with breakpoints the first one traces it, too)
+		set reason [work "is watched by another mdbg" "a tracer that cannot be seen|already traced by"]
+		check {[regexp $reason $said]} {it says: $said}
+		if {$second eq "inside"} {
+			check {[string match "*cannot be seen from here*" $said]} {it names one: $said}
+		}
+		order $t "ops 100"
+		if {$i % 3 == 2} {
+			puts $m detach
+		} else {
+			# (nsenter waits for its mdbg, which it does not take along)
+			set pids [list [pid $m]]
+			foreach pid [pid $m] { lappend pids {*}[identity_children $pid] }
+			exec kill -KILL {*}[lreverse $pids]
+		}
+		catch {chan configure $m -blocking 1; close $m}
+		order $t "ops 100"
+		if {[catch {exec {*}[identity_mdbg $second $t -c {malloc sites limit 1} -c detach] 2>@1} said]} {
+			check {![string match "*mdbg:*" $said]} {after that one: $said}
+		}
+		order $t "ops 100"
+		check {![string match "*mdbg*" [slurp /proc/[pid_of $t]/maps]]} {something is left}
+	}
+	finish $t
+}
+
+# The journal of a target names a process as its owner, which has nothing to do with it: nobody is told to end that.
+case forged-owner 60 {
+	set t [start forger]
+	set stranger [start forger]
+	set m [live_start -p [pid_of $t]]
+	order $t "owner [pid_of $stranger]"
+	mdbg -q -p [pid_of $t] -c status
+	check_refused 3 "watched by another mdbg (pid [pid $m])" "detach that one first"
+	live $m "detach -keep"
+	live_end $m
+	order $t "owner [pid_of $stranger]"
+	mdbg_ok -q -p [pid_of $t] -c status
+	check {![regexp "\\m[pid_of $stranger]\\M" $::out$::err]} {it names the stranger: $::out$::err}
+	finish $stranger
+	finish $t
+}

@@ -14,6 +14,7 @@
 #include "os/procfs.h"
 #include "tracee/patch.h"
 #include "tracee/previous_session.h"
+#include "tracee/region.h"
 #include "tracee/share.h"
 #include "unit.h"
 
@@ -129,6 +130,9 @@ void jumped_leave(void)
 
 struct err *jumped_clean(struct victim *v)
 {
+	/* The mdbg that has made it, which is this process too, is gone. */
+	if (v->region)
+		region_unlock(v->region);
 	jumped.found = false;
 	return previous_session_clean(v->target, &jumped.found, jumped.left, sizeof(jumped.left));
 }

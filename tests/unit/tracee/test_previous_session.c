@@ -264,6 +264,43 @@ static void test_not_unmapped(void)
 	jumped_works_again();
 }
 
+/* The lock says that the owner lives, whatever the journal says; and the journal names nobody. */
+static struct err *watched(struct victim *v)
+{
+	static const uint32_t owner[] = { 0, 1 };
+	struct journal *shared = v->region->writer.shared;
+	char left[256];
+	bool found;
+
+	CU_ASSERT_TRUE(journal_owner_locks(shared));
+	for (size_t i = 0; i < ARRAY_SIZE(owner); i++) {
+		struct err *err;
+
+		shared->owner = owner[i];
+		err = previous_session_clean(v->target, &found, left, sizeof(left));
+		CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+		CU_ASSERT_EQUAL(err->code, ERR_ATTACH);
+		CU_ASSERT_PTR_NULL(strstr(err->msg, "pid 1)"));
+		CU_ASSERT_FALSE(journal_owner_locks(shared));
+	}
+	shared->owner = v->region->journal->owner;
+	return NULL;
+}
+
+static void test_watched(void)
+{
+	AUTO_FREE char *before = NULL;
+
+	if (!jumped_begin(&before))
+		return;
+	victim_region(&jumped.victim, LIMIT);
+	victim_remote(&jumped.victim, jumped_change);
+	victim_run(&jumped.victim, watched);
+	jumped_clean_all();
+	jumped_check_maps(before);
+	jumped_works_again();
+}
+
 static struct err *borrow(struct victim *v)
 {
 	struct thread *thread = target_any_stopped(v->target);
@@ -387,6 +424,7 @@ void suite_previous_session(void)
 	CU_add_test(suite, "somebody else's memory by now", test_other);
 	CU_add_test(suite, "gone on with: what was in hand", test_settle);
 	CU_add_test(suite, "an entry that could not be undone", test_not_unmapped);
+	CU_add_test(suite, "one whose mdbg lives", test_watched);
 	CU_add_test(suite, "a thread that is still to make a call", test_borrowed);
 	CU_add_test(suite, "a forked child", test_forked);
 }
