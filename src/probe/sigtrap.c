@@ -187,15 +187,26 @@ static struct err *write_table(struct probes *probes)
 	return err;
 }
 
-static struct err *busy(const struct target *target)
-{
-	return err_hint(err_create(ERR_BUSY, "process %d sits in a vfork: its signals cannot be "
-				   "reached", target->pid), "try again");
-}
-
 static bool is_foreign(const struct thread *thread)
 {
 	return !thread || thread->tgid != thread->target->pid;
+}
+
+/* No thread of the process can be borrowed. Where its vfork child is held, that is the reason. */
+static struct err *busy(const struct target *target)
+{
+	struct thread *thread;
+	bool vfork = false;
+
+	for_each_thread(thread, target)
+		vfork |= is_foreign(thread);
+	if (vfork)
+		return err_hint(err_create(ERR_BUSY, "process %d sits in a vfork: its signals cannot "
+					   "be reached", target->pid), "try again");
+	return err_hint(err_create(ERR_BUSY, "no thread of process %d can be stopped: its signals "
+				   "cannot be reached", target->pid),
+			"is its control group frozen (docker pause), or a disk not ready? try again "
+			"when it goes on");
 }
 
 static struct err *reaches_signals(void *target, bool *done_ret)

@@ -299,6 +299,21 @@ static pid_t find_alive(pid_t pid)
 	return alive ? alive : pid;
 }
 
+/* mdbg has seized some of its threads, which cannot be released yet. */
+static bool is_held_by_self(pid_t pid)
+{
+	struct proc_tasks tasks = { VEC_INIT };
+	struct proc_status status;
+	bool held = false;
+
+	err_ignore(procfs_tasks(pid, &tasks));	/* gone: the list is empty */
+	vec_each_while(tid, &tasks.vec, !held)
+		held = !procfs_status(*tid, &status) && status.tracer &&
+		       !procfs_status(status.tracer, &status) && status.tgid == getpid();
+	vec_free(&tasks.vec);
+	return held;
+}
+
 struct err *refuse_explain(pid_t pid, int errnum)
 {
 	struct refuse_facts facts = { .errnum = errnum, .uid = getuid(), .gid = getgid() };
@@ -307,8 +322,12 @@ struct err *refuse_explain(pid_t pid, int errnum)
 	AUTO_FREE char *exe = NULL;
 	char path[32];
 	struct stat st;
-	struct err *err = refuse_check(pid);
+	struct err *err;
 
+	if (is_held_by_self(pid))
+		return err_hint(refused(pid, "another tracer held one of its threads just now"),
+				"try again");
+	err = refuse_check(pid);
 	if (!err)
 		err = procfs_status(getpid(), &facts.self);
 	if (err)
