@@ -214,7 +214,7 @@ case jump-quiet-prompt 60 {
 	set start [clock milliseconds]
 	set woken [wakings [pid $m]]
 	order $t "more 1000000" 60
-	until {[clock milliseconds] - $start >= 3000}
+	until {[clock milliseconds] - $start >= 1500}
 	set woken [expr {[wakings [pid $m]] - $woken}]
 	set seconds [expr {([clock milliseconds] - $start) / 1000.0}]
 	note "mdbg woke up $woken times in $seconds s"
