@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "cmd/signals.h"
 #include "os/environment.h"
+#include "os/oom_score.h"
 
 #define LOOK_MS	100
 
@@ -29,6 +30,18 @@ static void default_signals(posix_spawnattr_t *attr)
 	sigaddset(&set, SIGTSTP);
 	posix_spawnattr_setsigdefault(attr, &set);
 	posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+/* With the score of mdbg before it has taken another one (os/oom_score.h). */
+static int spawn_as_before(pid_t *ret, const posix_spawn_file_actions_t *actions,
+			   const posix_spawnattr_t *attr, char *const *argv, char *const *env)
+{
+	int error;
+
+	oom_score_before_spawn();
+	error = posix_spawn(ret, "/bin/sh", actions, attr, argv, env);
+	oom_score_after_spawn();
+	return error;
 }
 
 struct err *spawn_shell(const char *command, int stdin_fd, pid_t *ret)
@@ -51,7 +64,7 @@ struct err *spawn_shell(const char *command, int stdin_fd, pid_t *ret)
 	else
 		errno = 0;
 	if (!errno)
-		errno = env ? posix_spawn(ret, "/bin/sh", &actions, &attr, argv, env) : ENOMEM;
+		errno = env ? spawn_as_before(ret, &actions, &attr, argv, env) : ENOMEM;
 	if (errno)
 		err = err_sys("start sh");
 	posix_spawnattr_destroy(&attr);

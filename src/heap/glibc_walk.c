@@ -115,8 +115,12 @@ static struct err *add_chunk(struct glibc *glibc, struct at *at, enum chunk_kind
 		.kind = kind,
 		.note = linked ? NOTE_LINKED : NOTE_NONE,
 	};
-	struct err *err = heap_chunks_add(&glibc->walk->chunks, &chunk, &new_run);
+	uint64_t most = glibc->source->most_chunks;
+	struct err *err;
 
+	if (most && glibc->walk->chunks.nr >= most)
+		return err_create(ERR_RANGE, "more than %" PRIu64 " chunks", most);
+	err = heap_chunks_add(&glibc->walk->chunks, &chunk, &new_run);
 	if (!err && new_run)
 		err = vec_push(&glibc->run_links, (uint32_t)glibc->links.nr);
 	if (!err && linked)

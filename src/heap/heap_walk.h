@@ -171,6 +171,8 @@ struct heap_source {
 	size_t nr_inside;
 	bool lockless;			/* the process has one thread, which takes no locks */
 	bool check;			/* look at all links of the bins, too */
+	/* The walk ends with ERR_RANGE if there are more; 0: any number. */
+	uint64_t most_chunks;
 	/* Has the process touched the page at address? For glibc_ranges; NULL: not known. */
 	bool (*touched)(void *ctx, uint64_t address);
 };

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "base/trace.h"
+#include "os/oom_score.h"
 #include "os/procfs.h"
 #include "os/tracer.h"
 #include "session/private.h"
@@ -150,6 +151,7 @@ struct err *session_attach(struct session *session, pid_t pid)
 
 	if (err)
 		return err;
+	oom_score_offer();
 	err = attach_once(session, pid);
 	while (err && may_have_begun(err, pid) && tracer_now() + nap.tv_nsec < end) {
 		nanosleep(&nap, NULL);
@@ -183,6 +185,7 @@ struct err *attach_from_exec(struct session *session, pid_t pid)
 	struct err *err;
 	int status;
 
+	oom_score_offer();	/* the program has its own already */
 	session->current->state = PROCESS_LIVE;
 	err = target_create(session->tracer, pid, session->cache_dir, &watch_ops,
 			    session->current,

@@ -21,6 +21,7 @@
 #include "probe/probe.h"
 #include "session/private.h"
 #include "session/memory_view.h"
+#include "session/walk_limit.h"
 #include "tracee/core_target.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
@@ -204,11 +205,14 @@ static struct err *walk_heaps(struct job *job)
 		.lockless = job->view.one_thread,
 		.check = job->check,
 	};
+	struct walk_limit limit;
 	struct err *err;
 
+	walk_limit_find(job->session, job->view.pages_of, &limit);
+	source.most_chunks = limit.chunks;
 	err = job->view.allocator->walk(&source, &job->ret->walk);
 	known_free(&known);
-	return err;
+	return walk_limit_say(job->session, &limit, err);
 }
 
 /* Chunks that words in flight point to count as in hand, too. */
@@ -483,6 +487,7 @@ static struct err *walk_or_say(struct job *job)
 
 	if (!err)
 		err = session_heap_walkable(session);
+	walk_limit_prepare(session);
 	if (!err)
 		err = session_call_held(session, heap_held, job, &pause);
 	job->ret->pause_ns = job->stood ? 0 : pause;

@@ -15,6 +15,7 @@
 #include "session/leak_search.h"
 #include "session/leak_stacks.h"
 #include "session/memory_view.h"
+#include "session/walk_limit.h"
 #include "tracee/forkable.h"
 #include "tracee/region.h"
 #include "tracee/snapshot.h"
@@ -452,6 +453,7 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 	job.limit = limit;
 	if (!err) {
 		note_walkable(session, &find.in);
+		walk_limit_prepare(session);
 		err = search_in_stop(&job);
 	}
 	job_free(&job);
@@ -563,5 +565,8 @@ struct err *session_leaks(struct session *session, enum session_leaks_how how, b
 	if (session_state(session) == SESSION_ENDED)
 		return found_at_end(session, ret);
 	err = session_need_view(session);
-	return err ? err : search_live(session, how, timed, ret);
+	if (err)
+		return err;
+	walk_limit_prepare(session);
+	return search_live(session, how, timed, ret);
 }

@@ -106,3 +106,33 @@ case budget-refused 60 {
 		end_group $t $group
 	}
 }
+
+# A heap of 4 GB that is the same 16 MB again and again, all of them there: mdbg takes memory for what the process has.
+case budget-mirror 60 {
+	set t [start mirror 4]
+	set before [state [pid_of $t]]
+	foreach command {malloc {malloc check} {malloc leaks}} {
+		set from [clock milliseconds]
+		mdbg -p [pid_of $t] -c $command -c {puts [exec grep VmHWM /proc/[pid]/status]}
+		regexp {VmHWM:\s+(\d+) kB} $::out -> kb
+		note "$command: $kb kB, [expr {[clock milliseconds] - $from}] ms"
+		check {$kb < 200000} {$command: $kb kB}
+		check {[string match "*have more chunks than its memory has room for*" "$::out $::err"]} {$command: not said: $::out $::err}
+	}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# If there is no memory the kernel kills mdbg and not the target; but not programs that mdbg starts for the user.
+case budget-oom-score 60 {
+	set t [start spender]
+	set own [string trim [slurp /proc/self/oom_score_adj]]
+	mdbg -p [pid_of $t] -c {puts "mdbg [exec cat /proc/[pid]/oom_score_adj] exec [exec cat /proc/self/oom_score_adj]"} \
+		-c {sh cat /proc/self/oom_score_adj} -c {puts "again [exec cat /proc/[pid]/oom_score_adj]"}
+	check {[string match "*mdbg 1000 exec $own\n$own\nagain 1000*" $::out]} {$::out}
+	check {[string trim [slurp /proc/[pid_of $t]/oom_score_adj]] eq $own} {the target's has changed}
+	finish $t
+	mdbg -c {puts [exec cat /proc/self/oom_score_adj]} -c {sh cat /proc/self/oom_score_adj} -- \
+		cat /proc/self/oom_score_adj
+	check {[lsort -unique [regexp -all -inline {\d+} $::out]] eq $own} {of a program that is started: $::out}
+}
