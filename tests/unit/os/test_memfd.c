@@ -92,6 +92,35 @@ static void test_identity(void)
 	waitpid(pid, &status, 0);
 }
 
+/* A lock says that its holder lives: a mapping, or another descriptor of the file, does not. */
+static void test_lock(void)
+{
+	int fd = memfd_create("mdbg", MFD_CLOEXEC), lock = -1, other = -1;
+	struct err *err;
+	struct stat st;
+	struct file_id id;
+	bool locked = true;
+	void *page;
+
+	CU_ASSERT_FATAL(fd >= 0 && !ftruncate(fd, 4096) && !fstat(fd, &st));
+	id = file_id_of(&st);
+	CU_ASSERT_PTR_NULL_FATAL(memfd_is_locked(&id, &locked));
+	CU_ASSERT_FALSE(locked);
+	CU_ASSERT_PTR_NULL_FATAL(memfd_lock(fd, &lock));
+	page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	CU_ASSERT_PTR_NULL(memfd_is_locked(&id, &locked));
+	CU_ASSERT_TRUE(locked);
+	err = memfd_lock(fd, &other);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_BUSY);
+	CU_ASSERT_EQUAL(other, -1);
+	close(lock);
+	CU_ASSERT_PTR_NULL(memfd_is_locked(&id, &locked));
+	CU_ASSERT_FALSE(locked);
+	munmap(page, 4096);
+	close(fd);
+}
+
 void suite_memfd(void)
 {
 	CU_pSuite suite = CU_add_suite("memfd", NULL, NULL);
@@ -99,4 +128,5 @@ void suite_memfd(void)
 	CU_add_test(suite, "what a link leads to", test_look);
 	CU_add_test(suite, "sealed, and its size", test_sealed);
 	CU_add_test(suite, "whose a process is", test_identity);
+	CU_add_test(suite, "a lock that says who lives", test_lock);
 }
