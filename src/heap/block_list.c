@@ -305,7 +305,7 @@ struct err *list_create(const struct list_source *source, struct list **ret)
 		return err_nomem;
 	*list = (struct list){
 		.source = *source,
-		.moment = log_now(),
+		.moment = source->moment ? source->moment : log_now(),
 		.by_heap = asks_for_heap(source->filter, source->order),
 		.random = 1,
 		.sample = malloc(SAMPLE * sizeof(*list->sample)),

@@ -20,7 +20,8 @@
  *
  * Guarantees while the target runs
  *
- * list_create takes a moment. The list has the blocks that are live at that moment:
+ * list_create takes a moment: now, or that of a walk of earlier. The list has the blocks that are
+ * live at that moment:
  *
  *	once		A record stays in its slot as long as it is live (log/block_table.h), so a
  *			block that lives from the moment until its piece is read is found, through
@@ -33,7 +34,9 @@
  *			and later frees and records do not change that.
  *	what is missing	Blocks that are freed, or resized, between the moment and the reading of
  *			their piece. They are counted (list_gone). A list of one piece misses none,
- *			nor does the first piece of a longer one.
+ *			nor does the first piece of a longer one; but those that had gone between an
+ *			earlier moment and list_create are missing, and the walk's to count
+ *			(struct walk_gone).
  *
  * The target can write the log's words: a slot with other contents is skipped, and whatever numbers
  * are in it, no more is kept than there are slots.
@@ -56,6 +59,7 @@ struct list_source {
 	enum list_of of;
 	const struct log *log;		/* NULL: none */
 	const struct in_hand *in_hand;	/* when the list is created; may be NULL */
+	uint64_t moment;		/* time stamp; 0: that at which it is created */
 	/* with notes (walk_merge), as long as the list is; NULL: none */
 	const struct heap_walk *walk;
 	uint8_t process;		/* of the walk */

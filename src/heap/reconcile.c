@@ -14,6 +14,8 @@
 struct noting {
 	struct heap_chunks *chunks;
 	uint8_t process;
+	uint64_t until;			/* younger ones are not noted */
+	uint64_t met;			/* all others */
 	struct radix_item *item;
 	size_t nr;
 };
@@ -35,6 +37,9 @@ static struct err *note_record(const struct block *block, uint64_t slot UNUSED, 
 {
 	struct noting *noting = ctx;
 
+	if (block->time > noting->until)
+		return NULL;
+	noting->met++;
 	if (block->process != noting->process || block->heap == LOG_HEAP_USER)
 		return NULL;
 	noting->item[noting->nr++].key = block->address;
@@ -56,14 +61,16 @@ static void note_held(struct heap_walk *walk, const struct packed_list *list)
 	}
 }
 
-static struct err *note_log(struct heap_walk *walk, const struct walk_merge *merge)
+static struct err *note_log(struct heap_walk *walk, const struct walk_merge *merge,
+			    uint64_t until, uint64_t *met_ret)
 {
 	AUTO_FREE struct radix_item *item = calloc(BATCH, sizeof(*item));
-	struct noting noting = { &walk->chunks, merge->process, item, 0 };
+	struct noting noting = { &walk->chunks, merge->process, until, 0, item, 0 };
 	struct err *err = item ? NULL : err_nomem;
 
 	if (!err && merge->log)
 		err = blocks_each(merge->log, merge->in_hand, note_record, &noting);
+	*met_ret = noting.met;
 	return err ? err : note_batch(&noting);
 }
 
@@ -143,12 +150,67 @@ struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
 		       struct word_list *left_out)
 {
 	struct err *err = NULL;
+	uint64_t met;
 
 	if (merge->held)
 		note_held(walk, merge->held);
 	else
-		err = note_log(walk, merge);
+		err = note_log(walk, merge, UINT64_MAX, &met);
 	return err ? err : note_rest(walk, merge, left_out);
+}
+
+static void add_gone(struct walk_gone *gone, const struct block *block, uint64_t mean)
+{
+	struct sample_share share = block_share(mean, block);
+
+	gone->blocks++;
+	if (!block->preattach) {
+		gone->records++;
+		gone->record_bytes += block->size;
+	}
+	if (mean && block->preattach)
+		return;
+	gone->share.blocks += share.blocks;
+	gone->share.bytes += share.bytes;
+}
+
+/* A chunk that is in no record of now that is old enough. */
+static struct err *note_past(struct heap_walk *walk, const struct walk_merge *merge,
+			     const struct chunk_at *at, const struct heap_chunk *chunk,
+			     struct word_list *left_out, struct walk_gone *gone)
+{
+	struct block block;
+
+	switch (reconcile_past(merge, chunk, &block)) {
+	case CHUNK_IN_HAND:
+		return vec_push(&left_out->vec, chunk->address);
+	case CHUNK_FREED:
+		heap_chunks_set_note(&walk->chunks, at, NOTE_RECORDED);
+		add_gone(gone, &block, merge->log ? log_config(merge->log).sample : 0);
+		return NULL;
+	case CHUNK_EARLY:
+		heap_chunks_set_note(&walk->chunks, at, NOTE_EARLY);
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+struct err *walk_merge_past(struct heap_walk *walk, const struct walk_merge *merge,
+			    struct word_list *left_out, struct walk_gone *gone_ret,
+			    uint64_t *records_ret)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct walk_gone gone = { .blocks = 0 };
+	struct heap_chunk chunk;
+	struct err *err = note_log(walk, merge, merge->until, records_ret);
+
+	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk))
+		if (chunk.note != NOTE_RECORDED)
+			err = note_past(walk, merge, &at, &chunk, left_out, &gone);
+	*records_ret += gone.records;
+	*gone_ret = gone;
+	return err;
 }
 
 struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete)

@@ -88,7 +88,8 @@ struct walk_merge {
 	const struct packed_list *held;
 	uint8_t process;		/* whose heaps they are */
 	bool complete;
-	uint64_t until;			/* of packed_merge_past: time stamp of the walk's moment */
+	/* of walk_merge_past and packed_merge_past: time stamp of the walk's moment */
+	uint64_t until;
 	const uint64_t *in_flight_word;		/* words, sorted */
 	size_t nr_in_flight;
 	const uint64_t *sure;		/* addresses, sorted */
@@ -102,6 +103,23 @@ struct walk_merge {
  */
 struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
 		       struct word_list *left_out) MUST_CHECK;
+
+/* Blocks that a walk of an earlier moment has, and that were freed or resized since. */
+struct walk_gone {
+	uint64_t blocks;
+	uint64_t records, record_bytes;	/* those of them whose record is still known */
+	/* what they stand for; where the log samples, those without a record stand for nothing */
+	struct sample_share share;
+};
+
+/*
+ * walk_merge for a walk of an earlier moment; the log has gone on since. Chunks that are gone are
+ * noted as recorded. *records_ret: how many records of that moment, of all processes, are still to
+ * be found, in the table or behind a chunk.
+ */
+struct err *walk_merge_past(struct heap_walk *walk, const struct walk_merge *merge,
+			    struct word_list *left_out, struct walk_gone *gone_ret,
+			    uint64_t *records_ret) MUST_CHECK;
 
 enum chunk_is {
 	CHUNK_NO_BLOCK,

@@ -235,6 +235,45 @@ static void test_merge_past(void)
 	merging_close(&is);
 }
 
+/*
+ * The same without a list: what has its record, or had it then, is noted as recorded; what was freed
+ * since is summed up.
+ */
+static void test_note_past(void)
+{
+	struct merging is;
+	struct walk_gone gone;
+	uint64_t records;
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+	unsigned early = 0, recorded = 0;
+
+	merging_open(&is);
+	CU_ASSERT_TRUE(log_insert(&is.log, &(struct log_record){
+		.address = is.under_way, .size = 9, .time = 1, .heap = LOG_HEAP_UNKNOWN }, NULL));
+	CU_ASSERT_TRUE(log_remove(&is.log, is.under_way, 0, NULL));
+	CU_ASSERT_PTR_NULL_FATAL(walk_merge_past(&is.walk, &(struct walk_merge){
+		.log = &is.log, .complete = true, .until = 1 }, &is.left_out, &gone, &records));
+	while (heap_chunks_next(&is.walk.chunks, &at, &chunk)) {
+		bool was = chunk.address == is.recorded || chunk.address == is.under_way ||
+			   chunk.address == is.removed;
+
+		CU_ASSERT_EQUAL(chunk.note == NOTE_RECORDED, was);
+		recorded += chunk.note == NOTE_RECORDED;
+		early += chunk.note == NOTE_EARLY;
+	}
+	CU_ASSERT_EQUAL(recorded, 3);
+	CU_ASSERT_EQUAL(early, 21 * (merged->heaps + 1) + merged->mapped - 3);
+	/* The one whose record is younger may have been any block. */
+	CU_ASSERT_EQUAL(gone.blocks, 2);
+	CU_ASSERT_EQUAL(gone.records, 1);
+	CU_ASSERT_EQUAL(gone.record_bytes, 9);
+	CU_ASSERT_EQUAL(gone.share.blocks, 2);
+	CU_ASSERT_EQUAL(records, 2);
+	CU_ASSERT_EQUAL(is.left_out.vec.nr, 0);
+	merging_close(&is);
+}
+
 void suite_reconcile(void)
 {
 	CU_pSuite suite = CU_add_suite("reconcile", NULL, NULL);
@@ -245,4 +284,5 @@ void suite_reconcile(void)
 	CU_add_test(suite, "walk minus log", test_merge);
 	CU_add_test(suite, "what was sure stays", test_merge_sure);
 	CU_add_test(suite, "walk minus a later log", test_merge_past);
+	CU_add_test(suite, "notes of a walk and a later log", test_note_past);
 }
