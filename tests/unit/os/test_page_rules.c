@@ -5,9 +5,11 @@
 
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -79,6 +81,8 @@ static void write_mark(uint64_t *at)
 
 static void live(void *arg UNUSED)
 {
+	pid_t parent = getpid();
+
 	for (int i = 0; i < KINDS; i++) {
 		if (i == HUGE_PRIVATE && !huge_is_free())
 			continue;
@@ -95,7 +99,11 @@ static void live(void *arg UNUSED)
 		child_wait();
 		return;
 	}
-	pause();		/* it has what was written, too, and ends with its parent */
+	/* It has what was written, too, and ends with its parent, whose own signal a fork does not hand on. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent)
+		pause();
+	_exit(0);
 }
 
 /* What is in memory of the mapping, huge pages and the rest. */
