@@ -6,9 +6,11 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "os/file.h"
 #include "os/kernel_text.h"
 #include "os/procfs.h"
@@ -104,7 +106,6 @@ static void left_to_commit(struct memory_limits *limits, struct memory_limit *re
 static void left_of_groups(struct memory_groups *groups, const char *whose,
 			   struct memory_limit *ret)
 {
-	memory_groups_again(groups);
 	vec_each(group, &groups->vec) {
 		uint64_t left = memory_group_least_left(groups, group);
 
@@ -182,6 +183,12 @@ static const struct {
 void memory_limits_least(struct memory_limits *limits, unsigned kinds, struct memory_limit *ret)
 {
 	*ret = (struct memory_limit){ .left = UINT64_MAX };
+	if (!limits->fresh && kinds & MEMORY_LIMIT_GROUPS)
+		memory_groups_again(&limits->groups);
+	if (!limits->fresh && kinds & MEMORY_LIMIT_OWN_GROUPS)
+		memory_groups_again(&limits->own);
+	if (kinds & (MEMORY_LIMIT_GROUPS | MEMORY_LIMIT_OWN_GROUPS))
+		limits->fresh = false;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		struct memory_limit one = { .left = UINT64_MAX, .kind = table[i].kind };
 
@@ -203,12 +210,26 @@ static void find_groups(pid_t pid, struct memory_groups *ret)
 	*ret = (struct memory_groups){ .vec = VEC_INIT };
 }
 
+static bool is_in_own_groups(pid_t pid)
+{
+	AUTO_FREE char *its = NULL, *own = NULL;
+	struct err *err = procfs_file(pid, "cgroup", &its, NULL);
+
+	if (!err)
+		err = procfs_file(getpid(), "cgroup", &own, NULL);
+	if (!err)
+		return !strcmp(its, own);
+	err_ignore(err);
+	return false;
+}
+
 void memory_limits_open(pid_t pid, struct memory_limits *ret)
 {
-	*ret = (struct memory_limits){ .pid = pid, .proc = "/proc" };
+	*ret = (struct memory_limits){ .pid = pid, .proc = "/proc", .fresh = true };
 	if (pid)
 		find_groups(pid, &ret->groups);
-	find_groups(getpid(), &ret->own);
+	if (!pid || !is_in_own_groups(pid))
+		find_groups(getpid(), &ret->own);
 }
 
 void memory_limits_close(struct memory_limits *limits)

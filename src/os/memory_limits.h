@@ -43,7 +43,9 @@
 struct memory_limits {
 	pid_t pid;			/* 0: only mdbg's own limits are asked for */
 	const char *proc;		/* "/proc", or a tree of a test */
-	struct memory_groups groups, own;
+	struct memory_groups groups;
+	struct memory_groups own;	/* none, if they are those of the process */
+	bool fresh;			/* they were read just now */
 };
 
 /* The limit of which the least is left. */

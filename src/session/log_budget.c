@@ -55,7 +55,11 @@ void log_budget_look(struct session *session)
 	if (budget->looked && taken <= budget->taken && now - budget->looked < LOOK_NS)
 		return;
 	has = file_bytes(session->region);
-	memory_limits_least(&budget->limits, MEMORY_LIMITS_SHARED, &budget->limit);
+	/* The log that was just made was chosen by the same limits. */
+	if (!budget->looked && *session->room.pages.name)
+		budget->limit = session->room.pages;
+	else
+		memory_limits_least(&budget->limits, MEMORY_LIMITS_SHARED, &budget->limit);
 	may = budget->limit.left == UINT64_MAX ? UINT64_MAX :
 						 (budget->limit.left + has) / ROOM_PART;
 	more = !is_below_region(log, may) ? UINT64_MAX : may > has ? may - has : 0;

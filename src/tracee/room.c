@@ -133,6 +133,7 @@ struct err *room_find(struct target *target, struct memory_limits *limits, uint6
 	err_ignore(err);
 	room_choose(&facts, log, ret);
 	ret->why[0] = ret->hint[0] = '\0';
+	ret->pages = pages;
 	if (ret->log < log)
 		explain(decisive(ret, &addresses, &commit, &pages), ret);
 	if (facts.pages >= ROOM_LEAST)

@@ -32,8 +32,8 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "os/memory_limits.h"
 
-struct memory_limits;
 struct target;
 
 struct room_facts {
@@ -50,6 +50,7 @@ struct room {
 	bool tight;		/* addresses are to be saved */
 	/* Why the log is smaller than asked for, and the way out; "" if it is not. */
 	char why[256], hint[128];
+	struct memory_limit pages;	/* the limit on pages, as it was then */
 };
 
 #define ROOM_LEAST	(8ull << 20)	/* of pages; of which the log takes a quarter at most */
