@@ -187,6 +187,7 @@ static struct err *run_printing(struct call *call)
 	}
 	pager_offer(&pager, shell, size.ws_row, &out);
 	call->out = &out;
+	session_stood(call->session);	/* what others stood for is not this one's */
 	err = call->cmd->run(call);
 	write_err = out_finish(&out);
 	pager_end(&pager);

@@ -45,8 +45,8 @@ static bool keeps_early(const struct filter *filter)
 }
 
 /*
- * Blocks from before the attach are found by a walk, which stops the target. So mdbg makes one only
- * if they are used. If the log samples, only a list of all blocks has them.
+ * Blocks from before the attach are found by a walk, for which the target stands still. So mdbg makes
+ * one only if they are used. If the log samples, only a list of all blocks has them.
  */
 static bool needs_walk(const struct call *call, const struct query *query, bool blocks)
 {
@@ -119,6 +119,7 @@ struct err *export_model(const struct call *call, bool blocks, enum model_freed 
 		.freed = query->at.word ? MODEL_NO_FREED : freed,
 		.of = graph_of(query),
 	};
+	bool walk = needs_walk(call, query, blocks);
 	struct err *err = join_words(call->argc, call->argv, &options);
 
 	if (!err)
@@ -126,11 +127,11 @@ struct err *export_model(const struct call *call, bool blocks, enum model_freed 
 	/* What has gone altogether has shrunk, too. */
 	if (source.since && !source.freed)
 		source.freed = MODEL_KEPT_FREED;
-	if (!err && needs_walk(call, query, blocks))
+	if (!err && walk && !heap->walked)
 		err = query_walk(call, blocks, query);
 	if (err)
 		return err;
-	if (heap->walked)
+	if (walk && heap->walked)
 		early = early_sum(&heap->walk, heap->process, heap->complete, &query->filter, &env);
 	source.early = &early;
 	source.blocks = query->list;

@@ -10,6 +10,7 @@
 #include "report/address_text.h"
 #include "report/referrer_text.h"
 #include "report/lack_text.h"
+#include "report/stood_text.h"
 #include "session/find_address.h"
 #include "session/session.h"
 #include "symbol/symbol.h"
@@ -84,6 +85,8 @@ static struct err *run(struct call *call)
 	}
 	if (!err)
 		err = lacks_print(call->session, call->out);
+	if (!err)
+		stood_print(call->out, found.find.in.pause_ns, found.find.in.no_snapshot);
 	return err;
 }
 
@@ -101,8 +104,8 @@ const struct cmd cmd_malloc_find = {
 			  "places. Some of them may be in lost blocks, and `malloc find` of such a\n"
 			  "block leads on.\n"
 			  "If the block was freed, and `set free-history N` remembers frees, the\n"
-			  "answer names the thread and the stack that freed it. The process is\n"
-			  "stopped meanwhile.\n",
+			  "answer names the thread and the stack that freed it. The last line says\n"
+			  "for how long the process stood still.\n",
 	.run		= run,
 	.min_args	= 1,
 	.max_args	= 3,

@@ -142,13 +142,14 @@ struct listing {
 	struct list_source source;
 };
 
-static struct err *list_at(void *ctx, const struct session_heap *heap, const struct log *log,
-			   const struct in_hand *in_hand)
+static struct err *list_at(void *ctx, const struct session_heap *heap,
+			   const struct session_heap_moment *moment)
 {
 	struct listing *listing = ctx;
 
-	listing->source.log = log;
-	listing->source.in_hand = in_hand;
+	listing->source.log = moment->log;
+	listing->source.in_hand = moment->in_hand;
+	listing->source.moment = moment->until == UINT64_MAX ? 0 : moment->until;
 	listing->source.walk = heap->walked ? &heap->walk : NULL;
 	listing->source.process = heap->process;
 	listing->source.complete = heap->complete;

@@ -17,14 +17,14 @@ static bool parse_kind(const char *word, uint32_t *kinds)
 	return kind;
 }
 
-/* Adds a bit of enum session_leaks_how to *asked. */
+/* Adds a bit of enum look_how to *asked. */
 static bool parse_how(const char *word, uint32_t *asked)
 {
 	static const char *const words[] = { "-stop", "-snapshot", NULL };
 	int index = word_index(word, words);
 
 	if (index >= 0)
-		*asked |= 1u << (SESSION_LEAKS_STOP + index);
+		*asked |= 1u << (LOOK_STOP + index);
 	return index >= 0;
 }
 
@@ -33,7 +33,7 @@ static bool parse_how(const char *word, uint32_t *asked)
  * FILTER.
  */
 static struct err *parse_leaks(struct query *query, uint32_t *kinds,
-			       enum session_leaks_how *how)
+			       enum look_how *how)
 {
 	const char *const *argv = (const char *const *)query->argv;
 	int argc = query->argc, at = 0, used;
@@ -44,10 +44,10 @@ static struct err *parse_leaks(struct query *query, uint32_t *kinds,
 		argc--;
 	while (at < argc && (parse_kind(argv[at], kinds) || parse_how(argv[at], &asked)))
 		at++;
-	if (asked == (1u << SESSION_LEAKS_STOP | 1u << SESSION_LEAKS_SNAPSHOT))
+	if (asked == (1u << LOOK_STOP | 1u << LOOK_SNAPSHOT))
 		return err_create(ERR_USAGE, "-stop or -snapshot, not both");
-	*how = asked & 1u << SESSION_LEAKS_STOP ? SESSION_LEAKS_STOP :
-	       asked ? SESSION_LEAKS_SNAPSHOT : SESSION_LEAKS_AUTO;
+	*how = asked & 1u << LOOK_STOP ? LOOK_STOP :
+	       asked ? LOOK_SNAPSHOT : LOOK_AUTO;
 	if (!*kinds)
 		*kinds = 1u << LEAK_DEFINITE | 1u << LEAK_POSSIBLE;
 	if (at == argc)
@@ -76,7 +76,7 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	struct leak_spec spec = { .keep = matches, .ctx = &matching,
 				  .suppress_ctx = &query->suppress,
 				  .nr_suppressions = call->shell->suppressions.vec.nr };
-	enum session_leaks_how how = SESSION_LEAKS_AUTO;
+	enum look_how how = LOOK_AUTO;
 	struct err *err = query_begin(call, query);
 
 	if (!err)
@@ -101,7 +101,7 @@ static struct err *find_stale(const struct call *call, struct query *query, uint
 {
 	const struct site_spec spec = { .by = SITE_STACK, .limit = UINT64_MAX, .totals = totals };
 	struct log *log = session_log(call->session);
-	struct err *err = session_leaks(call->session, SESSION_LEAKS_AUTO, true, &query->found);
+	struct err *err = session_leaks(call->session, LOOK_AUTO, true, &query->found);
 
 	if (!err)
 		err = leaks_stale(&query->found.held, log, query->now_ns, age, &query->blocks);

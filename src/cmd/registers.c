@@ -3,6 +3,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
+#include "report/stood_text.h"
 #include "symbol/symbol.h"
 
 static void print(const struct call *call, const struct regs *regs)
@@ -34,9 +35,11 @@ static struct err *run(struct call *call)
 		err = call_thread(call, call->argv[0], &lwp);
 	if (!err)
 		err = session_registers(call->session, lwp, &regs);
-	if (!err)
-		print(call, &regs);
-	return err;
+	if (err)
+		return err;
+	print(call, &regs);
+	stood_print(call->out, session_stood(call->session), "");
+	return NULL;
 }
 
 const struct cmd cmd_registers = {

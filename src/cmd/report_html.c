@@ -11,6 +11,7 @@
 #include "report/blocks.h"
 #include "report/lack_text.h"
 #include "report/out.h"
+#include "report/stood_text.h"
 #include "session/history.h"
 #include "session/session.h"
 
@@ -158,6 +159,11 @@ static struct err *make(const struct call *call, struct making *making)
 	sites.argv += call->argc;
 	if (!err)
 		err = query_sites(&sites, &making->sites);
+	/* The blocks without a record are those of the same look. */
+	if (!err && making->leaks.found.heap.walked) {
+		making->sites.heap = making->leaks.found.heap;
+		making->leaks.found.heap = (struct session_heap)SESSION_HEAP_INIT;
+	}
 	if (!err)
 		err = export_model(&sites, false, MODEL_NO_FREED, &making->sites, &making->model);
 	making->report.session = call->session;
@@ -190,7 +196,9 @@ static struct err *run(struct call *call)
 	/* What reads a pipe expects the page and nothing else. */
 	if (err || stream)
 		return err;
-	heap_stood_print(&making.sites.heap, call->out);
+	stood_print(call->out, MAX(making.leaks.found.pause_ns, making.sites.heap.pause_ns),
+		    *making.sites.heap.no_snapshot ? making.sites.heap.no_snapshot :
+						     making.leaks.found.no_snapshot);
 	err = lacks_print(call->session, call->out);
 	if (err)
 		return err;

@@ -22,6 +22,7 @@ enum kind {
 	COUNT,
 	SIZE,		/* bytes, shown as 64M */
 	BYTES,		/* bytes, shown as a plain number */
+	DURATION,	/* ns, shown as 500ms; 0 is none, and written so */
 	TEXT,		/* a string of the shell */
 	LIST,		/* a Tcl list; `set NAME WORD...` sets it, too */
 };
@@ -31,7 +32,8 @@ enum kind {
 struct setting {
 	const char *name, *help;
 	enum kind kind;
-	const char *values[4];		/* of WORDS; words that mean something in a LIST */
+	/* of WORDS; words that mean something in a LIST, or as a DURATION */
+	const char *values[4];
 	uint64_t least, most;		/* of numbers */
 	const char *none;		/* the meaning of 0, for an error message; or NULL */
 	/* The place of the value. */
@@ -110,6 +112,39 @@ static struct err *parse_bytes(const struct setting *setting, const char *value,
 				bytes < setting->least ? "less" : "more", str_text(&limit));
 }
 
+static const struct {
+	const char *name;
+	uint64_t ns;
+} time_units[] = {
+	{ "h", 3600000000000 }, { "m", 60000000000 }, { "s", 1000000000 }, { "ms", 1000000 },
+	{ "us", 1000 }, { "ns", 1 },
+};
+
+/* In the largest unit of which it is a whole number. */
+static struct err *add_duration(struct str *to, uint64_t ns)
+{
+	size_t i = 0;
+
+	if (!ns)
+		return str_add(to, "none");
+	while (ns % time_units[i].ns)
+		i++;
+	return str_addf(to, "%" PRIu64 "%s", ns / time_units[i].ns, time_units[i].name);
+}
+
+static struct err *parse_or_none(const struct setting *setting, const char *value, uint64_t *ret)
+{
+	uint64_t ns = 0;
+	struct err *err = strcmp(value, "none") ? parse_duration(value, &ns) : NULL;
+
+	if (!err && !ns && strcmp(value, "none"))
+		err = err_create(ERR_USAGE, "'%s' is no time", value);
+	if (err)
+		return err_hint(err_wrap(err, "%s", setting->name), "or none");
+	*ret = ns;
+	return NULL;
+}
+
 static struct err *replace(char **text, const char *value)
 {
 	char *copy = strdup(value);
@@ -136,6 +171,7 @@ static struct err *store(const struct setting *setting, const char *value, void 
 		return replace(at, value);
 	err = setting->kind == WORDS ? choose(setting, value, &number) :
 	      setting->kind == COUNT ? parse_count(setting, value, &number) :
+	      setting->kind == DURATION ? parse_or_none(setting, value, &number) :
 				       parse_bytes(setting, value, &number);
 	if (err)
 		return err;
@@ -177,6 +213,8 @@ static struct err *get(const struct shell *shell, const struct setting *setting,
 		 setting->len == sizeof(uint32_t) ? *(const uint32_t *)at : *(const uint64_t *)at;
 	if (setting->kind == WORDS)
 		return str_add(ret, setting->values[number]);
+	if (setting->kind == DURATION)
+		return add_duration(ret, number);
 	return setting->kind == SIZE ? add_size(ret, number) : str_addf(ret, "%" PRIu64, number);
 }
 
@@ -312,6 +350,8 @@ static const struct setting settings[] = {
 	  WORDS, { "off", "on" }, IN_CONFIG(leaks_at_end), .then = session_configured },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",
 	  SIZE, .least = LOG_REGION_MIN, .most = LOG_REGION_MAX / 2, IN_CONFIG(log_limit) },
+	{ "max-pause", "a command that would stop the process for longer is refused",
+	  DURATION, { "none" }, IN_CONFIG(max_pause_ns) },
 	{ "names", "C++ names: short, or full with all template arguments",
 	  WORDS, { "short", "full" }, .len = sizeof(uint32_t), .set = set_names, .get = get_names },
 	{ "pager", "long output on a terminal goes through $PAGER",

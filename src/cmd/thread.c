@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
+#include "report/stood_text.h"
 #include "report/text_table.h"
 #include "report/traceback.h"
 #include "session/ended.h"
@@ -109,6 +110,8 @@ static struct err *list(struct call *call)
 		err = session_ended_threads(call->session, &ended);
 	if (!err)
 		err = print_ended(call, &ended);
+	if (!err)
+		stood_print(call->out, session_stood(call->session), "");
 	vec_free(&threads.vec);
 	vec_free(&ended.vec);
 	return err;

@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
+#include "report/stood_text.h"
 #include "report/traceback.h"
 
 #define FRAMES_MAX	4096	/* of one stack, unless the user wants fewer */
@@ -112,7 +113,11 @@ static struct err *run(struct call *call)
 
 	if (!err)
 		err = session_where(call->session, lwp, max, &stacks);
-	return err ? err : print_stacks(call, &stacks);
+	if (!err)
+		err = print_stacks(call, &stacks);
+	if (!err)
+		stood_print(call->out, session_stood(call->session), "");
+	return err;
 }
 
 const struct cmd cmd_where = {

@@ -15,6 +15,7 @@
 #include "log/log.h"
 #include "report/lack_text.h"
 #include "report/out.h"
+#include "report/stood_text.h"
 #include "report/progress.h"
 #include "report/traceback.h"
 #include "session/heap.h"
@@ -302,12 +303,7 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 
 void heap_stood_print(const struct session_heap *heap, struct out *out)
 {
-	char text[32];
-
-	if (!heap->pause_ns)
-		return;
-	format_duration(text, sizeof(text), heap->pause_ns);
-	out_f(out, "The process stood still for %s\n", text);
+	stood_print(out, heap->pause_ns, heap->no_snapshot);
 }
 
 struct err *blocks_print(struct session *session, struct list *list,
@@ -330,12 +326,13 @@ struct err *blocks_print(struct session *session, struct list *list,
 		out_count(out,
 			  "Up to %" PRIu64 " blocks more were freed or resized before they could "
 			  "be listed\n",
-			  list_gone(list));
+			  list_gone(list) + heap->gone.blocks);
 		err = lacks_print(session, out);
 	}
 	stack_texts_free(&texts);
 	if (err)
 		return err;
+	heap_stood_print(heap, out);
 	out_f(out, "%" PRIu64 " allocations, %s bytes; %" PRIu64 " allocations, %s bytes %s\n",
 	      sums.blocks, size_text(out, sums.bytes).at, sums.early,
 	      size_text(out, sums.early_bytes).at,

@@ -47,6 +47,7 @@ struct err *chunks_print(struct list *list, const struct session_heap *heap, str
 			      sums.chunks[kind], size_text(out, sums.bytes[kind]).at);
 	}
 	heap_notes_print(heap, out);
+	heap_stood_print(heap, out);
 	out_f(out, "%" PRIu64 " free chunks, %s bytes\n", sums.all,
 	      size_text(out, sums.all_bytes).at);
 	return err;

@@ -22,6 +22,8 @@ static struct err *add_record(const struct block *block, uint64_t slot UNUSED, v
 	struct figures *figures = ctx;
 	struct sample_share share = block_share(figures->sample, block);
 
+	if (block->time > figures->until)
+		return NULL;
 	figures->records++;
 	figures->record_bytes += block->size;
 	if (block->heap == LOG_HEAP_USER) {
@@ -54,16 +56,27 @@ static void hold_together(struct figures *figures)
 	accounts->free_bytes = accounts->alloc_bytes - figures->record_bytes;
 }
 
-static struct err *add_records(void *ctx, const struct session_heap *heap UNUSED,
-			       const struct log *log, const struct in_hand *in_hand)
+/* What was freed since the moment of the walk was held then. */
+static void add_gone(struct figures *figures, const struct walk_gone *gone)
+{
+	figures->records += gone->records;
+	figures->record_bytes += gone->record_bytes;
+	figures->bytes += gone->share.bytes;
+	figures->blocks += gone->share.blocks;
+}
+
+static struct err *add_records(void *ctx, const struct session_heap *heap,
+			       const struct session_heap_moment *moment)
 {
 	struct figures *figures = ctx;
 	struct err *err;
 
-	if (!log)
+	if (!moment->log)
 		return NULL;
-	figures->accounts = log_accounts_get(log);
-	err = blocks_each(log, in_hand, add_record, ctx);
+	figures->accounts = moment->accounts ? *moment->accounts : log_accounts_get(moment->log);
+	figures->until = moment->until;
+	err = blocks_each(moment->log, moment->in_hand, add_record, ctx);
+	add_gone(figures, &heap->gone);
 	if (!err)
 		hold_together(figures);
 	return err;

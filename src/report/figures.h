@@ -23,6 +23,7 @@ struct figures {
 	uint64_t sample;
 	uint32_t free_history;		/* frees that are remembered */
 	uint64_t since_ns, now_ns;	/* since the epoch: when the log began, and now */
+	uint64_t until;			/* younger records are not of the walk's moment */
 	uint64_t records, record_bytes;
 	uint64_t user_bytes, user_blocks;	/* of `probe` allocators, inside the blocks below */
 	/*

@@ -12,6 +12,7 @@
 #include "report/holder_text.h"
 #include "report/lack_text.h"
 #include "report/out.h"
+#include "report/stood_text.h"
 #include "report/sites.h"
 #include "report/traceback.h"
 #include "report/suppressed.h"
@@ -96,12 +97,6 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 
 	out_f(out, "    %" PRIu64 " bytes of roots and %" PRIu64 " bytes of blocks were searched\n",
 	      found->mark.root_bytes, found->mark.block_bytes);
-	if (found->snapshot)
-		out_f(out, "    the process stood still for %.1f ms, and a snapshot of it was "
-		      "searched\n",
-		      (double)found->pause_ns / 1e6);
-	if (*found->no_snapshot)
-		out_f(out, "    %s: it was stopped for all of the search\n", found->no_snapshot);
 	if (!found->walked)
 		out_f(out, "    %s: leaks are looked for among recorded blocks\n", found->why);
 	out_count(out, "    %" PRIu64 " places of the heaps are damaged (`malloc check`)\n",
@@ -213,6 +208,7 @@ static struct err *print_listing(struct listing *list, const struct session_leak
 	struct err *err = NULL;
 
 	print_doubts(found, out);
+	stood_print_search(out, found);
 	out_text(out, "\n");
 	stack_texts_init(&list->texts, list->session, INDENT);
 	stack_names_init(&list->names, list->session);

@@ -211,9 +211,25 @@ static uint64_t block_around(const struct session_find *find, uint64_t address)
 		       chunk_held(&chunk) && address >= chunk.address ? chunk.address : 0;
 }
 
-struct err *find_referrers(struct session *session, const struct memory_view *view,
-			   uint64_t address,
-			   size_t limit, struct session_find *find)
+struct naming {
+	struct finder *finder;
+	const struct referrers *referrers;
+};
+
+static struct err *name_places(struct session *session, void *arg)
+{
+	struct naming *naming = arg;
+	struct finder *finder = naming->finder;
+	struct err *err;
+
+	tls_read(session->current->target, finder->view, &finder->tls);
+	err = take_all(finder, naming->referrers);
+	tls_free(&finder->tls);
+	return err;
+}
+
+struct err *find_referrers(struct session *session, const struct memory_view *view, bool stopped,
+			   uint64_t address, size_t limit, struct session_find *find)
 {
 	struct finder finder = { .session = session, .view = view, .find = find };
 	struct referrers_spec spec = {
@@ -221,12 +237,12 @@ struct err *find_referrers(struct session *session, const struct memory_view *vi
 		.limit = limit, .is_firm = is_firm, .ctx = &finder,
 	};
 	struct referrers referrers;
+	struct naming naming = { &finder, &referrers };
 	struct err *err = search_referrers(session, view, find, &spec, &finder.origins, &referrers);
 
 	if (!err) {
-		tls_read(session->current->target, view, &finder.tls);
-		err = take_all(&finder, &referrers);
-		tls_free(&finder.tls);
+		err = stopped ? name_places(session, &naming) :
+				session_call(session, name_places, &naming);
 		referrers_free(&referrers);
 	}
 	vec_free(&finder.origins.vec);

@@ -67,7 +67,7 @@ struct session_find {
 };
 
 /*
- * Stops the target, and lets it go on if it ran. At most `limit` firm places are listed, and as
+ * Looks at the target in a stop or in a snapshot (look.h). At most `limit` firm places are listed, and as
  * many others. ERR_STATE: there is no memory to look at (call session_heap: the log still has the
  * block). ERR_CANCELLED.
  */
@@ -77,14 +77,14 @@ void session_find_free(struct session_find *find);
 /* "register", "vector", "stack" ... */
 const char *session_referrer_word(enum session_referrer_kind kind);
 
-/* For session/leaks.c, on the tracer thread. */
+/* For session/leaks.c. */
 
 struct memory_view;
 
 /*
- * The target is stopped, and view was taken in this stop. find has the blocks, and heap the walk if
- * there was one.
+ * find has the blocks, and heap the walk if there was one. stopped: the target is stopped, view was
+ * taken in this stop, and this is the tracer thread; else it is the main thread, and the view is of
+ * a snapshot.
  */
-struct err *find_referrers(struct session *session, const struct memory_view *view,
-			   uint64_t address,
-			   size_t limit, struct session_find *find) MUST_CHECK;
+struct err *find_referrers(struct session *session, const struct memory_view *view, bool stopped,
+			   uint64_t address, size_t limit, struct session_find *find) MUST_CHECK;

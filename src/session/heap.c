@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The heaps and the log in one stop (heap/heap_walk.h, heap/reconcile.h).
+ * The heaps and the log at one moment (heap/heap_walk.h, heap/reconcile.h), in a stop or in a
+ * snapshot (session/look.h).
  *
  * A thread that is inside the allocator (session/memory_view.h) may have a block that is in no
  * record yet, or chunks half written. All words in its registers and on the top of its stack are
@@ -19,9 +20,9 @@
 #include "heap/reconcile.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
+#include "session/heap_view.h"
+#include "session/look.h"
 #include "session/private.h"
-#include "session/memory_view.h"
-#include "session/walk_limit.h"
 #include "tracee/core_target.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
@@ -36,194 +37,32 @@
 
 struct job {
 	struct session *session;
-	bool check;
 	const struct session_heap_look *at;
 	struct err *look_err;
 	struct session_heap *ret;
 	/* gets the blocks of the log at each look; NULL: not wanted */
 	struct packed_list *held;
-	struct memory_view view;		/* of this look */
-	VEC(struct heap_map) maps;
-	VEC(struct heap_map) data;
-	struct word_list threads, in_flight_words;
+	struct memory_view view;		/* of this look, in a stop */
+	struct look look;			/* of all */
+	struct heap_view walk;
 	bool may_run;			/* the target, between the looks */
-	bool stood;			/* it stood still before */
 	uint64_t drain_budget;
 	struct word_list left_out;	/* of this look */
 	struct reconcile_history before;		/* this one */
 	unsigned calm;			/* looks in a row with nobody inside */
-	VEC(struct heap_inside) inside;	/* their words are in ... */
-	VEC(uint64_t) words;		/* ... this, one thread's behind another's */
-	bool all_threads;
-	struct err *err;
 };
+
+#define JOB_INIT(of, heap, checks)	{ .session = (of), .ret = (heap), .view = MEMORY_VIEW_INIT, \
+					  .look = { LOOK_INIT }, \
+					  .walk = { .session = (of), .check = (checks), .ret = (heap) } }
 
 static void job_free(struct job *job)
 {
 	memory_view_free(&job->view);
-	vec_free(&job->maps);
-	vec_free(&job->data);
-	vec_free(&job->threads.vec);
-	vec_free(&job->in_flight_words.vec);
+	look_free(&job->look);
+	heap_view_free(&job->walk);
 	vec_free(&job->left_out.vec);
 	reconcile_free(&job->before);
-	vec_free(&job->inside);
-	vec_free(&job->words);
-}
-
-/*
- * A heap may consist of several mappings, one behind the other: a forked child grows its heap in a
- * new one, and madvise or mlock splits a mapping.
- */
-static struct err *push_map(struct job *job, const struct heap_map *map)
-{
-	struct heap_map *last = job->maps.nr ? &job->maps.at[job->maps.nr - 1] : NULL;
-
-	if (!last || last->end != map->start || last->brk != map->brk ||
-	    last->anonymous != map->anonymous)
-		return vec_push(&job->maps, *map);
-	last->end = map->end;
-	return NULL;
-}
-
-static struct err *add_map(struct job *job, const struct proc_map *map)
-{
-	struct heap_map is = {
-		.start = map->start,
-		.end = map->end,
-		.brk = !strcmp(map->path, "[heap]"),
-		.anonymous = !*map->path || !strncmp(map->path, "[anon:", 6),
-	};
-	struct err *err = NULL;
-
-	if (!map->read || !map->write || map->shared)
-		return NULL;
-	if (is.brk) {
-		job->ret->brk_start = job->ret->brk_start ? job->ret->brk_start : is.start;
-		job->ret->brk = is.end;
-	}
-	if (map->start >= job->view.allocator_start && map->end <= job->view.allocator_end)
-		err = vec_push(&job->data, is);
-	return err ? err : push_map(job, &is);
-}
-
-static struct err *look_at_maps(struct job *job)
-{
-	struct err *err = NULL;
-
-	vec_clear(&job->maps);
-	vec_clear(&job->data);
-	for (size_t i = 0; i < job->view.maps.vec.nr && !err; i++)
-		err = add_map(job, &job->view.maps.vec.at[i]);
-	return err;
-}
-
-static struct err *add_in_flight_word(struct job *job, uint64_t word)
-{
-	struct err *err;
-
-	if (!word || word % 8)
-		return NULL;
-	err = vec_push(&job->in_flight_words.vec, word);
-	return err ? err : vec_push(&job->words, word);
-}
-
-/* A thread that is inside the allocator, or may be: one that could not be stopped has no words. */
-static struct err *add_inside(struct job *job, const struct memory_view_thread *thread)
-{
-	struct heap_inside inside = {
-		.tid = thread->tid,
-		.aborts = thread->aborts,
-		.tp = thread->tp,
-	};
-	uint8_t regs = thread->stopped ? job->view.arch->regs_words : 0;
-	uint64_t word[MEMORY_VIEW_STACK_WORDS];
-	size_t before = job->words.nr;
-	size_t nr = thread->stopped ? memory_view_stack_words(&job->view, thread, word) : 0;
-	struct err *err = NULL;
-
-	for (uint8_t i = 0; i < regs && !err; i++)
-		err = add_in_flight_word(job, regs_get(&thread->regs, i));
-	for (size_t i = 0; i < nr && !err; i++)
-		err = add_in_flight_word(job, word[i]);
-	inside.nr_words = job->words.nr - before;
-	return err ? err : vec_push(&job->inside, inside);
-}
-
-/* The words do not move any more. */
-static void place_words(struct job *job)
-{
-	size_t at = 0;
-
-	vec_each(inside, &job->inside) {
-		inside->word = inside->nr_words ? &job->words.at[at] : NULL;
-		at += inside->nr_words;
-	}
-}
-
-static struct err *look_at_threads(struct job *job)
-{
-	struct err *err = NULL;
-	bool inside = false;
-
-	vec_clear(&job->threads.vec);
-	vec_clear(&job->in_flight_words.vec);
-	vec_clear(&job->inside);
-	vec_clear(&job->words);
-	job->all_threads = true;
-	for (size_t i = 0; i < job->view.threads.nr && !err; i++) {
-		const struct memory_view_thread *thread = &job->view.threads.at[i];
-
-		if (!thread->stopped)
-			job->all_threads = false;
-		else if (thread->tp)
-			err = vec_push(&job->threads.vec, thread->tp);
-		if (!err && (thread->inside || !thread->stopped))
-			err = add_inside(job, thread);
-		inside |= thread->inside;
-	}
-	place_words(job);
-	word_list_sort(&job->in_flight_words);
-	job->calm = inside ? 0 : job->calm + 1;
-	return err;
-}
-
-static struct err *walk_heaps(struct job *job)
-{
-	struct known known = KNOWN_INIT(job->view.log, job->view.process);
-	struct heap_source source = {
-		.memory = job->view.memory,
-		.map = job->maps.at, .nr_maps = job->maps.nr,
-		.data = job->data.at, .nr_data = job->data.nr,
-		.main_arena = job->view.main_arena,
-		.thread = job->threads.vec.at, .nr_threads = job->threads.vec.nr,
-		.all_threads = job->all_threads,
-		.known_from = known_from, .ctx = &known,
-		.in_flight_word = job->in_flight_words.vec.at, .nr_in_flight =
-				     job->in_flight_words.vec.nr,
-		.inside = job->inside.at, .nr_inside = job->inside.nr,
-		.lockless = job->view.one_thread,
-		.check = job->check,
-	};
-	struct walk_limit limit;
-	struct err *err;
-
-	walk_limit_find(job->session, job->view.pages_of, &limit);
-	source.most_chunks = limit.chunks;
-	err = job->view.allocator->walk(&source, &job->ret->walk);
-	known_free(&known);
-	return walk_limit_say(job->session, &limit, err);
-}
-
-/* Chunks that words in flight point to count as in hand, too. */
-static struct err *take_loose(struct job *job)
-{
-	struct err *err = NULL;
-
-	for (size_t i = 0; i < job->ret->walk.loose.nr && !err; i++)
-		err = vec_push(&job->in_flight_words.vec, job->ret->walk.loose.at[i]);
-	word_list_sort(&job->in_flight_words);
-	return err;
 }
 
 struct err *session_heap_log(const struct memory_view *view, bool timed, struct packed_list *ret)
@@ -256,8 +95,8 @@ static struct err *merge(struct job *job)
 		.held = job->held,
 		.process = job->view.process,
 		.complete = job->view.complete,
-		.in_flight_word = job->in_flight_words.vec.at, .nr_in_flight =
-				   job->in_flight_words.vec.nr,
+		.in_flight_word = job->walk.in_flight_words.vec.at,
+		.nr_in_flight = job->walk.in_flight_words.vec.nr,
 		.sure = job->before.sure.vec.at, .nr_sure = job->before.sure.vec.nr,
 	};
 
@@ -272,22 +111,6 @@ void session_heap_free(struct session_heap *heap)
 	heap->walked = false;
 }
 
-/* Walk the heaps of the view. */
-static struct err *walk_view(struct job *job)
-{
-	struct err *err;
-
-	if (!job->view.allocator)
-		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->current->pid);
-	err = look_at_maps(job);
-	if (!err)
-		err = look_at_threads(job);
-	if (!err)
-		err = walk_heaps(job);
-	job->ret->walked = !err;
-	return err ? err : take_loose(job);
-}
-
 static struct err *look(struct job *job)
 {
 	struct err *err;
@@ -295,7 +118,9 @@ static struct err *look(struct job *job)
 	session_heap_free(job->ret);
 	job->ret->complete = job->view.complete;
 	job->ret->process = job->view.process;
-	err = walk_view(job);
+	job->walk.view = &job->view;
+	err = heap_view_walk(&job->walk);
+	job->calm = !err && job->ret->calm ? job->calm + 1 : 0;
 	if (!err && job->held)
 		err = read_log(job);
 	if (!err)
@@ -353,15 +178,36 @@ static struct err *look_until_certain(struct job *job, bool may_run)
 	return target_wait(job->session->current->target, &wait, &certain);
 }
 
+/* What a look that is of no use any more has found. */
+static void forget(struct job *job)
+{
+	session_heap_free(job->ret);
+	vec_clear(&job->left_out.vec);
+	job->ret->under_way = 0;
+	job->ret->gone = (struct walk_gone){ .blocks = 0 };
+	job->calm = 0;
+}
+
+static void call_look(struct job *job, const struct memory_view *view)
+{
+	const struct session_heap_moment moment = {
+		.log = view->log, .in_hand = &view->in_hand, .until = view->until,
+		.accounts = &view->accounts,
+	};
+
+	if (job->at)
+		job->look_err = job->at->at(job->at->ctx, job->ret, &moment);
+}
+
 static struct err *heap_held(struct session *session UNUSED, bool stood, void *arg)
 {
 	struct job *job = arg;
-	struct err *err = look_until_certain(job, !stood);
+	struct err *err;
 
-	job->stood = stood;
-	if (!err && job->at)
-		job->look_err = job->at->at(job->at->ctx, job->ret, job->view.log,
-					      &job->view.in_hand);
+	forget(job);
+	err = look_until_certain(job, !stood);
+	if (!err)
+		call_look(job, &job->view);
 	return err;
 }
 
@@ -390,10 +236,11 @@ struct err *session_heap_stopped(struct session *session, bool may_run, bool tim
 {
 	struct session_heap heap = SESSION_HEAP_INIT;
 	struct packed_list list = { .timed = timed };
-	struct job job =
- { .session = session, .ret = &heap, .held = &list, .view = MEMORY_VIEW_INIT };
-	struct err *err = look_until_certain(&job, may_run);
+	struct job job = JOB_INIT(session, &heap, false);
+	struct err *err;
 
+	job.held = &list;
+	err = look_until_certain(&job, may_run);
 	if (!err)
 		err = packed_merge_walk(&list, &heap.walk, heap.complete);
 	return finish(&job, err, ret, &list, held_ret);
@@ -402,34 +249,52 @@ struct err *session_heap_stopped(struct session *session, bool may_run, bool tim
 struct err *session_heap_checked(struct session *session, struct session_heap *ret)
 {
 	struct session_heap heap = SESSION_HEAP_INIT;
-	struct job job =
- { .session = session, .check = true, .ret = &heap, .view = MEMORY_VIEW_INIT };
+	struct job job = JOB_INIT(session, &heap, true);
 
 	return finish(&job, look_until_certain(&job, false), ret, NULL, NULL);
 }
 
 /*
  * A block that was freed since, and whose slot in the log another block has taken, is in no record:
- * it cannot be distinguished from one that was allocated before the attach.
+ * it cannot be distinguished from one that was allocated before the attach. There is none if
+ * nothing was freed. *records: those of then that are still to be found; if these are all, there is
+ * none either (they are counted exactly only where nobody is in the middle of a call).
  */
-static bool is_complete(const struct memory_view *view)
+static bool is_complete(const struct memory_view *view, const struct session_heap *heap,
+			const uint64_t *records)
 {
-	return view->complete && log_accounts_get(view->log).frees == view->frees;
+	const struct log_accounts *then = &view->accounts;
+
+	if (!view->complete)
+		return false;
+	if (log_accounts_get(view->log).frees == then->frees)
+		return true;
+	return records && heap->calm && !view->in_hand.vec.nr &&
+	       *records == then->allocs - then->frees - then->replaced;
+}
+
+static struct walk_merge merge_of_past(const struct heap_view *walk)
+{
+	const struct memory_view *view = walk->view;
+
+	return (struct walk_merge){
+		.log = view->log,
+		.in_hand = &view->in_hand,
+		.process = view->process,
+		.until = view->until,
+		.in_flight_word = walk->in_flight_words.vec.at,
+		.nr_in_flight = walk->in_flight_words.vec.nr,
+	};
 }
 
 static struct err *merge_past(struct job *job, bool timed, struct packed_list *list)
 {
-	struct walk_merge merge = {
-		.log = job->view.log,
-		.process = job->view.process,
-		.until = job->view.until,
-		.in_flight_word = job->in_flight_words.vec.at, .nr_in_flight =
-				   job->in_flight_words.vec.nr,
-	};
-	struct err *err = session_heap_log(&job->view, timed, list);
+	const struct memory_view *view = job->walk.view;
+	struct walk_merge merge = merge_of_past(&job->walk);
+	struct err *err = session_heap_log(view, timed, list);
 
 	/* Ask this after the log was read, because the log goes on meanwhile. */
-	merge.complete = is_complete(&job->view);
+	merge.complete = job->ret->complete = is_complete(view, job->ret, NULL);
 	return err ? err : packed_merge_past(list, &job->ret->walk, &merge, &job->left_out);
 }
 
@@ -438,14 +303,55 @@ struct err *session_heap_past(struct session *session, const struct memory_view 
 {
 	struct session_heap heap = SESSION_HEAP_INIT;
 	struct packed_list list = PACKED_INIT;
-	struct job job = { .session = session, .ret = &heap, .view = *view };
-	struct err *err = walk_view(&job);
+	struct job job = JOB_INIT(session, &heap, false);
+	struct err *err;
 
+	job.walk.view = view;
+	heap.process = view->process;
+	err = heap_view_walk(&job.walk);
 	if (!err)
 		err = merge_past(&job, timed, &list);
 	heap.under_way = job.left_out.vec.nr;
-	job.view = (struct memory_view)MEMORY_VIEW_INIT;	/* the caller's */
 	return finish(&job, err, ret, &list, held_ret);
+}
+
+/* For struct look: the heaps of a snapshot, and notes of what the log had then. */
+static struct err *walk_past(void *ctx, enum look_sure *sure_ret)
+{
+	struct job *job = ctx;
+	const struct memory_view *view = &job->look.view;
+	unsigned calm = job->calm;
+	struct walk_merge merge;
+	uint64_t records = 0;
+	struct err *err;
+
+	forget(job);
+	job->ret->process = view->process;
+	job->walk.view = view;
+	err = heap_view_walk(&job->walk);
+	if (err)
+		return err;
+	merge = merge_of_past(&job->walk);
+	err = walk_merge_past(&job->ret->walk, &merge, &job->left_out, &job->ret->gone, &records);
+	job->ret->complete = is_complete(view, job->ret, &records);
+	job->ret->under_way = job->left_out.vec.nr;
+	job->calm = job->ret->calm ? calm + 1 : 0;
+	*sure_ret = is_certain(job) ? LOOK_SURE : LOOK_UNSURE;
+	return err;
+}
+
+static struct err *past_found(void *ctx)
+{
+	struct job *job = ctx;
+
+	call_look(job, &job->look.view);
+	return NULL;
+}
+
+/* The heaps lie in such memory. */
+static bool may_be_heap(const struct proc_map *map)
+{
+	return map->read && map->write && !map->shared;
 }
 
 /* Without a stop. */
@@ -453,14 +359,17 @@ static struct err *look_at_log(struct job *job)
 {
 	const struct session *session = job->session;
 	struct in_hand in_hand = { VEC_INIT };
+	const struct session_heap_moment moment = {
+		.log = session->region ? &session->region->log : NULL,
+		.in_hand = &in_hand, .until = UINT64_MAX,
+	};
 	struct err *err = NULL;
 
 	job->ret->process = session->current->probes ? session->current->probes->process : 0;
 	if (session->region)
 		err = session_in_hand(session, &in_hand);
 	if (!err && job->at)
-		err = job->at->at(job->at->ctx, job->ret,
-				    session->region ? &session->region->log : NULL, &in_hand);
+		err = job->at->at(job->at->ctx, job->ret, &moment);
 	vec_free(&in_hand.vec);
 	return err;
 }
@@ -478,19 +387,35 @@ struct err *session_heap_walkable(struct session *session)
 			  session_allocator(session));
 }
 
+static struct err *look_at_heaps(struct job *job)
+{
+	struct look *look = &job->look;
+	struct err *err = session_heap_walkable(job->session);
+
+	if (err)
+		return err;
+	look->session = job->session;
+	look->wants = may_be_heap;
+	look->stopped = heap_held;
+	look->walked = walk_past;
+	look->found = past_found;
+	look->ctx = job;
+	err = look_run(look);
+	job->ret->pause_ns = look->pause_ns;
+	snprintf(job->ret->no_snapshot, sizeof(job->ret->no_snapshot), "%s", look->no_snapshot);
+	return err;
+}
+
 static struct err *walk_or_say(struct job *job)
 {
 	struct session *session = job->session;
 	const struct session_allocators *is = &session->allocators;
 	struct err *err = session_need_view(session);
-	uint64_t pause = 0;
 
 	if (!err)
-		err = session_heap_walkable(session);
-	walk_limit_prepare(session);
-	if (!err)
-		err = session_call_held(session, heap_held, job, &pause);
-	job->ret->pause_ns = job->stood ? 0 : pause;
+		err = look_at_heaps(job);
+	if (err && (job->look.refused || err->code == ERR_CANCELLED))
+		return err;
 	if (is->nr + is->others > 1 && (!err || err->code == ERR_NOTFOUND))
 		snprintf(job->ret->why, sizeof(job->ret->why),
 			 "of its allocators (%.150s) only %s's heaps can be walked%s",
@@ -500,8 +425,7 @@ static struct err *walk_or_say(struct job *job)
 		snprintf(job->ret->why, sizeof(job->ret->why), "%.255s", err->msg);
 	if (!err || err->code == ERR_NOMEM)
 		return err ? err : job->look_err;
-	session_heap_free(job->ret);
-	job->ret->under_way = 0;
+	forget(job);
 	return look_at_log(job);
 }
 
@@ -527,8 +451,7 @@ static bool was_checked(const struct session *session, enum session_heap_how how
 struct err *session_heap(struct session *session, enum session_heap_how how,
 			 const struct session_heap_look *at, struct session_heap *ret)
 {
-	struct job job = { .session = session, .check = how == SESSION_HEAP_CHECK, .at = at,
-			   .ret = ret, .view = MEMORY_VIEW_INIT };
+	struct job job = JOB_INIT(session, ret, how == SESSION_HEAP_CHECK);
 	struct err *err;
 
 	if (was_checked(session, how)) {
@@ -536,6 +459,7 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 		ret->lent = true;
 		return NULL;
 	}
+	job.at = at;
 	*ret = (struct session_heap)SESSION_HEAP_INIT;
 	err = how == SESSION_HEAP_LOG ? look_at_log(&job) : walk_or_say(&job);
 	if (!err)

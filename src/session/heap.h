@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Looks at the target's heaps and the log in one stop, which gives all blocks, also those from
- * before the attach. For the main thread.
+ * Looks at the target's heaps and the log as they are at one moment, which gives all blocks, also
+ * those from before the attach. For the main thread.
  */
 #pragma once
 
 #include "heap/packed.h"
 #include "heap/heap_walk.h"
+#include "heap/reconcile.h"
 
 struct session;
 struct memory_view;
@@ -18,7 +19,11 @@ struct session_heap {
 	char why[256];			/* why not */
 	bool complete;			/* what is in no record was allocated before the attach */
 	uint64_t under_way;		/* blocks left out: calls for them may be under way */
+	bool calm;			/* no thread was inside the allocator */
+	/* of a snapshot: what was freed while that was walked; it was held at the moment */
+	struct walk_gone gone;
 	uint64_t pause_ns;		/* for how long the target was stopped for it, or 0 */
+	char no_snapshot[256];		/* why there was none, though a stop takes longer; or "" */
 	uint64_t brk_start, brk;	/* the process': 0 where there is none */
 	uint64_t missing;		/* bytes that a truncated core lacks */
 	uint8_t process;		/* number of the process that was walked */
@@ -33,24 +38,34 @@ enum session_heap_how {
 
 #define SESSION_HEAP_INIT	{ HEAP_WALK_INIT, .walked = false }
 
+/* What the log has at the moment of the walk. */
+struct session_heap_moment {
+	const struct log *log;		/* NULL: there is none */
+	const struct in_hand *in_hand;
+	/* Records that are younger are not of that moment; UINT64_MAX: it is now. */
+	uint64_t until;
+	const struct log_accounts *accounts;	/* of that moment; NULL: those of now */
+};
+
 /*
- * Called at the moment of the walk, while the target is stopped, to look at the log. It runs on the
- * tracer thread, so it must not take long and must not ask for names. If there is no stop, it is
- * called with the log as it is. log is NULL if there is none.
+ * Called once the heaps are walked, to look at the log. In a stop that is done on the tracer
+ * thread, so it must not take long and must not ask for names. If the heaps were not walked, it is
+ * called with the log as it is.
  */
 struct session_heap_look {
-	struct err *(*at)(void *ctx, const struct session_heap *heap, const struct log *log,
-			  const struct in_hand *in_hand);
+	struct err *(*at)(void *ctx, const struct session_heap *heap,
+			  const struct session_heap_moment *moment);
 	void *ctx;
 };
 
 /*
- * Walk the heaps, in a stop of the target, and compare them with the log. If the target was
- * running, and a thread is in the middle of something that makes the answer uncertain, the target
- * runs on for a moment and is looked at again. If there is nothing to walk (another allocator, no
- * process any more), only the log is used, and `why` says so. look may be NULL, and may read *ret.
- * After an error *ret is empty. A check of a process that has ended is the one that was made at its
- * end, if the search there (leaks_at_end of the configuration) has met damage.
+ * Walk the heaps, in a stop of the target, or of a snapshot if it is large (session/look.h), and
+ * compare them with the log. If the target was running, and a thread is in the middle of something
+ * that makes the answer uncertain, the target runs on for a moment and is looked at again. If there
+ * is nothing to walk (another allocator, no process any more), only the log is used, and `why` says
+ * so. look may be NULL, and may read *ret. ERR_STATE: the target would stand still for too long
+ * (`set max-pause`). After an error *ret is empty. A check of a process that has ended is the one
+ * that was made at its end, if the search there (leaks_at_end of the configuration) has met damage.
  */
 struct err *session_heap(struct session *session, enum session_heap_how how,
 			 const struct session_heap_look *look,

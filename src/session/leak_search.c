@@ -567,4 +567,5 @@ void session_leaks_free(struct session_leaks *leaks)
 	packed_free(&leaks->held);
 	reach_free(&leaks->mark);
 	vec_free(&leaks->holders);
+	session_heap_free(&leaks->heap);
 }

@@ -14,47 +14,34 @@
 #include "session/private.h"
 #include "session/leak_search.h"
 #include "session/leak_stacks.h"
-#include "session/memory_view.h"
-#include "session/walk_limit.h"
-#include "tracee/forkable.h"
+#include "session/look.h"
 #include "tracee/region.h"
-#include "tracee/snapshot.h"
 #include "tracee/target.h"
 #include "tracee/wait.h"
 
 #define QUIET_NS	1000000000ull	/* how long to wait for calls that are under way */
 /* how long the target runs before the second look for some */
 #define STEP_NS		50000ull
-#define SNAPSHOTS	6u		/* one more if threads were inside the allocator */
-#define SNAPSHOT_QUIET_NS	100000000ull	/* how long to wait for calls before one ... */
-/* ... while only those inside run; then twice that */
-#define SNAPSHOT_DRAIN_NS	20000000ull
+#define CALM_ROUNDS	3u		/* damage that is seen so often, with nobody inside, stays */
 
 struct job {
 	struct session *session;
 	struct session_leaks *ret;
 	bool timed;
-	struct memory_view view;		/* what is searched */
+	struct memory_view view;	/* what is searched, in a stop */
 	bool at_end;			/* of the process: its threads will run no more */
 	uint64_t deadline;		/* of waiting for calls that are under way */
-	struct session_heap walk;	/* if walked */
 	struct session_find *find;	/* find what points to `address`; NULL: search for leaks */
 	uint64_t address;
 	size_t limit;
-	struct smaps smaps;
-	struct snapshot snapshot;
-	bool has_snapshot;
-	/* every thread is in a group stop: another look would find the same */
-	bool cannot_move;
-	/* how long others may still wait for those inside the allocator */
-	uint64_t drain;
+	struct look look;
+	unsigned calm;			/* snapshots in a row with nobody inside the allocator */
 };
 
 static void job_free(struct job *job)
 {
 	memory_view_free(&job->view);
-	session_heap_free(&job->walk);
-	smaps_free(&job->smaps);
+	look_free(&job->look);
 }
 
 /* The blocks that a realloc has in hand. */
@@ -102,16 +89,16 @@ static struct err *take_walk(struct job *job, struct err *err)
 {
 	struct session_leaks *ret = job->ret;
 
-	if (err && err->code == ERR_NOMEM)
+	if (err && (err->code == ERR_NOMEM || err->code == ERR_GONE))
 		return err;
 	if (err) {
 		snprintf(ret->why, sizeof(ret->why), "%.255s", err->msg);
 		return NULL;
 	}
 	ret->walked = true;
-	ret->damages = job->walk.walk.damages;
-	ret->uncertain = job->walk.walk.uncertain;
-	ret->caches_known = job->walk.walk.caches_known;
+	ret->damages = ret->heap.walk.damages;
+	ret->uncertain = ret->heap.walk.uncertain;
+	ret->caches_known = ret->heap.walk.caches_known;
 	return NULL;
 }
 
@@ -132,9 +119,9 @@ static struct err *find_blocks(struct job *job, bool may_run)
 		err = await(job, has_settled, may_run ? job->deadline : 0);
 		if (!err && !*ret->why) {
 			packed_free(&ret->held);
-			session_heap_free(&job->walk);
+			session_heap_free(&ret->heap);
 			err = take_walk(job, session_heap_stopped(job->session, may_run, job->timed,
-								  &job->walk, &ret->held));
+								  &ret->heap, &ret->held));
 		}
 		if (!err)
 			err = take_in_hand(job, &in_hand);
@@ -147,24 +134,29 @@ static struct err *find_blocks(struct job *job, bool may_run)
 }
 
 /* The blocks of the log, as the view has it. */
-static struct err *log_blocks(struct job *job)
+static struct err *log_blocks(struct job *job, const struct memory_view *view)
 {
-	return job->ret->walked ? NULL : session_heap_log(&job->view, job->timed, &job->ret->held);
+	return job->ret->walked ? NULL : session_heap_log(view, job->timed, &job->ret->held);
 }
 
-static struct err *find_around(struct job *job)
+/* stopped: on the tracer thread, in a stop. */
+static struct err *find_around(struct job *job, struct memory_view *view, bool stopped)
 {
 	struct session_find *find = job->find;
 	struct err *err;
 
-	find->heap = job->walk;		/* empty if there was no walk */
-	job->walk = (struct session_heap)SESSION_HEAP_INIT;
-	find->heap.process = job->view.process;
+	/* An earlier look was of no use. */
+	session_heap_free(&find->heap);
+	proc_maps_free(&find->maps);
+	vec_clear(&find->vec);
+	find->heap = job->ret->heap;	/* empty if there was no walk */
+	job->ret->heap = (struct session_heap)SESSION_HEAP_INIT;
+	find->heap.process = view->process;
 	snprintf(find->heap.why, sizeof(find->heap.why), "%.255s", job->ret->why);
-	err = find_referrers(job->session, &job->view, job->address, job->limit, find);
+	err = find_referrers(job->session, view, stopped, job->address, job->limit, find);
 	find->generation = job->session->current->target->modules.generation;
-	find->maps = job->view.maps;
-	job->view.maps = (struct proc_maps){ VEC_INIT };
+	find->maps = view->maps;
+	view->maps = (struct proc_maps){ VEC_INIT };
 	return err;
 }
 
@@ -179,145 +171,69 @@ static struct err *search_held(struct session *session, bool stood, void *arg)
 		leak_stacks_leave_exit(session, &job->view);
 	job->ret->core = job->view.core;
 	if (!err)
-		err = log_blocks(job);
+		err = log_blocks(job, &job->view);
 	if (!err && job->find)
-		err = find_around(job);
+		err = find_around(job, &job->view, true);
 	else if (!err)
-		err = search_run(session, &job->view, &job->walk.walk, job->ret);
+		err = search_run(session, &job->view, &job->ret->heap.walk, job->ret);
 	if (!err && !job->find)
 		leak_holders_walk(session, &job->view, job->ret);
 	return err;
 }
 
-/* Main thread. */
-static struct err *search_in_stop(struct job *job)
+static void forget_look(struct job *job)
 {
-	job->deadline = tracer_now() + QUIET_NS;
-	return session_call_held(job->session, search_held, job, &job->ret->pause_ns);
+	struct session_leaks *ret = job->ret;
+
+	memory_view_free(&job->view);
+	job->view = (struct memory_view)MEMORY_VIEW_INIT;
+	packed_free(&ret->held);
+	reach_free(&ret->mark);
+	vec_free(&ret->holders);
+	session_heap_free(&ret->heap);
+	ret->walked = false;
+	ret->blind_threads = ret->under_way = 0;
+	ret->unread = (struct search_unread){ 0, 0 };
 }
 
-/* Does a fork leave this mapping out, or share it so that it changes? */
-static bool is_unforked(const struct smaps *smaps, const struct proc_map *map)
+static struct err *search_stopped(struct session *session, bool stood, void *arg)
 {
-	return map->shared || smaps_unforked(smaps, map->start, map->end);
-}
-
-static struct err *check_copies(const struct job *job, const struct proc_maps *maps)
-{
-	struct memory *memory = job->session->current->target->memory;
-	uint64_t sum = 0, start, end;
-
-	vec_each(map, &maps->vec) {
-		if (!search_is_root(map) || !is_unforked(&job->smaps, map))
-			continue;
-		for (uint64_t at = map->start; memory_next(memory, at, map->end, &start, &end);
-		     at = end)
-			sum += end - start;
-	}
-	return sum <= FORKABLE_COPY_MAX ? NULL :
-		err_create(ERR_UNSUPPORTED, "no snapshot: a fork does not copy %" PRIu64
-			   " MB of memory that is shared", sum >> 20);
-}
-
-static struct err *make_copies(struct job *job, struct snapshot_copies *copies)
-{
-	const struct proc_maps *maps = &job->view.maps;
-	struct err *err = check_copies(job, maps);
-
-	for (size_t i = 0; i < maps->vec.nr && !err; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
-
-		if (search_is_root(map) && is_unforked(&job->smaps, map))
-			err = snapshot_copy(job->session->current->target, map->start, map->end,
-					    copies);
-	}
-	return err;
-}
-
-/*
- * Wait until no thread is in the middle of a realloc or inside the allocator, or until the time is
- * over.
- */
-static struct err *has_calmed_down(void *ctx, bool *done_ret)
-{
-	struct job *job = ctx;
-	struct err *err = memory_view_drain(job->session, &job->drain);
-
-	return err ? err : has_settled(job, done_ret);
-}
-
-/* The target is stopped. */
-static struct err *take_snapshot(struct session *session, bool stood UNUSED, void *arg)
-{
-	struct snapshot_copies copies = { VEC_INIT };
 	struct job *job = arg;
-	struct err *err = await(job, has_calmed_down, job->deadline);
 
-	job->cannot_move = !target_can_move(session->current->target, NULL, NULL);
-	if (!err)
-		err = memory_view_take(session, true, &job->view);
-	if (!err)
-		err = make_copies(job, &copies);
-	if (!err) {
-		job->view.until = log_now();
-		err = snapshot_take(session->current->target, &copies, &job->snapshot);
-	}
-	snapshot_copies_free(&copies);
-	if (err)
-		return err;
-	job->has_snapshot = true;
-	job->view.memory = &job->snapshot.memory;
-	job->view.pages_of = job->snapshot.pid;
-	return NULL;
-}
-
-static void end_snapshot(struct job *job)
-{
-	if (!job->has_snapshot)
-		return;
-	session_end_snapshot(job->session, &job->snapshot);
-	snapshot_free(&job->snapshot);
-	job->has_snapshot = false;
-}
-
-/* Use the heaps of the snapshot, or only the log as it was at that moment. */
-static struct err *walk_snapshot(struct job *job)
-{
-	struct err *err = NULL;
-
-	if (!*job->ret->why)
-		err = take_walk(job, session_heap_past(job->session, &job->view, job->timed,
-							&job->walk, &job->ret->held));
-	return err ? err : log_blocks(job);
+	forget_look(job);
+	job->deadline = tracer_now() + QUIET_NS;
+	return search_held(session, stood, arg);
 }
 
 /*
  * Were the heaps in the middle of a change? Then free chunks may be taken for blocks, and for lost
- * ones.
+ * ones. Damage that stays while nobody is inside the allocator is no change.
  */
 static bool is_torn(const struct job *job)
 {
 	const struct session_leaks *ret = job->ret;
 
-	return ret->walked && (ret->damages || ret->uncertain || !ret->caches_known);
+	return ret->walked && (ret->damages || ret->uncertain || !ret->caches_known) &&
+	       job->calm < CALM_ROUNDS;
 }
 
-static bool is_sure(const struct job *job)
+/* For struct look: use the heaps of the snapshot, or only the log as it was at that moment. */
+static struct err *walk_snapshot(void *ctx, enum look_sure *sure_ret)
 {
-	return !job->ret->walked || (!is_torn(job) && !job->walk.under_way);
-}
+	struct job *job = ctx;
+	struct session_leaks *ret = job->ret;
+	uint64_t under_way = ret->under_way;
+	struct err *err = NULL;
 
-static void forget_look(struct job *job)
-{
-	memory_view_free(&job->view);
-	job->view = (struct memory_view)MEMORY_VIEW_INIT;
-	packed_free(&job->ret->held);
-	reach_free(&job->ret->mark);
-	vec_free(&job->ret->holders);
-	session_heap_free(&job->walk);
-	job->ret->walked = false;
-	job->ret->blind_threads = job->ret->under_way = 0;
-	job->ret->unread = (struct search_unread){ 0, 0 };
+	forget_look(job);
+	ret->under_way = under_way;	/* found in the stop */
+	if (!*ret->why)
+		err = take_walk(job, session_heap_past(job->session, &job->look.view, job->timed,
+						       &ret->heap, &ret->held));
+	job->calm = ret->walked && ret->heap.calm ? job->calm + 1 : 0;
+	*sure_ret = !ret->walked ? LOOK_SURE : is_torn(job) ? LOOK_TORN :
+		    ret->heap.under_way ? LOOK_UNSURE : LOOK_SURE;
+	return err ? err : log_blocks(job, &job->look.view);
 }
 
 /* The stacks are the snapshot's; the modules, whose rows lead through them, the tracer's. */
@@ -325,82 +241,40 @@ static struct err *walk_holders(struct session *session, void *arg)
 {
 	struct job *job = arg;
 
-	leak_holders_walk(session, &job->view, job->ret);
+	leak_holders_walk(session, &job->look.view, job->ret);
 	return NULL;
 }
 
-static struct err *search_snapshot(struct job *job)
+static struct err *search_snapshot(void *ctx)
 {
-	struct err *err = NULL;
-	uint64_t pause = 0;
-
-	for (unsigned i = 0; i < SNAPSHOTS && !err && !job->has_snapshot; i++) {
-		forget_look(job);
-		job->drain = SNAPSHOT_DRAIN_NS << i;
-		job->deadline = tracer_now() + SNAPSHOT_QUIET_NS;
-		err = session_call_held(job->session, take_snapshot, job, &pause);
-		job->ret->pause_ns = MAX(job->ret->pause_ns, pause);
-		if (!err)
-			err = walk_snapshot(job);
-		if (!err && !is_sure(job) && !job->cannot_move && i + 1 < SNAPSHOTS)
-			end_snapshot(job);
-	}
-	/*
-	 * A search in a stop can look as often as necessary. Where the target stands anyhow, it
-	 * would find the same.
-	 */
-	if (!err && is_torn(job) && !job->cannot_move)
-		err = err_create(ERR_BUSY, "no snapshot: the heaps were in change, or damaged, "
-				 "in each of %u", SNAPSHOTS);
-	if (!err)
-		err = search_run(job->session, &job->view, &job->walk.walk, job->ret);
-	if (!err)
-		err = session_call(job->session, walk_holders, job);
-	job->ret->snapshot = !err;
-	if (err)
-		return keeping(err, end_snapshot(job));
-	end_snapshot(job);
-	return NULL;
-}
-
-static struct err *by_snapshot(struct job *job)
-{
-	struct proc_maps maps = { VEC_INIT };
-	struct err *err = forkable_check(job->session->current->pid, &job->smaps);
-
-	/* Check this before the target is stopped for nothing. */
-	if (!err)
-		err = session_maps(job->session, &maps);
-	if (!err)
-		err = check_copies(job, &maps);
-	proc_maps_free(&maps);
-	return err ? err : search_snapshot(job);
-}
-
-/* If the memory is small, a search in a stop takes hardly longer than a fork. */
-static bool is_large(const struct session *session)
-{
-	struct proc_status status;
-
-	return !procfs_status(session->current->pid, &status) &&
-	       status.anonymous_kb + status.swap_kb > SESSION_LEAKS_LARGE >> 10;
-}
-
-static struct err *search(struct job *job, enum session_leaks_how how)
-{
-	struct session *session = job->session;
+	struct job *job = ctx;
 	struct err *err;
 
-	/* A target that is stopped anyway can wait. */
-	if (how == SESSION_LEAKS_STOP || session_state(session) != SESSION_RUNNING ||
-	    (how == SESSION_LEAKS_AUTO && !is_large(session)))
-		return search_in_stop(job);
-	err = by_snapshot(job);
-	if (!err || err->code == ERR_GONE || err->code == ERR_CANCELLED || err->code == ERR_NOMEM)
-		return err;
-	snprintf(job->ret->no_snapshot, sizeof(job->ret->no_snapshot), "%.255s", err->msg);
-	forget_look(job);
-	return search_in_stop(job);
+	if (job->find)
+		return find_around(job, &job->look.view, false);
+	err = search_run(job->session, &job->look.view, &job->ret->heap.walk, job->ret);
+	return err ? err : session_call(job->session, walk_holders, job);
+}
+
+static struct err *search(struct job *job, enum look_how how)
+{
+	struct look *look = &job->look;
+	struct err *err;
+
+	look->session = job->session;
+	look->how = how;
+	look->deep = true;
+	look->wants = search_is_root;
+	look->settled = has_settled;
+	look->stopped = search_stopped;
+	look->walked = walk_snapshot;
+	look->found = search_snapshot;
+	look->ctx = job;
+	err = look_run(look);
+	job->ret->pause_ns = look->pause_ns;
+	job->ret->snapshot = look->snapshot;
+	snprintf(job->ret->no_snapshot, sizeof(job->ret->no_snapshot), "%s", look->no_snapshot);
+	return err;
 }
 
 static struct err *check_recorded(const struct session *session)
@@ -412,7 +286,7 @@ static struct err *check_recorded(const struct session *session)
 }
 
 #define JOB_INIT(of, leaks, times)	{ .session = (of), .ret = (leaks), .timed = (times), \
-					  .view = MEMORY_VIEW_INIT, .walk = SESSION_HEAP_INIT }
+					  .view = MEMORY_VIEW_INIT, .look = { LOOK_INIT } }
 
 static void note_walkable(struct session *session, struct session_leaks *leaks)
 {
@@ -422,10 +296,10 @@ static void note_walkable(struct session *session, struct session_leaks *leaks)
 		snprintf(leaks->why, sizeof(leaks->why), "%.255s", err->msg);
 }
 
-static struct err *search_live(struct session *session, enum session_leaks_how how, bool timed,
+static struct err *search_live(struct session *session, enum look_how how, bool timed,
 			       struct session_leaks *ret)
 {
-	struct session_leaks leaks = { .held = PACKED_INIT };
+	struct session_leaks leaks = { .held = PACKED_INIT, .heap = SESSION_HEAP_INIT };
 	struct job job = JOB_INIT(session, &leaks, timed);
 	struct err *err = check_recorded(session);
 
@@ -444,7 +318,8 @@ static struct err *search_live(struct session *session, enum session_leaks_how h
 struct err *session_find(struct session *session, uint64_t address, size_t limit,
 			 struct session_find *ret)
 {
-	struct session_find find = { .in = { .held = PACKED_INIT }, .heap = SESSION_HEAP_INIT };
+	struct session_find find = { .in = { .held = PACKED_INIT, .heap = SESSION_HEAP_INIT },
+				     .heap = SESSION_HEAP_INIT };
 	struct job job = JOB_INIT(session, &find.in, true);
 	struct err *err = session_need_view(session);
 
@@ -453,8 +328,7 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 	job.limit = limit;
 	if (!err) {
 		note_walkable(session, &find.in);
-		walk_limit_prepare(session);
-		err = search_in_stop(&job);
+		err = search(&job, LOOK_AUTO);
 	}
 	job_free(&job);
 	if (err)
@@ -529,6 +403,7 @@ void session_look_at_end(struct session *session)
 		err = session_held(session, look_at_end, &job, &leaks->pause_ns);
 	job_free(&job);
 	if (!err) {
+		session_heap_free(&leaks->heap);	/* nobody will ask for the chunks */
 		session->end_leaks = leaks;
 		return;
 	}
@@ -557,7 +432,7 @@ static struct err *found_at_end(const struct session *session, struct session_le
 	return err_hint(err, "it has executed another program: `set follow-exec on`");
 }
 
-struct err *session_leaks(struct session *session, enum session_leaks_how how, bool timed,
+struct err *session_leaks(struct session *session, enum look_how how, bool timed,
 			  struct session_leaks *ret)
 {
 	struct err *err;
@@ -565,8 +440,5 @@ struct err *session_leaks(struct session *session, enum session_leaks_how how, b
 	if (session_state(session) == SESSION_ENDED)
 		return found_at_end(session, ret);
 	err = session_need_view(session);
-	if (err)
-		return err;
-	walk_limit_prepare(session);
-	return search_live(session, how, timed, ret);
+	return err ? err : search_live(session, how, timed, ret);
 }

@@ -34,6 +34,8 @@
 #pragma once
 
 #include "heap/reach.h"
+#include "session/heap.h"
+#include "session/look.h"
 
 struct session;
 
@@ -67,6 +69,7 @@ struct search_unread {
 
 struct session_leaks {
 	struct packed_list held;		/* blocks of the target and their kinds */
+	struct session_heap heap;	/* the walk that they are from */
 	struct reach_result mark;	/* of these */
 	VEC(struct session_holder) holders;	/* most bytes first; at most SESSION_HOLDERS_MAX */
 	uint32_t generation;		/* of the module map, for their pc */
@@ -79,7 +82,7 @@ struct session_leaks {
 	struct search_unread unread;
 	uint64_t blind_threads;		/* whose registers could not be read */
 	uint64_t under_way;		/* blocks that a realloc had in hand all the time */
-	/* for which the target stood still; the longest of several */
+	/* for which the target stood still; the longest of several; 0: it stood anyhow */
 	uint64_t pause_ns;
 	bool snapshot;			/* it was searched in one */
 	bool lent;			/* free only held.live */
@@ -87,21 +90,12 @@ struct session_leaks {
 };
 
 /*
- * SESSION_LEAKS_AUTO makes a snapshot if the target has more than SESSION_LEAKS_LARGE bytes of its
- * own. If none can be made safely, the target is stopped for the whole search, and no_snapshot says
- * why. A target that is stopped anyway needs no snapshot.
- */
-enum session_leaks_how { SESSION_LEAKS_AUTO, SESSION_LEAKS_STOP, SESSION_LEAKS_SNAPSHOT };
-
-#define SESSION_LEAKS_LARGE	(64ull << 20)
-
-/*
- * Stops the target, and lets it go on if it ran. If the target has ended, the result is that of the
+ * Looks at the target in a stop or in a snapshot (look.h). If the target has ended, the result is that of the
  * search at its end, if there was one (leaks_at_end of the configuration; there is none if it was
  * killed by SIGKILL or executed another program). ERR_STATE: neither a target nor such a result, or
  * no log. ERR_CANCELLED. timed: the blocks have times and threads, which take half as much memory
  * again.
  */
-struct err *session_leaks(struct session *session, enum session_leaks_how how, bool timed,
+struct err *session_leaks(struct session *session, enum look_how how, bool timed,
 			  struct session_leaks *ret) MUST_CHECK;
 void session_leaks_free(struct session_leaks *leaks);

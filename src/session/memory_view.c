@@ -325,15 +325,15 @@ static struct err *take_log(const struct session *session, struct memory_view *v
 	if (!session->region)
 		return NULL;
 	view->log = &session->region->log;
-	view->frees = log_accounts_get(view->log).frees;
+	view->accounts = log_accounts_get(view->log);
 	return session_in_hand(session, &view->in_hand);
 }
 
-struct err *memory_view_take(struct session *session, bool deep, struct memory_view *ret)
+struct err *memory_view_take_unmapped(struct session *session, bool deep, struct memory_view *ret)
 {
 	struct target *target = session->current->target;
 	struct memory_view view = MEMORY_VIEW_INIT;
-	struct err *err = target_maps(target, &view.maps);
+	struct err *err;
 
 	view.arch = target->arch;
 	view.memory = target->memory;
@@ -342,12 +342,26 @@ struct err *memory_view_take(struct session *session, bool deep, struct memory_v
 	else
 		view.pages_of = target->mem.tid;
 	view.process = session->current->probes ? session->current->probes->process : 0;
-	if (!err)
-		err = take_log(session, &view);
+	err = take_log(session, &view);
 	if (!err)
 		err = take_allocator(session, &view);
 	if (!err)
 		err = take_threads(session, deep, &view);
+	if (err)
+		memory_view_free(&view);
+	else
+		*ret = view;
+	return err;
+}
+
+struct err *memory_view_take(struct session *session, bool deep, struct memory_view *ret)
+{
+	struct memory_view view;
+	struct err *err = memory_view_take_unmapped(session, deep, &view);
+
+	if (err)
+		return err;
+	err = target_maps(session->current->target, &view.maps);
 	if (err)
 		memory_view_free(&view);
 	else

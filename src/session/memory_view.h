@@ -54,7 +54,7 @@ struct memory_view {
 	const struct log *log;		/* NULL: none */
 	struct in_hand in_hand;
 	uint64_t until;			/* records after this time stamp are not part of the view */
-	uint64_t frees;			/* that the log had counted */
+	struct log_accounts accounts;	/* that the log had */
 	uint8_t process;		/* number of the process in the log */
 	bool complete;			/* what is in no record was allocated before the attach */
 };
@@ -67,6 +67,9 @@ struct memory_view {
  */
 struct err *memory_view_take(struct session *session, bool deep,
 			     struct memory_view *ret) MUST_CHECK;
+/* The same without `maps`, which a snapshot has, too: there may be 65,000. */
+struct err *memory_view_take_unmapped(struct session *session, bool deep,
+				      struct memory_view *ret) MUST_CHECK;
 void memory_view_free(struct memory_view *view);
 
 /*

@@ -70,18 +70,22 @@ struct err *session_held(struct session *session,
 			 uint64_t *pause_ret)
 {
 	struct target *target = session->current->target;
-	uint64_t begun = tracer_now(), ran = target->ran_ns, end;
+	uint64_t ran = target->ran_ns, begun, length;
 	bool stood;
 	struct err *err = session_pause(session, &stood);
 
 	if (err)
 		return err;
+	begun = stood ? tracer_now() : target->stop_begun_ns;
 	err = fn(session, stood, arg);
 	ran = target->ran_ns - ran;
 	session_resume(session, stood);
-	end = tracer_now();
+	length = tracer_now() - begun;
+	length -= MIN(ran, length);
 	if (pause_ret)
-		*pause_ret = end - begun - MIN(ran, end - begun);
+		*pause_ret = length;
+	if (!stood)
+		session->stood_ns = MAX(session->stood_ns, length);
 	return err;
 }
 

@@ -16,8 +16,9 @@
  *	what there is		event_queue session_state allocator blind log_budget lacks
  *				growth_kernel
  *	processes		process pause deferred route agent
- *	looked at, in a stop	tls ended memory_view walk_limit heap leak_stacks leak_search brief_attach
- *				snapshot_end find_address leaks unknown_frees
+ *	looked at, in a stop	tls ended memory_view walk_limit brief_attach snapshot_end stop_estimate
+ *				look heap_view heap leak_stacks leak_search find_address leaks
+ *				unknown_frees
  *	probes			forked_copies_clean handover handover_gap growth arm_target untraced
  *				growth_faults process_names probed threads user_probes trim history recording
  *				memory_owners memory_use
@@ -120,6 +121,7 @@ struct session {
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;
 	enum records records;		/* tracer thread */
+	uint64_t stood_ns;		/* see session_stood; the thread that makes a stop */
 	struct log_history history;	/* main thread; kept until there is another log */
 	struct memory_last memory_last;	/* main thread: the last `memory` and `memory maps` */
 	/* what the user was told of the log (lacks.c). Tracer thread */
@@ -321,9 +323,9 @@ struct err *brief_attach(struct session *session, pid_t pid,
 
 /*
  * End a snapshot. If something of it stays in the target, a warning says so. The caller must still
- * free the snapshot.
+ * free the snapshot. *pause_ret: for how long the target stood still for it.
  */
-void session_end_snapshot(struct session *session, struct snapshot *snapshot);
+void session_end_snapshot(struct session *session, struct snapshot *snapshot, uint64_t *pause_ret);
 
 /* These are in arm_target.c, and run on the tracer thread. */
 

@@ -17,6 +17,7 @@ const struct session_config session_config_default = {
 	.log_limit	= 1ull << 30,
 	.kernel_sampling = true,
 	.history_seconds = 1,
+	.max_pause_ns	= 500000000,
 	.arm		= true,
 	.follow_fork	= SESSION_FOLLOW_PARENT,
 };

@@ -46,6 +46,8 @@ struct session_config {
 	bool leaks_at_end;
 	/* Hold the process when it is about to die with a core, until session_cont. */
 	bool hold_at_death;
+	/* at each command: the target may not stand still for longer; 0: for as long as it takes */
+	uint64_t max_pause_ns;
 };
 
 extern const struct session_config session_config_default;
@@ -107,6 +109,11 @@ struct err *session_interrupt(struct session *session) MUST_CHECK;
 struct err *session_cont(struct session *session, int signal) MUST_CHECK;
 
 enum session_state session_state(const struct session *session);
+/*
+ * The longest time for which the target stood still since this was asked last, for what would not
+ * have been answered otherwise; 0: it ran on, or stood anyhow.
+ */
+uint64_t session_stood(struct session *session);
 /* The process that a core file describes. */
 struct session_core {
 	struct outside path, program;	/* program "": not known */

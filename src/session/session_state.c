@@ -24,6 +24,14 @@ enum session_state session_state(const struct session *session)
 	return session->state;
 }
 
+uint64_t session_stood(struct session *session)
+{
+	uint64_t ns = session->stood_ns;
+
+	session->stood_ns = 0;
+	return ns;
+}
+
 pid_t session_pid(const struct session *session)
 {
 	return session->current->pid;

@@ -89,34 +89,47 @@ static struct err *end_in_new_program(struct session *session, struct snapshot *
 			session->current->pid);
 }
 
-static struct err *end_job(struct session *session, void *snapshot)
+struct end {
+	struct snapshot *snapshot;
+	bool stopped;		/* the target could be stopped for it */
+	uint64_t pause_ns;
+};
+
+static struct err *reap_held(struct session *session, bool stood UNUSED, void *arg)
 {
+	struct end *end = arg;
+
+	end->stopped = true;
+	return snapshot_reap(session->current->target, end->snapshot);
+}
+
+static struct err *end_job(struct session *session, void *arg)
+{
+	struct end *end = arg;
 	struct err *err;
-	bool was;
 
 	if (session->current->state != PROCESS_LIVE)
-		return end_in_new_program(session, snapshot);
-	err = session_pause(session, &was);
-	if (err && err->code == ERR_GONE)
-		return end_in_new_program(session, snapshot);
-	if (err) {
-		snapshot_drop(session->tracer, snapshot);
+		return end_in_new_program(session, end->snapshot);
+	err = session_held(session, reap_held, end, &end->pause_ns);
+	if (!err || end->stopped)
 		return err;
-	}
-	err = snapshot_reap(session->current->target, snapshot);
-	session_resume(session, was);
+	if (err->code == ERR_GONE)
+		return end_in_new_program(session, end->snapshot);
+	snapshot_drop(session->tracer, end->snapshot);
 	return err;
 }
 
-void session_end_snapshot(struct session *session, struct snapshot *snapshot)
+void session_end_snapshot(struct session *session, struct snapshot *snapshot, uint64_t *pause_ret)
 {
+	struct end end = { .snapshot = snapshot };
 	bool ahead = false;
 	struct err *err = session_call(session, look_job, &ahead);
 
 	err_ignore(err);	/* the job has no error */
 	if (ahead)
 		snapshot_kill(snapshot);
-	err = session_call(session, end_job, snapshot);
+	err = session_call(session, end_job, &end);
 	if (err)
 		session_warn(session, err->msg);
+	*pause_ret = end.pause_ns;
 }

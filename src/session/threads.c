@@ -38,12 +38,22 @@ static void add_registers(struct session *session, struct session_thread *descri
 		described->pc = regs_get(&thread->regs, arch->pc);
 }
 
+/* Nobody stood still before: that of a stop is not where a thread is. */
+static struct err *registers_of_all(struct session *session, bool stood UNUSED, void *arg)
+{
+	struct session_threads *ret = arg;
+
+	vec_each(thread, &ret->vec)
+		add_registers(session, thread, false);
+	return NULL;
+}
+
 static struct err *threads_job(struct session *session, void *arg)
 {
 	struct session_threads *ret = arg;
 	struct process *process = session->current;
 	bool stopped = process->target->state == TARGET_STOPPED;
-	bool held = process->target->state == TARGET_UNTRACED, was;
+	bool held = process->target->state == TARGET_UNTRACED;
 	struct proc_tasks tasks = { VEC_INIT };
 	struct err *err = procfs_tasks(process->target->mem.tid, &tasks);
 
@@ -51,14 +61,12 @@ static struct err *threads_job(struct session *session, void *arg)
 		err = add_thread(session, tasks.vec.at[i], ret);
 	vec_free(&tasks.vec);
 	ret->traced = !held;
-	if (!err && held)
-		err = session_pause(session, &was);
 	if (err)
 		return err;
+	if (held)
+		return session_held(session, registers_of_all, ret, NULL);
 	for (size_t i = 0; i < ret->vec.nr; i++)
 		add_registers(session, &ret->vec.at[i], stopped);
-	if (held)
-		session_resume(session, was);
 	return NULL;
 }
 

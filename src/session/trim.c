@@ -10,6 +10,7 @@
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/heap.h"
+#include "session/look.h"
 #include "session/private.h"
 #include "session/memory_view.h"
 #include "tracee/backtrace.h"
@@ -329,6 +330,8 @@ struct err *session_trim(struct session *session, struct session_trim *ret)
 
 	if (!err)
 		err = check_allocator(session);
+	if (!err)
+		err = look_check_walk(session);
 	if (!err)
 		err = session_call_held(session, trim_held, &trimmer, &trim.pause_ns);
 	memory_view_free(&trimmer.view);

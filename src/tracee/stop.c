@@ -334,6 +334,7 @@ struct err *target_stop(struct target *target, bool *was_ret)
 	target->state = TARGET_STOPPING;
 	if (has_many(target))
 		prepare(target);
+	target->stop_begun_ns = tracer_now();
 	do {
 		err = stop_all(target);
 		if (!err)

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Many live blocks from 256 distinct stacks of 14 frames (malloc, leaf, eight of paths.h, make, main and libc's two;
- * `_start` is one more). Commands: make N (more of them), pairs N (the same, but each is freed at once), verify, quit.
+ * `_start` is one more). Commands: make N (more of them), pairs N (the same, but each is freed at once), churn N (threads
+ * that allocate, move and free blocks of their own, from now on), rest (they have freed them and ended), verify, quit.
  */
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include "target.h"
+
+#define CHURNERS	8
+#define CHURNED		256		/* blocks of a thread */
 
 #define BLOCK_SIZE	48
 
@@ -42,6 +47,50 @@ static NOINLINE int make(long n, int keep)
 	return sum == 0;
 }
 
+static volatile int resting;
+static pthread_t churner[CHURNERS];
+static int nr_churners;
+
+static void *churn(void *arg)
+{
+	uint64_t random = (uint64_t)(uintptr_t)arg * 0x9e3779b97f4a7c15ull;
+	void *own[CHURNED] = { NULL };
+
+	while (!resting) {
+		unsigned i = next_random(&random) % CHURNED;
+
+		if (next_random(&random) % 4) {
+			own[i] = realloc(own[i], 16 + next_random(&random) % 500);
+			KEEP(own[i]);
+		} else {
+			free(own[i]);
+			own[i] = NULL;
+		}
+	}
+	for (unsigned i = 0; i < CHURNED; i++)
+		free(own[i]);
+	return NULL;
+}
+
+static void begin_churn(long nr)
+{
+	resting = 0;
+	while (nr_churners < nr && nr_churners < CHURNERS) {
+		if (pthread_create(&churner[nr_churners], NULL, churn, (void *)(uintptr_t)(nr_churners + 1)))
+			break;
+		nr_churners++;
+	}
+	say("ok %d", nr_churners);
+}
+
+static void end_churn(void)
+{
+	resting = 1;
+	while (nr_churners)
+		pthread_join(churner[--nr_churners], NULL);
+	say("ok");
+}
+
 static size_t verify(void)
 {
 	size_t i, bad = 0;
@@ -69,6 +118,10 @@ int main(void)
 			const char *answer = make(atol(rest), keep) == 0 ? "ok" : "bad";
 
 			say("%s %zu", answer, nr);
+		} else if ((rest = after(line, "churn"))) {
+			begin_churn(atol(rest));
+		} else if (after(line, "rest")) {
+			end_churn();
 		} else if (after(line, "verify")) {
 			say("%s %zu", verify() ? "bad" : "ok", nr);
 		} else {

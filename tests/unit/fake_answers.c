@@ -38,13 +38,16 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 			 const struct session_heap_look *look, struct session_heap *ret)
 {
 	struct in_hand in_hand = { VEC_INIT };
+	const struct session_heap_moment moment = {
+		.log = &session->region->log, .in_hand = &in_hand, .until = UINT64_MAX,
+	};
 	struct err *err = session_in_hand(session, &in_hand);
 
 	*ret = (struct session_heap)SESSION_HEAP_INIT;
 	if (how != SESSION_HEAP_LOG)
 		snprintf(ret->why, sizeof(ret->why), "the fake session has no heap");
 	if (!err && look)
-		err = look->at(look->ctx, ret, &session->region->log, &in_hand);
+		err = look->at(look->ctx, ret, &moment);
 	vec_free(&in_hand.vec);
 	return err;
 }
@@ -54,7 +57,7 @@ void session_heap_free(struct session_heap *heap UNUSED)
 }
 
 /* Nothing points to anything: all is definitely lost. */
-struct err *session_leaks(struct session *session, enum session_leaks_how how UNUSED, bool timed,
+struct err *session_leaks(struct session *session, enum look_how how UNUSED, bool timed,
 			  struct session_leaks *ret)
 {
 	struct session_leaks leaks = { .held = PACKED_INIT, .why = "the fake session has no heap" };

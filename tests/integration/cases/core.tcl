@@ -84,7 +84,9 @@ proc answers {m pid} {
 		} [slurp $::tmp/answer]] {\1}]
 	}
 	# A core need not be stopped.
-	dict set answers "malloc check" [regsub -line {^The process stood still for .*\n} [dict get $answers "malloc check"] ""]
+	dict for {command answer} $answers {
+		dict set answers $command [regsub -line {^ *[Tt]he process stood still for .*\n} $answer ""]
+	}
 	# The process has shared memory that it has never touched; a core does not tell that from zeros.
 	dict set answers "malloc leaks all" [regsub -line {^ +not read: .*\n} [dict get $answers "malloc leaks all"] ""]
 	# The kernel leaves out what was never written, gdb does not.
@@ -93,7 +95,7 @@ proc answers {m pid} {
 	# The kernel writes down the name of the process alone.
 	dict set answers "where all" [regsub -all -line {^(Thread \d+).*} [dict get $answers "where all"] {\1}]
 	dict set answers threads [lmap thread [look_value $m mdbg::threads] {dict get $thread pthread}]
-	dict set answers registers [look $m "registers $pid"]
+	dict set answers registers [regsub {\nThe process stood still for .*$} [look $m "registers $pid"] ""]
 	dict set answers heaps [dict get [look_value $m mdbg::malloc] heaps]
 	dict set answers leaks [lmap leak [look_value $m {mdbg::leaks all}] {
 		list [dict get $leak kind] [dict get $leak bytes] [dict get $leak count]

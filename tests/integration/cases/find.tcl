@@ -175,8 +175,10 @@ case find-in-a-core 60 {
 		set m [live_start {*}$how]
 		set found {}
 		foreach block [live_value $m mdbg::allocations] {
-			lappend found [string map {"(allocated before attach)" "(not recorded)"} \
+			set text [string map {"(allocated before attach)" "(not recorded)"} \
 				[live $m "malloc find [dict get $block address]"]]
+			check {[regsub {\nThe process stood still for [0-9.]+ m?s$} $text {} text] == ("-p" in $how)} {$how: $text}
+			lappend found $text
 		}
 		lappend answers $found
 		live_end $m
@@ -197,7 +199,7 @@ case find-without 60 {
 	set root [dict get [lindex [live_value $m "mdbg::allocations size >= 8011 and size < 8026"] 0] address]
 	live_end $m
 	set m [live_start --no-arm -p [pid_of $t]]
-	check {[regexp {is byte 3 of a block of \d+ bytes .*\n +\((allocated before attach|not recorded)\)\n1 pointers .*: data of leaks, slot$} \
+	check {[regexp {is byte 3 of a block of \d+ bytes .*\n +\((allocated before attach|not recorded)\)\n1 pointers .*: data of leaks, slot\nThe process stood still for [0-9.]+ m?s$} \
 		[live $m "malloc find [expr {$root + 3}]"]]} {[live $m "malloc find $root"]}
 	live_end $m
 	finish $t
@@ -217,7 +219,7 @@ case find-without 60 {
 	# What it has freed is not known, and has pointers, too.
 	check {"data" in [concat {*}$found] && "block" in [concat {*}$found]} {$found}
 	set text [live $m "malloc find [dict get $block address]"]
-	check {[regexp {\n\S.*: what else is in the heaps is not known$} $text]} {$text}
+	check {[regexp {\n\S.*: what else is in the heaps is not known\nThe process stood still for [0-9.]+ m?s$} $text]} {$text}
 	live_end $m
 	order $t verify
 	tell $t quit
@@ -236,7 +238,7 @@ case find-limit-and-errors 60 {
 	set most [lindex [lsort -integer -index 0 $held] end]
 	check {[lsort -integer [lmap one $held {lindex $one 0}]] eq {1 1 1 1 2}} {$held}
 	set text [live $m "malloc find [lindex $most 1] limit 1"]
-	check {[regexp {2 pointers to its start, or that count as such:\n +0x[0-9a-f]{16} .*\n    \.\.\. and 1 more$} $text]} {$text}
+	check {[regexp {2 pointers to its start, or that count as such:\n +0x[0-9a-f]{16} .*\n    \.\.\. and 1 more\nThe process stood still for [0-9.]+ m?s$} $text]} {$text}
 	check {[dict get [live_value $m "mdbg::find 0x1000"] what] eq "nothing"} {0x1000}
 	check {[string match {*is no*} [live_error $m "malloc find here"]]} {[live_error $m "malloc find here"]}
 	check {[string match {*'most' is not expected here*} [live_error $m "malloc find 0x1000 most 3"]]} {most}

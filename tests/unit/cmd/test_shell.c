@@ -298,6 +298,16 @@ static void sets(void)
 			       "mdbg: can't set \"free-history\": 'many' is not a number from 0 (none is "
 			       "remembered) to 65536\n");
 	CU_ASSERT_STRING_EQUAL(harness_value("set free-history"), "4096");
+	CU_ASSERT_STRING_EQUAL(harness_value("set max-pause none; set max-pause"), "none");
+	CU_ASSERT_EQUAL(session_config(shell->session)->max_pause_ns, 0);
+	CU_ASSERT_STRING_EQUAL(harness_value("set max-pause 1500ms; set max-pause"), "1500ms");
+	CU_ASSERT_EQUAL(session_config(shell->session)->max_pause_ns, 1500000000);
+	CU_ASSERT_STRING_EQUAL(harness_value("set max-pause 0.25; set max-pause"), "250ms");
+	CU_ASSERT_STRING_EQUAL(harness_value("set max-pause 120; set max-pause"), "2m");
+	CU_ASSERT_STRING_EQUAL(harness_line("set max-pause 0").err,
+			       "mdbg: can't set \"max-pause\": '0' is no time; or none\n");
+	CU_ASSERT_FALSE(harness_line("set max-pause long").ok);
+	CU_ASSERT_STRING_EQUAL(harness_value("set max-pause"), "2m");
 	CU_ASSERT_STRING_EQUAL(harness_value("set names"), "short");
 	CU_ASSERT_STRING_EQUAL(harness_value("set names full; set names"), "full");
 	CU_ASSERT_STRING_EQUAL(harness_line("set names long").err,

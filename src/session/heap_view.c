@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Walks the heaps of a view (heap_view.h). */
+
+#include "session/heap_view.h"
+
+#include <string.h>
+
+#include "heap/reconcile.h"
+#include "session/private.h"
+#include "session/walk_limit.h"
+
+void heap_view_free(struct heap_view *walk)
+{
+	vec_free(&walk->maps);
+	vec_free(&walk->data);
+	vec_free(&walk->threads.vec);
+	vec_free(&walk->in_flight_words.vec);
+	vec_free(&walk->inside);
+	vec_free(&walk->words);
+}
+
+/*
+ * A heap may consist of several mappings, one behind the other: a forked child grows its heap in a
+ * new one, and madvise or mlock splits a mapping.
+ */
+static struct err *push_map(struct heap_view *walk, const struct heap_map *map)
+{
+	struct heap_map *last = walk->maps.nr ? &walk->maps.at[walk->maps.nr - 1] : NULL;
+
+	if (!last || last->end != map->start || last->brk != map->brk ||
+	    last->anonymous != map->anonymous)
+		return vec_push(&walk->maps, *map);
+	last->end = map->end;
+	return NULL;
+}
+
+static struct err *add_map(struct heap_view *walk, const struct proc_map *map)
+{
+	struct heap_map is = {
+		.start = map->start,
+		.end = map->end,
+		.brk = !strcmp(map->path, "[heap]"),
+		.anonymous = !*map->path || !strncmp(map->path, "[anon:", 6),
+	};
+	struct err *err = NULL;
+
+	if (!map->read || !map->write || map->shared)
+		return NULL;
+	if (is.brk) {
+		walk->ret->brk_start = walk->ret->brk_start ? walk->ret->brk_start : is.start;
+		walk->ret->brk = is.end;
+	}
+	if (map->start >= walk->view->allocator_start && map->end <= walk->view->allocator_end)
+		err = vec_push(&walk->data, is);
+	return err ? err : push_map(walk, &is);
+}
+
+static struct err *look_at_maps(struct heap_view *walk)
+{
+	struct err *err = NULL;
+
+	vec_clear(&walk->maps);
+	vec_clear(&walk->data);
+	for (size_t i = 0; i < walk->view->maps.vec.nr && !err; i++)
+		err = add_map(walk, &walk->view->maps.vec.at[i]);
+	return err;
+}
+
+static struct err *add_in_flight_word(struct heap_view *walk, uint64_t word)
+{
+	struct err *err;
+
+	if (!word || word % 8)
+		return NULL;
+	err = vec_push(&walk->in_flight_words.vec, word);
+	return err ? err : vec_push(&walk->words, word);
+}
+
+/* A thread that is inside the allocator, or may be: one that could not be stopped has no words. */
+static struct err *add_inside(struct heap_view *walk, const struct memory_view_thread *thread)
+{
+	struct heap_inside inside = {
+		.tid = thread->tid,
+		.aborts = thread->aborts,
+		.tp = thread->tp,
+	};
+	uint8_t regs = thread->stopped ? walk->view->arch->regs_words : 0;
+	uint64_t word[MEMORY_VIEW_STACK_WORDS];
+	size_t before = walk->words.nr;
+	size_t nr = thread->stopped ? memory_view_stack_words(walk->view, thread, word) : 0;
+	struct err *err = NULL;
+
+	for (uint8_t i = 0; i < regs && !err; i++)
+		err = add_in_flight_word(walk, regs_get(&thread->regs, i));
+	for (size_t i = 0; i < nr && !err; i++)
+		err = add_in_flight_word(walk, word[i]);
+	inside.nr_words = walk->words.nr - before;
+	return err ? err : vec_push(&walk->inside, inside);
+}
+
+/* The words do not move any more. */
+static void place_words(struct heap_view *walk)
+{
+	size_t at = 0;
+
+	vec_each(inside, &walk->inside) {
+		inside->word = inside->nr_words ? &walk->words.at[at] : NULL;
+		at += inside->nr_words;
+	}
+}
+
+static struct err *look_at_threads(struct heap_view *walk)
+{
+	struct err *err = NULL;
+	bool inside = false;
+
+	vec_clear(&walk->threads.vec);
+	vec_clear(&walk->in_flight_words.vec);
+	vec_clear(&walk->inside);
+	vec_clear(&walk->words);
+	walk->all_threads = true;
+	for (size_t i = 0; i < walk->view->threads.nr && !err; i++) {
+		const struct memory_view_thread *thread = &walk->view->threads.at[i];
+
+		if (!thread->stopped)
+			walk->all_threads = false;
+		else if (thread->tp)
+			err = vec_push(&walk->threads.vec, thread->tp);
+		if (!err && (thread->inside || !thread->stopped))
+			err = add_inside(walk, thread);
+		inside |= thread->inside;
+	}
+	place_words(walk);
+	word_list_sort(&walk->in_flight_words);
+	walk->ret->calm = !inside;
+	return err;
+}
+
+static struct err *walk_heaps(struct heap_view *walk)
+{
+	struct known known = KNOWN_INIT(walk->view->log, walk->view->process);
+	struct heap_source source = {
+		.memory = walk->view->memory,
+		.map = walk->maps.at, .nr_maps = walk->maps.nr,
+		.data = walk->data.at, .nr_data = walk->data.nr,
+		.main_arena = walk->view->main_arena,
+		.thread = walk->threads.vec.at, .nr_threads = walk->threads.vec.nr,
+		.all_threads = walk->all_threads,
+		.known_from = known_from, .ctx = &known,
+		.in_flight_word = walk->in_flight_words.vec.at, .nr_in_flight =
+				     walk->in_flight_words.vec.nr,
+		.inside = walk->inside.at, .nr_inside = walk->inside.nr,
+		.lockless = walk->view->one_thread,
+		.check = walk->check,
+	};
+	struct walk_limit limit;
+	struct err *err;
+
+	walk_limit_find(walk->session, walk->view->pages_of, &limit);
+	source.most_chunks = limit.chunks;
+	err = walk->view->allocator->walk(&source, &walk->ret->walk);
+	known_free(&known);
+	return walk_limit_say(walk->session, &limit, err);
+}
+
+/* Chunks that words in flight point to count as in hand, too. */
+static struct err *take_loose(struct heap_view *walk)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < walk->ret->walk.loose.nr && !err; i++)
+		err = vec_push(&walk->in_flight_words.vec, walk->ret->walk.loose.at[i]);
+	word_list_sort(&walk->in_flight_words);
+	return err;
+}
+
+struct err *heap_view_walk(struct heap_view *walk)
+{
+	struct err *err;
+
+	if (!walk->view->allocator)
+		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", walk->session->current->pid);
+	err = look_at_maps(walk);
+	if (!err)
+		err = look_at_threads(walk);
+	if (!err)
+		err = walk_heaps(walk);
+	walk->ret->walked = !err;
+	return err ? err : take_loose(walk);
+}

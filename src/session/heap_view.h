@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A walk of the heaps of a view: what the view has is made the walk's source (heap/heap_walk.h).
+ * It may be done again, of another view.
+ */
+#pragma once
+
+#include "base/word_list.h"
+#include "session/heap.h"
+#include "session/memory_view.h"
+
+struct heap_view {
+	struct session *session;
+	const struct memory_view *view;
+	bool check;			/* the links of the bins, too */
+	struct session_heap *ret;	/* gets the walk, and what is known of the heaps */
+	struct word_list in_flight_words;	/* of the threads inside; sorted */
+
+	VEC(struct heap_map) maps;
+	VEC(struct heap_map) data;
+	struct word_list threads;
+	VEC(struct heap_inside) inside;	/* their words are in ... */
+	VEC(uint64_t) words;		/* ... this, one thread's behind another's */
+	bool all_threads;
+};
+
+/* Any thread. ret->walk is empty before. ERR_UNSUPPORTED: no allocator that can be walked. */
+struct err *heap_view_walk(struct heap_view *walk) MUST_CHECK;
+void heap_view_free(struct heap_view *walk);

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# For how long a process stands still: what needs its heaps or its memory is answered from a snapshot, is refused if it
+# takes too long, and says how long it took. (tests/bench/stand.tcl compares that with what the process sees.)
+
+set stood {[Tt]he process stood still for [0-9.]+ m?s\M}
+
+# Commands that walk heaps or search memory, and their values.
+proc pause_commands {address} {
+	return [list malloc "malloc allocations limit 1" "malloc freespace limit 1" "malloc check" "malloc find $address" \
+		"malloc leaks" "malloc stale 1h" "export folded $::tmp/folded" "export sqlite $::tmp/db" "report $::tmp/report.html"]
+}
+
+proc pause_values {address} {
+	return [list mdbg::malloc "mdbg::allocations limit 1" "mdbg::freespace limit 1" mdbg::check "mdbg::find $address" \
+		mdbg::leaks "mdbg::stale 1h" "mdbg::export folded $::tmp/folded"]
+}
+
+# How often mdbg has looked at a snapshot, and was done with it.
+proc snapshots {} {
+	return [regexp -all -line {looked at in a snapshot: done$} [slurp $::tmp/trace]]
+}
+
+proc a_block {m} {
+	return [dict get [lindex [live_value $m "mdbg::allocations limit 1"] 0] address]
+}
+
+# Each answer for which the process stood says so, once; where it stood anyhow, or did not stand, none does.
+case pause-printed 60 {
+	set t [start million]
+	order $t "make 100"
+	set m [live_start -p [pid_of $t]]
+	set commands [concat [pause_commands [a_block $m]] {{malloc leaks -stop} {malloc leaks -snapshot} {where all} thread registers}]
+	foreach command $commands {
+		set text [live $m $command]
+		check {[regexp -all $::stood $text] == 1} {$command: $text}
+	}
+	foreach command {status "malloc sites" memory {export folded /dev/stdout}} {
+		check {![regexp {stood still} [live $m $command]]} {$command: [live $m $command]}
+	}
+	live $m interrupt
+	foreach command $commands {
+		set text [live $m $command]
+		check {![regexp {stood still} $text]} {$command: $text}
+	}
+	live $m cont
+	live_end $m
+	finish $t
+}
+
+# What a file gets is not mixed with that line.
+case pause-not-in-files 60 {
+	set t [start million]
+	order $t "make 100"
+	set m [live_start -p [pid_of $t]]
+	foreach command {"export folded $::tmp/out" "export json $::tmp/out" "report $::tmp/out"} {
+		check {[regexp $::stood [live $m [subst $command]]]} {$command says nothing}
+		check {![regexp {process stood still} [slurp $::tmp/out]]} {it is in the file of $command}
+	}
+	live_end $m
+	finish $t
+}
+
+# A large heap is looked at in a snapshot, and all answers are those of a stop.
+by_both case pause-snapshot-same 120 {
+	set ::env(MDBG_TRACE) $::tmp/trace
+	set t [start million]
+	order $t "make 200000"
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t "make 40000"
+	set address [dict get [lindex [live_value $m "mdbg::allocations size == 48 limit 1"] 0] address]
+	set commands [list malloc {malloc allocations limit 2000} {malloc allocations sort size limit 50} {malloc freespace} \
+		{malloc check} "malloc find $address" {malloc leaks all}]
+	foreach command $commands {
+		set had [snapshots]
+		live $m "$command > $::tmp/[llength [dict keys [expr {[info exists ran] ? $ran : {}}]]]"
+		check {[snapshots] > $had} {$command: no snapshot}
+		dict set ran $command [slurp $::tmp/[llength [dict keys [expr {[info exists ran] ? $ran : {}}]]]]
+	}
+	set value [live_value $m mdbg::malloc]
+	live $m interrupt
+	set had [snapshots]
+	foreach command $commands {
+		live $m "$command > $::tmp/stopped"
+		set strip {^.*([Tt]he process stood still|Recording since|Up to \d+ blocks more|bytes of roots and).*\n}
+		set is [regsub -all -line $strip [dict get $ran $command] ""]
+		set was [regsub -all -line $strip [slurp $::tmp/stopped] ""]
+		check {$is eq $was} {$command: in a snapshot $is; in a stop $was}
+	}
+	check {[snapshots] == $had} {a snapshot of what stands still}
+	set stopped [live_value $m mdbg::malloc]
+	foreach key {bytes active records preattach preattachbytes allocs frees heaps mapped damages uncertain walked} {
+		check {[dict get $value $key] eq [dict get $stopped $key]} {$key: [dict get $value $key], [dict get $stopped $key]}
+	}
+	check {[dict get $value preattach] >= 200000 && [dict get $value records] >= 40000} {$value}
+	live $m cont
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+proc check_at_work {m command} {
+	set had [snapshots]
+	switch $command {
+		check {
+			set value [live_value $m mdbg::check]
+			check {[dict get $value damages] == 0} {damage: $value}
+		}
+		malloc {
+			set figures [live_value $m mdbg::malloc]
+			dict with figures {
+				check {$allocs == $frees + $replaced + $records} {$figures}
+				check {$preattach >= 100000} {fewer than it holds: $figures}
+			}
+		}
+		list {
+			set addresses [live_value $m {lmap block [mdbg::allocations thread > 0] {dict get $block address}}]
+			check {[llength $addresses] == [llength [lsort -unique $addresses]]} {listed twice}
+		}
+	}
+	check {[snapshots] == $had + 1} {$command: no snapshot}
+}
+
+# Threads that allocate and free all the time: nothing is damaged, nothing is listed twice, and every block is accounted for.
+by_both repeated pause-snapshot-at-work 120 {
+	set ::env(MDBG_TRACE) $::tmp/trace
+	set t [start million]
+	order $t "make 100000"
+	set m [live_start -p [pid_of $t]]
+	order $t "make 50000"
+	order $t "churn 2"
+	for {set i 0} {$i < $::trials} {incr i} {
+		check_at_work $m [lindex {check malloc list} [expr {$i % 3}]]
+	}
+	order $t rest
+	live_end $m
+	finish $t
+}
+
+# Too long for the limit: the estimate, the reason and the way out, and nothing is stopped.
+case pause-refused 60 {
+	set t [start parent]
+	order $t grow
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set address [a_block $m]
+	live $m "set max-pause 10us"
+	foreach command [concat [pause_commands $address] [pause_values $address]] {
+		set said [live_error $m $command]
+		check {[regexp {would stand still for some [0-9.]+ ms, and max-pause is 0.01 ms \(for the fork of a snapshot\)} $said]} \
+			{$command: $said}
+		set code [live_value $m "catch {$command} said how; dict get \$how -errorcode"]
+		check {[string match {MDBG STATE {*set max-pause none*}} $code]} {$command: no way out: $code}
+	}
+	# What the user asks for expressly, what stands anyhow, and what needs no stop.
+	check {[regexp $::stood [live $m "malloc leaks -stop"]]} {$::result}
+	live $m "malloc sites"
+	live $m interrupt
+	live $m malloc
+	live $m cont
+	if {[lindex [ask $t "direct $::build/mdbg"] 0] eq "ok"} {
+		live $m "set max-pause 1ms"
+		foreach command [list malloc "malloc leaks" "report $::tmp/report.html"] {
+			set said [live_error $m $command]
+			check {[string match "*max-pause is 1 ms (no snapshot: * open for direct I/O)*" $said]} {$command: $said}
+		}
+		live $m "set max-pause none"
+		set text [live $m "malloc find $address"]
+		check {[string match "*It was stopped for all of the walk (no snapshot: * open for direct I/O)\nThe process stood still for*" \
+			$text]} {$text}
+		order $t undo
+	} else {
+		note "no direct I/O here"
+	}
+	live $m "set max-pause 500ms"
+	live $m malloc
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* For how long a target would stand still, and whether that is too long. */
+
+#include <string.h>
+
+#include "session/private.h"
+#include "session/stop_estimate.h"
+#include "unit.h"
+
+void suite_stop_estimate(void);
+
+#define MB	(1ull << 20)
+
+/* What the log has is counted; the rest of the heaps is as long as a sample of them says. */
+static void test_chunks(void)
+{
+	struct stop_facts facts = { .own_bytes = 200 * MB, .heap_bytes = 100 * MB };
+	struct stop_estimate usual = stop_estimate_of(&facts), is;
+
+	CU_ASSERT_TRUE(usual.chunks > 500000 && usual.chunks < 2000000);
+	facts.sampled = 10;
+	facts.sampled_bytes = 10 * 4096;
+	is = stop_estimate_of(&facts);
+	CU_ASSERT_EQUAL(is.chunks, 100 * MB / 4096);
+	facts.blocks = 1000;
+	facts.block_bytes = 50 * MB;
+	is = stop_estimate_of(&facts);
+	CU_ASSERT_EQUAL(is.chunks, 1000 + 50 * MB / 4096);
+	/* Heaps are not longer than what is in memory, and blocks may be elsewhere. */
+	facts.own_bytes = 60 * MB;
+	CU_ASSERT_EQUAL(stop_estimate_of(&facts).chunks, 1000 + 10 * MB / 4096);
+	facts.block_bytes = 500 * MB;
+	CU_ASSERT_EQUAL(stop_estimate_of(&facts).chunks, 1000);
+	/* A sample that was in change. */
+	facts.block_bytes = 0;
+	facts.sampled_bytes = 1;
+	CU_ASSERT_TRUE(stop_estimate_of(&facts).chunks <= 1000 + 60 * MB / 32);
+}
+
+/* A search takes longer than a walk, and a fork less, but for a process of large blocks. */
+static void test_times(void)
+{
+	struct stop_facts small_blocks = {
+		.own_bytes = 1400 * MB, .heap_bytes = 1400 * MB, .blocks = 10000000, .maps = 50,
+	};
+	struct stop_facts large_blocks = {
+		.own_bytes = 1400 * MB, .heap_bytes = MB, .blocks = 100, .maps = 50,
+	};
+	struct stop_estimate is = stop_estimate_of(&small_blocks);
+
+	CU_ASSERT_TRUE(is.fork_ns < 100000000 && is.walk_ns > 1000000000);
+	CU_ASSERT_TRUE(is.search_ns > 2 * is.walk_ns);
+	is = stop_estimate_of(&large_blocks);
+	CU_ASSERT_TRUE(is.walk_ns < is.fork_ns);
+	large_blocks.maps = 60000;
+	CU_ASSERT_TRUE(stop_estimate_of(&large_blocks).fork_ns > 100000000);
+}
+
+static void test_check(void)
+{
+	static struct session session;
+	struct err *err;
+
+	session.config.max_pause_ns = 500000000;
+	CU_ASSERT_PTR_NULL(stop_estimate_check(&session, 500000000, NULL));
+	err = stop_estimate_check(&session, 1300000000, "no snapshot: it is a test");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_STATE);
+	CU_ASSERT_STRING_EQUAL(err->msg, "the process would stand still for some 1300 ms, and max-pause "
+					 "is 500 ms (no snapshot: it is a test)");
+	CU_ASSERT_PTR_NOT_NULL(strstr(err->hint, "set max-pause none"));
+	session.config.max_pause_ns = 0;
+	CU_ASSERT_PTR_NULL(stop_estimate_check(&session, UINT64_MAX, NULL));
+}
+
+void suite_stop_estimate(void)
+{
+	CU_pSuite suite = CU_add_suite("estimates of a stop", NULL, NULL);
+
+	CU_add_test(suite, "chunks", test_chunks);
+	CU_add_test(suite, "times", test_times);
+	CU_add_test(suite, "refused", test_check);
+}
