@@ -148,6 +148,9 @@ static struct err *take_maps(struct look *look, bool *whole_ret)
 	struct err *err = procfs_maps(look->child.pid, maps);
 
 	*whole_ret = true;
+	if (err)
+		return err;
+	procmem_take_maps(&look->child.mem, maps);
 	vec_each(map, &maps->vec)
 		*whole_ret &= !map->shared || !look->wants(map) || was_known(look, map);
 	vec_each_while(before, &look->smaps.maps.vec, !err) {

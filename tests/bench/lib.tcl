@@ -136,7 +136,7 @@ proc machine {} {
 }
 
 # Other files that a part takes procedures from; all of them have those of the cases (start_redis, kill_mdbg).
-set taken {cold plot history pair scale plot}
+set taken {cold plot history pair scale plot stand leaks}
 load_cases
 if {[dict exists $taken $part]} {
 	load_file [file join $bench_here [dict get $taken $part].tcl]
