@@ -84,6 +84,21 @@ static struct err *check_memory(pid_t pid, uint64_t anonymous)
 	return NULL;
 }
 
+/* Pages of hugetlbfs that a fork would share until one side writes. */
+static bool has_private_huge(const struct smaps *smaps)
+{
+	for (size_t i = 0; i < smaps->maps.vec.nr; i++) {
+		const uint64_t *figure = smaps->figures.at[i].figure;
+		uint64_t shared = figure[SMAPS_HUGETLB_SHARED];
+		uint64_t private = figure[SMAPS_HUGETLB_PRIVATE];
+
+		if (!smaps->maps.vec.at[i].shared &&
+		    ((shared && shared != SMAPS_UNKNOWN) || (private && private != SMAPS_UNKNOWN)))
+			return true;
+	}
+	return false;
+}
+
 struct err *forkable_check(pid_t pid, struct smaps *ret)
 {
 	struct smaps smaps;
@@ -96,6 +111,9 @@ struct err *forkable_check(pid_t pid, struct smaps *ret)
 				 "(no VmFlags in smaps)");
 	if (!err)
 		err = check_memory(pid, smaps.anonymous);
+	if (!err && has_private_huge(&smaps))
+		err = no("the process has private memory of huge pages (hugetlbfs), of which a fork "
+			 "may take the last");
 	if (!err && smaps.userfault)
 		err = no("somebody handles the page faults of the process (userfaultfd)");
 	if (!err)

@@ -13,6 +13,9 @@
  *			with the fork(2) system call"). So with a descriptor that is open for it, io_uring,
  *			or one of a driver that is known to have memory pinned, there is no snapshot,
  *			though newer kernels know better.
+ *	huge pages	of hugetlbfs are a pool. The process that writes to a private one after a fork
+ *			needs a second one: if the pool is empty, and it has reserved none
+ *			(MAP_NORESERVE), it gets a SIGBUS.
  *	userfaultfd	Its owner may have asked to hear of forks, and the fork waits until he has.
  *	memory that is not forked	must be read in the stop, as must be what is shared: if it is too much
  *			for that, there is none either.

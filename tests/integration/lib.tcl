@@ -117,6 +117,18 @@ proc note {text} {
 
 # --- channels with time limits ------------------------------------------------------------------------------------
 
+# BODY, with so many huge pages more in the machine's pool, if it gives them.
+proc with_huge_pages {nr body} {
+	set path /proc/sys/vm/nr_hugepages
+	set before [string trim [slurp $path]]
+	catch {spit $path [expr {$before + $nr}]}
+	try {
+		uplevel 1 $body
+	} finally {
+		catch {spit $path $before}
+	}
+}
+
 # The next line of a channel; an error if it ends or if none comes in time.
 proc hear {chan {limit 30}} {
 	chan configure $chan -blocking 0

@@ -8,6 +8,7 @@
  *	none			wait says that there is no child, however it is asked (not while it goes)
  *	grow			80 MB of blocks, all reachable, that are written to all the time while it goes
  *	share MB, direct PATH	shared memory; a file open for direct I/O; `no` where that cannot be had
+ *	huge MB			the same with private memory of huge pages (hugetlbfs)
  *	undo			without them
  *	hide			three blocks of 4567 bytes: the only pointers to them are in memory that is shared, that no fork
  *				copies, and that a fork wipes
@@ -139,10 +140,10 @@ static void grow(void)
 	say("ok");
 }
 
-static void share(size_t mb)
+static void share(size_t mb, int flags)
 {
 	shared_len = mb << 20;
-	shared = mmap(NULL, shared_len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, shared_len, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED) {
 		say("no");
 		return;
@@ -222,7 +223,9 @@ int main(void)
 		else if (!strcmp(line, "grow"))
 			grow();
 		else if (!strncmp(line, "share ", 6))
-			share((size_t)atoi(line + 6));
+			share((size_t)atoi(line + 6), MAP_SHARED);
+		else if (!strncmp(line, "huge ", 5))
+			share((size_t)atoi(line + 5), MAP_PRIVATE | MAP_HUGETLB);
 		else if (!strncmp(line, "direct ", 7))
 			say((direct = open(line + 7, O_RDONLY | O_DIRECT | O_CLOEXEC)) < 0 ? "no" : "ok");
 		else if (!strcmp(line, "undo"))

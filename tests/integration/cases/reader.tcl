@@ -1,18 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Looking at memory changes nothing, and waits for nobody (src/os/page_rules.h).
 
-# Huge pages for the target, if the machine gives some; they are put back.
-proc with_huge_pages {body} {
-	set path /proc/sys/vm/nr_hugepages
-	set before [string trim [slurp $path]]
-	catch {spit $path [expr {$before + 12}]}
-	try {
-		uplevel 1 $body
-	} finally {
-		catch {spit $path $before}
-	}
-}
-
 proc huge_free {} {
 	regexp {HugePages_Free: *(\d+)} [slurp /proc/meminfo] - free
 	return $free
@@ -20,7 +8,7 @@ proc huge_free {} {
 
 # What is mapped and not touched stays so, whatever is asked; what was touched counts: each block hangs on one page.
 case reader-changes-nothing 120 {
-	with_huge_pages {
+	with_huge_pages 12 {
 		set t [start shared]
 		set m [live_start -p [pid_of $t]]
 		set nr [order $t "map $::tmp"]

@@ -105,15 +105,18 @@ case snapshot-refused 60 {
 	set t [start parent]
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
-	foreach {what pattern} [list {share 64} {*memory that is shared*} "direct $::build/mdbg" {*direct I/O*}] {
-		if {[lindex [ask $t $what] 0] ne "ok"} {
-			note "no $what here"
-			continue
+	set refusals [list {share 64} {*memory that is shared*} "direct $::build/mdbg" {*direct I/O*} {huge 2} {*huge pages*}]
+	with_huge_pages 4 {
+		foreach {what pattern} $refusals {
+			if {[lindex [ask $t $what] 0] ne "ok"} {
+				note "no $what here"
+				continue
+			}
+			set text [live $m "malloc leaks -snapshot"]
+			check {[string match "*no snapshot: $pattern: it was stopped for all of the search*" $text]} {not said: $text}
+			check_sums $m
+			order $t undo
 		}
-		set text [live $m "malloc leaks -snapshot"]
-		check {[string match "*no snapshot: $pattern: it was stopped for all of the search*" $text]} {not said: $text}
-		check_sums $m
-		order $t undo
 	}
 	check_snapshot [live $m "malloc leaks -snapshot"]
 	check {![string match "*snapshot*" [live $m "malloc leaks -stop"]]} {a snapshot in spite of -stop}
