@@ -166,7 +166,15 @@ static struct err *detach_job(struct session *session, void *arg UNUSED)
 
 static struct err *keep_job(struct session *session, void *arg UNUSED)
 {
-	return handover_leave(session);
+	bool again = region_opens_again(session->current->target);
+	struct err *err = handover_leave(session);
+
+	if (!err && !again)
+		session_warn_hint(session, "root's mdbg can, or one with that capability",
+				  "an mdbg of this user cannot go on with the log: to open it takes "
+				  "CAP_CHECKPOINT_RESTORE; it will begin a new one, and what was recorded "
+				  "will be lost");
+	return err;
 }
 
 struct err *session_keep(struct session *session)

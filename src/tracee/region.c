@@ -390,6 +390,18 @@ static struct err *open_file(struct region *region, pid_t tid, const struct proc
 	return log_open(region->base, size, &region->log);
 }
 
+bool region_opens_again(const struct target *target)
+{
+	struct stat st;
+	char path[96];
+
+	if (!target->region)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, target->mem.tid,
+		 target->region->address, target->region->address + JOURNAL_SIZE);
+	return !stat(path, &st);
+}
+
 struct err *region_adopt(struct target *target, struct region **ret)
 {
 	CLEANUP(region_cleanup) struct region *region = make(0, 0);

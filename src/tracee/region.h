@@ -76,6 +76,11 @@ struct err *region_format(struct region *region, const struct log_config *config
  */
 struct err *region_create_empty(struct region **ret) MUST_CHECK;
 /*
+ * Could this user open the region again (region_adopt)? The kernel lets nobody follow the links of
+ * /proc/PID/map_files without CAP_CHECKPOINT_RESTORE.
+ */
+bool region_opens_again(const struct target *target);
+/*
  * Take over the region that an earlier mdbg has left in its target (tracee/previous_session.h):
  * open it, map it here, and set target->region. ERR_FORMAT, ERR_PERM and others: it cannot be used,
  * and nothing has changed.

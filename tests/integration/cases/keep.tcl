@@ -321,3 +321,19 @@ case keep-and-load-elsewhere 60 {
 	check {$::err eq ""} {$::err}
 	finish $t
 }
+
+# Who may not open the log again is told so when it is left, and not by the next mdbg alone.
+case keep-without-the-right 30 {
+	if {[exec id -u] != 0} {
+		skip "needs root"
+	}
+	set t [start exact]
+	set before [state [pid_of $t]]
+	set without [list [need setpriv] --bounding-set -checkpoint_restore,-sys_admin]
+	set keep [list $::mdbg_program -n -q -p [pid_of $t] -c {detach -keep}]
+	check {[string match "*cannot go on with the log*CAP_CHECKPOINT_RESTORE*" [exec {*}$without {*}$keep 2>@1]]} {nothing is said}
+	check {![string match "*cannot go on*" [exec {*}$keep 2>@1]]} {said to one who can}
+	mdbg_ok -q -p [pid_of $t] -c detach
+	check_state $before [pid_of $t]
+	finish $t
+}
