@@ -86,6 +86,7 @@ static void add_group(struct machine_look *look, const char *path, uint64_t limi
 
 	memset(&group, 0xff, sizeof(group));
 	group.path = strdup(path);
+	group.folder = NULL;
 	group.limit = limit;
 	group.use = use;
 	look->groups.version = 1;
