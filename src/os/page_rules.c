@@ -12,6 +12,8 @@
 #include "base/page.h"
 #include "os/pagemap.h"
 
+/* An answer holds for as long as it may be between a look and the read that follows. */
+#define ASKED_NS	10000u
 #define THERE	(PAGEMAP_PRESENT | PAGEMAP_SWAPPED)
 
 struct err *page_rules_create(pid_t tid, struct page_rules **ret)
@@ -163,6 +165,12 @@ static enum page_how how_of(struct page_rules *rules, pid_t tid, uint64_t addres
 	return (entry & (own | PAGEMAP_FILE)) == own ? PAGE_OWN : PAGE_READ;
 }
 
+static bool was_asked(const struct page_asked *asked, uint64_t address, bool bring)
+{
+	return asked->address == address && asked->bring == bring && asked->how != PAGE_NOT &&
+	       procfs_clock(CLOCK_MONOTONIC) - asked->ns < ASKED_NS;
+}
+
 size_t page_rules_ask(struct page_rules *rules, pid_t tid, uint64_t address, size_t nr, bool bring,
 		      enum page_how *how_ret)
 {
@@ -170,12 +178,20 @@ size_t page_rules_ask(struct page_rules *rules, pid_t tid, uint64_t address, siz
 
 	nr = MIN(nr, PAGE_RULES_MOST);
 	pthread_mutex_lock(&rules->lock);
+	if (nr == 1 && was_asked(&rules->asked, address, bring)) {
+		*how_ret = rules->asked.how;
+		pthread_mutex_unlock(&rules->lock);
+		return 1;
+	}
 	if (rules->pagemap < 0)
 		make_up(rules, address, entry, nr);
 	else
 		nr = pagemap_read(rules->pagemap, address, entry, nr);
 	for (size_t i = 0; i < nr; i++)
 		how_ret[i] = how_of(rules, tid, address + i * PAGE, entry[i], bring);
+	if (nr == 1)
+		rules->asked = (struct page_asked){ address, procfs_clock(CLOCK_MONOTONIC), bring,
+						    (uint8_t)*how_ret };
 	pthread_mutex_unlock(&rules->lock);
 	return nr;
 }

@@ -43,12 +43,20 @@ struct page_map {
 	enum file_place place;
 };
 
+/* The last answer of one page; words of a page are often read one after the other. */
+struct page_asked {
+	uint64_t address, ns;
+	bool bring;
+	uint8_t how;
+};
+
 struct page_rules {
 	pthread_mutex_t lock;		/* of what follows; any thread may read memory */
 	/* descriptors, which belong to one memory; -1: the kernel has none */
 	int pagemap, maps_fd;
 	VEC(struct page_map) maps;	/* in order of address */
 	struct local_files files;
+	struct page_asked asked;
 	pthread_mutex_t errand_lock;	/* of what follows; never taken with the other one held */
 	struct errands errands;
 };

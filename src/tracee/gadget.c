@@ -17,36 +17,54 @@
 
 #include "arch/sigframe.h"
 #include "base/cleanup.h"
+#include "base/page.h"
+#include "elf/elf_file.h"
 #include "tracee/target.h"
 
-#define CHUNK	(1u << 20)
-
-/* The address of pattern in memory [start, end), or 0. */
-static uint64_t search(struct target *target, uint64_t start, uint64_t end, const uint8_t *pattern,
-		       size_t len)
-{
-	AUTO_FREE uint8_t *buf = malloc(CHUNK);
-
-	if (!buf)
-		return 0;
-	for (uint64_t at = start; at + len <= end; at += CHUNK - len) {
-		size_t want = (size_t)MIN((uint64_t)CHUNK, end - at), got;
-		uint8_t *found;
-
-		if (memory_read_some(&target->mem.bring, at, buf, want, &got))
-			return 0;
-		found = memmem(buf, got, pattern, len);
-		if (found)
-			return at + (uint64_t)(found - buf);
-	}
-	return 0;
-}
+#define CHUNK	(256u << 10)
 
 static bool has_bytes(struct target *target, uint64_t at, const uint8_t *bytes, size_t len)
 {
 	uint8_t there[sizeof(target->arch->restorer_gadget)];
 
 	return !memory_read(&target->mem.bring, at, there, len) && !memcmp(there, bytes, len);
+}
+
+/*
+ * The module's code, as its file has it: pages of it that the process has not used stay where they
+ * are. Without a file, what is in memory. What neither has is zeros.
+ */
+static void read_code(struct target *target, struct module *module, uint64_t at, uint8_t *buf,
+		      size_t len)
+{
+	if (!module->elf)
+		(void)!memory_read_holes(target->memory, at, buf, len);
+	else if (elf_file_read(module->elf, at - module->bias, buf, len))
+		for (size_t i = 0; i < len; i += PAGE)	/* behind its end is none */
+			if (elf_file_read(module->elf, at + i - module->bias, buf + i,
+					  MIN(PAGE, len - i)))
+				memset(buf + i, 0, MIN(PAGE, len - i));
+}
+
+/* The address of pattern in the module's code, or 0. */
+static uint64_t search(struct target *target, struct module *module, const uint8_t *pattern,
+		       size_t len)
+{
+	AUTO_FREE uint8_t *buf = malloc(CHUNK);
+	uint64_t end = module->exec_end;
+
+	if (!buf)
+		return 0;
+	for (uint64_t at = module->exec_start; at + len <= end; at += CHUNK - len) {
+		size_t want = (size_t)MIN((uint64_t)CHUNK, end - at);
+		uint8_t *found = buf;
+
+		read_code(target, module, at, buf, want);
+		for (; (found = memmem(found, want - (size_t)(found - buf), pattern, len)); found++)
+			if (has_bytes(target, at + (uint64_t)(found - buf), pattern, len))
+				return at + (uint64_t)(found - buf);
+	}
+	return 0;
 }
 
 /* Use the place where it was found before, if it is still there: its module may have gone since. */
@@ -58,8 +76,7 @@ static uint64_t find(struct target *target, uint64_t before, const uint8_t *patt
 		return before;
 	vec_each_while(module, &target->modules.all, !found)
 		if ((*module)->died == UINT32_MAX)
-			found = search(target, (*module)->exec_start, (*module)->exec_end, pattern,
-				       len);
+			found = search(target, *module, pattern, len);
 	return found;
 }
 
