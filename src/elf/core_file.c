@@ -290,7 +290,7 @@ static struct err *open_file(struct core_file *core)
 
 	if (path_fd < 0)
 		return err_sys("%s", core->name);
-	err = file_reopen(path_fd, INT64_MAX, &st, &core->fd);
+	err = file_reopen_named(path_fd, INT64_MAX, &st, &core->fd);
 	if (err && err->code == ERR_FORMAT)
 		return err_create(ERR_FORMAT, "%s: not a core file (no regular file)", core->name);
 	if (err)

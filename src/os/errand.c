@@ -171,13 +171,18 @@ struct err *errands_ready(struct errands *errands, uint8_t **bytes_ret)
 	return NULL;
 }
 
+void errands_refuse(struct errands *errands)
+{
+	errands->refuse_until = procfs_clock(CLOCK_MONOTONIC) + REFUSE_NS;
+}
+
 static struct err *give_up(struct errands *errands, uint64_t within)
 {
 	struct errand *errand = take(errands->now);
 
 	kill(errand->pid, SIGKILL);
 	errands->left[errands->nr_left++] = errand;
-	errands->refuse_until = procfs_clock(CLOCK_MONOTONIC) + REFUSE_NS;
+	errands_refuse(errands);
 	return err_create(ERR_TIMEOUT, "its file system has not answered within %.1f s",
 			  (double)within / 1e9);
 }
@@ -203,15 +208,26 @@ struct err *errands_call(struct errands *errands, uint64_t within, long *ret, lo
 	return NULL;
 }
 
-void errands_free(struct errands *errands)
+void errands_end_idle(struct errands *errands)
 {
-	struct errand *errand = take(errands->now);
+	struct errand *errand = errands->now;
 
-	forget_ended(errands);
 	if (!errand)
 		return;
 	if (moves(errand, IDLE, GONE))
 		futex(errand, FUTEX_WAKE, 1, NULL);
 	reap(errand);
-	munmap(errand, sizeof(*errand));
+}
+
+pid_t errands_pid(const struct errands *errands)
+{
+	return errands->now->pid;
+}
+
+void errands_free(struct errands *errands)
+{
+	forget_ended(errands);
+	errands_end_idle(errands);
+	if (errands->now)
+		munmap(take(errands->now), sizeof(struct errand));
 }

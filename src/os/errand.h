@@ -23,6 +23,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 
@@ -50,4 +51,10 @@ struct err *errands_ready(struct errands *errands, uint8_t **bytes_ret) MUST_CHE
  */
 struct err *errands_call(struct errands *errands, uint64_t within, long *ret, long nr,
 			 const long arg[6]) MUST_CHECK;
+/* End the process, unless one is at work: the next call has one that knows new descriptors. */
+void errands_end_idle(struct errands *errands);
+/* Refuse calls for a while, as after one that was given up. */
+void errands_refuse(struct errands *errands);
+/* The process that has made the last call. */
+pid_t errands_pid(const struct errands *errands);
 void errands_free(struct errands *errands);

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
+#include "os/far_file.h"
 
 int file_open_again(int path_fd, int flags)
 {
@@ -20,7 +21,7 @@ int file_open_again(int path_fd, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
-struct err *file_reopen(int path_fd, uint64_t most, struct stat *st_ret, int *fd_ret)
+struct err *file_reopen_named(int path_fd, uint64_t most, struct stat *st_ret, int *fd_ret)
 {
 	AUTO_CLOSE int fd = -1;
 	struct stat looked_at;
@@ -42,6 +43,12 @@ struct err *file_reopen(int path_fd, uint64_t most, struct stat *st_ret, int *fd
 	return NULL;
 }
 
+struct err *file_reopen(int path_fd, uint64_t most, struct stat *st_ret, int *fd_ret)
+{
+	return far_file_is(path_fd) ? far_file_copy(path_fd, most, st_ret, fd_ret) :
+				      file_reopen_named(path_fd, most, st_ret, fd_ret);
+}
+
 int file_open_below(int root_fd, const char *path, int flags)
 {
 	struct open_how how = {
@@ -51,7 +58,7 @@ int file_open_below(int root_fd, const char *path, int flags)
 
 	if (root_fd == AT_FDCWD)
 		return open(path, flags | O_CLOEXEC);
-	return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+	return far_file_look(root_fd, path, &how);
 }
 
 struct err *file_open(int root_fd, const char *path, bool nofollow, uint64_t most, int *fd_ret)

@@ -6,7 +6,8 @@
  * A name may lead anywhere: to a FIFO, whose open() waits for a writer, or to a device, whose
  * open() already has an effect. So a file is first examined through an O_PATH descriptor, which
  * opens nothing. Only a regular file is then opened, through that descriptor, so that it is the
- * same file, and without blocking (because of leases).
+ * same file, and without blocking (because of leases). A file that a FUSE server or another machine
+ * delivers is copied (os/far_file.h), so that whoever reads it never waits for them.
  */
 #pragma once
 
@@ -22,6 +23,9 @@
  * ERR_FORMAT: no regular file; ERR_RANGE: longer than most bytes.
  */
 struct err *file_reopen(int path_fd, uint64_t most, struct stat *st_ret, int *fd_ret) MUST_CHECK;
+/* The same of a file that the user has named: mdbg waits for it, wherever it lies. */
+struct err *file_reopen_named(int path_fd, uint64_t most, struct stat *st_ret,
+			      int *fd_ret) MUST_CHECK;
 /*
  * Open path. Links and `..` stay below root_fd; AT_FDCWD: as mdbg itself sees it. Returns -1, and
  * errno, if that fails. A path that somebody else has chosen is opened with O_PATH or O_DIRECTORY.

@@ -39,10 +39,10 @@ bool local_files_is_device(const struct proc_map *map)
 	       !map->deleted;
 }
 
-static void add(struct local_files *files, uint32_t dev_major, uint32_t dev_minor,
+static void add(struct local_files *files, uint64_t mount, uint32_t dev_major, uint32_t dev_minor,
 		enum file_place place)
 {
-	struct local_device device = { dev_major, dev_minor, place };
+	struct local_device device = { mount, dev_major, dev_minor, place };
 
 	/* Without memory for it, it stays unknown. */
 	if (place != FILE_UNKNOWN)
@@ -52,15 +52,15 @@ static void add(struct local_files *files, uint32_t dev_major, uint32_t dev_mino
 /* "36 35 98:0 /root /mount rw,noatime master:1 - ext4 /dev/root rw": in names blanks are \040. */
 static void add_line(struct local_files *files, const char *line, bool own)
 {
-	unsigned dev_major, dev_minor;
+	unsigned mount, dev_major, dev_minor;
 	enum file_place place;
 	const char *type = strstr(line, " - ");
 
-	if (!type || sscanf(line, "%*d %*d %u:%u ", &dev_major, &dev_minor) != 2)
+	if (!type || sscanf(line, "%u %*d %u:%u ", &mount, &dev_major, &dev_minor) != 3)
 		return;
 	type += strlen(" - ");
 	place = local_files_type(type, strcspn(type, " \n"));
-	add(files, dev_major, dev_minor, place == FILE_LAYERED && own ? FILE_LOCAL : place);
+	add(files, mount, dev_major, dev_minor, place == FILE_LAYERED && own ? FILE_LOCAL : place);
 }
 
 static void add_mounts(struct local_files *files, int fd, bool own)
@@ -93,7 +93,7 @@ static void add_kernels(struct local_files *files)
 		struct stat st;
 
 		if (fd >= 0 && !fstat(fd, &st))
-			add(files, major(st.st_dev), minor(st.st_dev), FILE_LOCAL);
+			add(files, 0, major(st.st_dev), minor(st.st_dev), FILE_LOCAL);
 	}
 }
 
@@ -128,6 +128,15 @@ enum file_place local_files_place(struct local_files *files, pid_t tid, uint32_t
 		look(files, tid);
 	vec_each(device, &files->vec) {
 		if (device->major == dev_major && device->minor == dev_minor)
+			return device->place;
+	}
+	return FILE_UNKNOWN;
+}
+
+enum file_place local_files_mounted(const struct local_files *files, uint64_t mount)
+{
+	vec_each(device, &files->vec) {
+		if (mount && device->mount == mount)
 			return device->place;
 	}
 	return FILE_UNKNOWN;

@@ -31,6 +31,7 @@ enum file_place {
 };
 
 struct local_device {
+	uint64_t mount;			/* its number in mountinfo; 0: of the kernel's own */
 	uint32_t major, minor;
 	enum file_place place;
 };
@@ -52,6 +53,8 @@ bool local_files_is_device(const struct proc_map *map);
 /* As tid sees them. Never fails: what cannot be found out is FILE_UNKNOWN. */
 enum file_place local_files_place(struct local_files *files, pid_t tid, uint32_t dev_major,
 				  uint32_t dev_minor);
+/* The same of a mount, by its number; 0 is none. local_files_place was called before. */
+enum file_place local_files_mounted(const struct local_files *files, uint64_t mount);
 void local_files_free(struct local_files *files);
 
 /* The place of a file system of this name (proc(5), /proc/PID/mountinfo). */

@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/fd.h"
+#include "os/far_file.h"
 #include "os/file.h"
 
 #define LISTS		"/var/lib/dpkg/info"
@@ -31,7 +32,8 @@
 static DIR *open_lists(int root_fd)
 {
 	int fd = file_open_below(root_fd < 0 ? AT_FDCWD : root_fd, LISTS, O_RDONLY | O_DIRECTORY);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	/* The folder is read as often as the kernel likes: not from somebody else. */
+	DIR *dir = fd < 0 || far_file_is(fd) ? NULL : fdopendir(fd);
 
 	if (!dir && fd >= 0)
 		close(fd);

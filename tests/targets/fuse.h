@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A FUSE file system by the kernel's own protocol (linux/fuse.h): one file, "file", of FUSE_LEN bytes. Its first page is
- * zeros; who reads another one waits until a file named `until` is there.
+ * A FUSE file system by the kernel's own protocol (linux/fuse.h), with one file, "file". It has the bytes of another file
+ * (`bytes`); then nothing is answered while there is a file named `stall`. Or it has FUSE_LEN bytes: its first page is
+ * zeros, and who reads another one waits until a file named `until` is there.
  */
 #pragma once
 
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
+#include <sched.h>
+#include <stdbool.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -16,11 +19,14 @@
 
 #define FUSE_LEN	65536u
 #define FUSE_WAITING	64u
+#define MIN_OF(a, b)	((a) < (b) ? (a) : (b))
 
 struct fuse {
 	int fd;
-	const char *until;
-	char in[1 << 17], zeros[1 << 17];
+	int bytes;			/* -1: zeros */
+	uint64_t len;
+	const char *until, *stall;
+	char in[1 << 17], out[1 << 17];		/* out: zeros without `bytes` */
 	unsigned nr;
 	struct {
 		uint64_t unique;
@@ -37,31 +43,38 @@ static void fuse_answer(const struct fuse *fuse, uint64_t unique, int error, con
 	(void)!writev(fuse->fd, part, 2);
 }
 
-static struct fuse_attr fuse_attr_of(uint64_t node)
+static struct fuse_attr fuse_attr_of(const struct fuse *fuse, uint64_t node)
 {
 	bool root = node == FUSE_ROOT_ID;
 
-	return (struct fuse_attr){ .ino = node, .size = root ? 0 : FUSE_LEN, .blocks = FUSE_LEN / 512,
+	return (struct fuse_attr){ .ino = node, .size = root ? 0 : fuse->len, .blocks = fuse->len / 512,
 				   .mode = root ? S_IFDIR | 0777 : S_IFREG | 0777, .nlink = 1, .blksize = 4096 };
 }
 
 static void fuse_read(struct fuse *fuse, const struct fuse_in_header *in, const struct fuse_read_in *read)
 {
-	if (read->offset >= 4096 && access(fuse->until, F_OK) && fuse->nr < FUSE_WAITING) {
+	if (fuse->bytes < 0 && read->offset >= 4096 && access(fuse->until, F_OK) && fuse->nr < FUSE_WAITING) {
 		fuse->waiting[fuse->nr].unique = in->unique;
 		fuse->waiting[fuse->nr++].size = read->size;
 		return;
 	}
-	fuse_answer(fuse, in->unique, 0, fuse->zeros, read->size);
+	if (fuse->bytes >= 0) {
+		ssize_t got = pread(fuse->bytes, fuse->out, MIN_OF(read->size, sizeof(fuse->out)), (off_t)read->offset);
+
+		fuse_answer(fuse, in->unique, got < 0 ? -EIO : 0, fuse->out, got < 0 ? 0 : (size_t)got);
+		return;
+	}
+	fuse_answer(fuse, in->unique, 0, fuse->out, read->size);
 }
 
 static void fuse_obey(struct fuse *fuse, const struct fuse_in_header *in)
 {
 	const struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION, .minor = 31, .max_write = 65536,
 					    .max_background = 16, .max_pages = 1 };
-	const struct fuse_entry_out entry = { .nodeid = 2, .attr_valid = 1000, .entry_valid = 1000,
-					      .attr = fuse_attr_of(2) };
-	const struct fuse_attr_out attr = { .attr_valid = 1000, .attr = fuse_attr_of(in->nodeid) };
+	const uint64_t valid = fuse->bytes < 0 ? 1000 : 0;	/* s */
+	const struct fuse_entry_out entry = { .nodeid = 2, .attr_valid = valid, .entry_valid = valid,
+					      .attr = fuse_attr_of(fuse, 2) };
+	const struct fuse_attr_out attr = { .attr_valid = valid, .attr = fuse_attr_of(fuse, in->nodeid) };
 	const struct fuse_open_out open = { .fh = 1 };
 	const void *arg = in + 1;
 
@@ -100,9 +113,13 @@ static void fuse_serve(struct fuse *fuse)
 		ssize_t len;
 
 		poll(&request, 1, 20);
+		if (fuse->stall && !access(fuse->stall, F_OK)) {
+			nap_us(5000);
+			continue;
+		}
 		if (fuse->nr && !access(fuse->until, F_OK))
 			while (fuse->nr--)
-				fuse_answer(fuse, fuse->waiting[fuse->nr].unique, 0, fuse->zeros,
+				fuse_answer(fuse, fuse->waiting[fuse->nr].unique, 0, fuse->out,
 					    fuse->waiting[fuse->nr].size);
 		fuse->nr = fuse->nr == ~0u ? 0 : fuse->nr;
 		len = read(fuse->fd, fuse->in, sizeof(fuse->in));
@@ -113,12 +130,13 @@ static void fuse_serve(struct fuse *fuse)
 	}
 }
 
-/* Mount it at folder, for root. Returns false, and errno. */
+/* Mount it at folder, for root, where this process alone sees it. Returns false, and errno. */
 static bool fuse_mount(struct fuse *fuse, const char *folder)
 {
 	char options[96];
 
 	fuse->fd = open("/dev/fuse", O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse->fd);
-	return fuse->fd >= 0 && !mount("mdbg-test", folder, "fuse", MS_NOSUID | MS_NODEV, options);
+	return fuse->fd >= 0 && !unshare(CLONE_NEWNS) && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("mdbg-test", folder, "fuse", MS_NOSUID | MS_NODEV, options);
 }

@@ -9,9 +9,12 @@
  *	fuse FOLDER	mount a FUSE file system there (tests/targets/fuse.h), and map a page of it that is written to, with the
  *			only pointer to a block of 5009 bytes, before pages that are never delivered; `no` without the right
  *	fuse-stack	a thread waits with SP in a page that is never delivered
+ *	library FOLDER FILE	mount one there that delivers FILE, a library, and load it from it; `no` without the right
+ *	stall, go	it answers nothing any more; it does again
  *	missing		a thread waits with SP in a page that userfaultfd was asked to fill, by nobody; `no` without the right
  *	verify, quit
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -39,7 +42,7 @@ struct kind {
 static struct kind kinds[KINDS];
 static unsigned nr_kinds;
 static struct fuse fuse;
-static char folder[256], until[300];
+static char folder[256], until[300], stall[300];
 static char *delivered, *missing;
 static pid_t server;
 
@@ -144,18 +147,16 @@ static void say_figures(void)
 	say("ok %lu %lu %lu %lu %lu %lu, %lu %lu %lu", kb[0], kb[1], kb[2], kb[3], kb[4], kb[5], disk[0], disk[1], disk[2]);
 }
 
-static void begin_fuse(const char *in)
+static bool serve(const char *in)
 {
-	char path[300];
-	int fd;
-
 	snprintf(folder, sizeof(folder), "%s", in);
-	snprintf(path, sizeof(path), "%s/file", in);
 	snprintf(until, sizeof(until), "%s.until", in);
+	snprintf(stall, sizeof(stall), "%s.stall", in);
 	fuse.until = until;
+	fuse.stall = stall;
 	if (!fuse_mount(&fuse, in)) {
 		say("no %s", strerror(errno));
-		return;
+		return false;
 	}
 	server = fork();
 	if (!server) {
@@ -164,6 +165,36 @@ static void begin_fuse(const char *in)
 		_exit(0);
 	}
 	close(fuse.fd);
+	return true;
+}
+
+static void load(char *in)
+{
+	char *file = strchr(in, ' '), path[300];
+	struct stat st;
+
+	*file++ = '\0';
+	snprintf(path, sizeof(path), "%s/file", in);
+	fuse.bytes = open(file, O_RDONLY | O_CLOEXEC);
+	if (fuse.bytes < 0 || fstat(fuse.bytes, &st)) {
+		say("bad %s", strerror(errno));
+		return;
+	}
+	fuse.len = (uint64_t)st.st_size;
+	if (serve(in))
+		say(dlopen(path, RTLD_NOW) ? "ok" : "bad %s", dlerror());
+}
+
+static void begin_fuse(const char *in)
+{
+	char path[300];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/file", in);
+	fuse.bytes = -1;
+	fuse.len = FUSE_LEN;
+	if (!serve(in))
+		return;
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	delivered = fd < 0 ? MAP_FAILED : mmap(NULL, FUSE_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	if (fd >= 0)
@@ -214,8 +245,15 @@ static void end_fuse(void)
 	if (!server)
 		return;
 	close(open(until, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-	munmap(delivered, FUSE_LEN);
+	unlink(stall);
+	if (delivered)
+		munmap(delivered, FUSE_LEN);
 	umount2(folder, MNT_DETACH);
+	if (fuse.bytes >= 0) {		/* what the library has mapped keeps it alive */
+		kill(server, SIGKILL);
+		waitpid(server, NULL, 0);
+		_exit(0);
+	}
 	waitpid(server, NULL, 0);
 }
 
@@ -233,6 +271,12 @@ int main(void)
 			begin_fuse(line + 5);
 		else if (!strcmp(line, "fuse-stack"))
 			begin_thread(delivered + 3 * PAGE);
+		else if (!strncmp(line, "library ", 8))
+			load(line + 8);
+		else if (!strcmp(line, "stall"))
+			say(close(open(stall, O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) ? "bad" : "ok");
+		else if (!strcmp(line, "go"))
+			say(unlink(stall) ? "bad" : "ok");
 		else if (!strcmp(line, "missing"))
 			begin_missing();
 		else if (!strcmp(line, "verify"))

@@ -83,3 +83,27 @@ case reader-of-userfaultfd 60 {
 	check_quick $t -c "malloc leaks" -c "where all" -c malloc -c "malloc leaks -snapshot"
 	finish $t
 }
+
+# A library on a FUSE file system: its symbols are known as long as the server answers; and if it does not, mdbg ends.
+case reader-of-a-library-on-fuse 120 {
+	set t [start shared]
+	file mkdir $::tmp/mount
+	set answer [ask $t "library $::tmp/mount $::build/targets/libplugin.so"]
+	if {[lindex $answer 0] ne "ok"} {
+		finish $t
+		skip "no FUSE file system: $answer"
+	}
+	set symbol {foreach module [mdbg::modules] {if {[string match */mount/file [dict get $module path]]} {puts $module}}}
+	set text [check_quick $t -c $symbol -c "map -v"]
+	check {[regexp {/mount/file +own} $text]} {the library was not read: $text}
+	order $t stall
+	foreach engine {jump breakpoint} {
+		set text [check_quick $t --engine $engine -c malloc -c "malloc leaks" -c $symbol -c "map -v"]
+		check {[string match */mount/file* $text]} {the library is not listed: $text}
+	}
+	# The time that it takes is the user's; the process goes on meanwhile, and Ctrl-C is heard.
+	order $t go
+	set text [check_quick $t -c "map -v"]
+	check {[regexp {/mount/file +own} $text]} {the library was not read again: $text}
+	finish $t
+}
