@@ -62,13 +62,11 @@ static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t 
 		.depth = depth,
 		.thread = ledger_number(call->thread),
 	};
-	struct cache_scratch *scratch;
 
 	if (UNLIKELY(!thread))
 		return unwind_cache_stack(NULL, &walk);
-	scratch = &thread->cache.scratch;
-	scratch->more = agent_stack_word;
-	scratch->others = (struct agent_walk){ state, call->thread, walk.sp, walk.high, 0 };
+	thread->cache.more = agent_stack_word;
+	thread->cache.others = (struct agent_walk){ state, call->thread, walk.sp, walk.high, 0 };
 	return unwind_cache_stack(&thread->cache, &walk);
 }
 

@@ -291,8 +291,8 @@ static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *
 		.copy = (const void *)(uintptr_t)from->sp,
 		.low = from->sp,
 		.high = from->high,
-		.more = cache ? scratch->more : NULL,
-		.ctx = &scratch->others,
+		.more = cache ? cache->more : NULL,
+		.ctx = cache ? &cache->others : NULL,
 		.outside = cache ? &cache->outside : NULL,
 	};
 	pcs[0] = from->function;

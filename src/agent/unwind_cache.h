@@ -99,9 +99,6 @@ struct cache_scratch {
 	struct walk_regs regs;
 	struct walk_stack stack;
 	uint64_t reg[4];
-	/* walk_stack.more, for words of other stacks; NULL: there are none */
-	bool (*more)(void *ctx, uint64_t address, uint64_t *ret);
-	struct agent_walk others;	/* its ctx */
 };
 
 /* All zero at the beginning. */
@@ -116,6 +113,9 @@ struct unwind_cache {
 	uint32_t index[CACHE_INDEX] __attribute__((aligned(64)));	/* hash << 16 | unit */
 	struct walk_cache rows;
 	struct cache_scratch scratch;
+	/* walk_stack.more, for words of other stacks; NULL: there are none */
+	bool (*more)(void *ctx, uint64_t address, uint64_t *ret);
+	struct agent_walk others;	/* its ctx */
 	struct walk_outside outside;
 	uint64_t pcs[LOG_DEPTH_MAX];
 	struct walk_trace trace;

@@ -163,13 +163,17 @@ static void add_gone(struct walk_gone *gone, const struct block *block, uint64_t
 {
 	struct sample_share share = block_share(mean, block);
 
+	/*
+	 * Where the log samples, the record may be that of an earlier block, freed before the moment:
+	 * the block that was there then may not have been sampled.
+	 */
+	if (mean)
+		return;
 	gone->blocks++;
 	if (!block->preattach) {
 		gone->records++;
 		gone->record_bytes += block->size;
 	}
-	if (mean && block->preattach)
-		return;
 	gone->share.blocks += share.blocks;
 	gone->share.bytes += share.bytes;
 }

@@ -95,7 +95,7 @@ static uint64_t rows_of(const struct target *target)
 
 static void explain(const struct memory_limit *limit, struct room *room)
 {
-	snprintf(room->why, sizeof(room->why), "%s, of which %" PRIu64 "M are left", limit->name,
+	snprintf(room->why, sizeof(room->why), "%s, and %" PRIu64 "M are left", limit->name,
 		 limit->left >> 20);
 	snprintf(room->hint, sizeof(room->hint), "%s", limit->hint);
 }

@@ -52,6 +52,7 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 		return err_nomem;
 	target->pidfd = -1;
 	target->mem.fd = -1;
+	modules_init(&target->modules, cache_dir);
 	/* First: if it keeps its id, all that is looked up by that id later is this process's. */
 	err = pidfd_open_process(pid, &target->pidfd);
 	if (!err || err->code != ERR_GONE)
@@ -69,7 +70,6 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 	target->tracer = tracer;
 	target->ops = ops;
 	target->ctx = ctx;
-	modules_init(&target->modules, cache_dir);
 	*ret = target;
 	return NULL;
 }

@@ -39,22 +39,21 @@ static char alternate[STACK];
 
 static NOINLINE void leaf(void)
 {
-	volatile char room[200];
+	void *p = malloc(size);
 
-	room[0] = 1;
-	kept[nr_kept++ % KEPT] = malloc(size);
-	KEEP(room[0]);
+	KEEP(p);
+	kept[nr_kept++ % KEPT] = p;
 }
 
 /* A frame of 3 KB. */
 #define FRAME(name, next)		\
 static NOINLINE void name(void)		\
 {					\
-	volatile char room[3000];	\
+	char room[3000], *p = room;	\
 					\
-	room[0] = 1;			\
+	KEEP(p);			\
 	next();				\
-	KEEP(room[0]);			\
+	KEEP(p);			\
 }
 
 FRAME(parse, leaf)

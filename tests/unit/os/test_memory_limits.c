@@ -131,6 +131,8 @@ static void limited(void)
 	if (limit.left != UINT64_MAX || setrlimit(RLIMIT_AS, &space))
 		_exit(77);
 	memory_limits_of(0, MEMORY_LIMIT_OWN, &limit);
+	if (!limit.left)
+		_exit(77);		/* the sanitizer has taken terabytes of addresses */
 	if (limit.left >= 8ull << 30 || limit.left < 4ull << 30 || !strstr(limit.name, "RLIMIT_AS"))
 		_exit(1);
 	if (setrlimit(RLIMIT_DATA, &data))

@@ -21,6 +21,7 @@
 void suite_backtrace(void);
 
 #define OURS	0x123456789000ull	/* an address of nothing */
+#define NOBODYS	0x6ffdcba98000ull	/* and one that no other test has on its stack */
 #define PAGE	4096
 
 static struct victim victim;
@@ -282,7 +283,7 @@ static void compare(struct thread *thread, const struct stack_top *top, void *ct
 {
 	uint64_t live[DEPTH], copied[DEPTH], sp = regs_get(&thread->regs, victim.target->arch->sp);
 	struct seen *seen = ctx;
-	struct stack_range range = { OURS, OURS + 8, false };
+	struct stack_range range = { NOBODYS, NOBODYS + 8, false };
 	enum walk_end end, end_copied;
 	uint8_t bytes[8192];
 	uint32_t nr;

@@ -185,7 +185,7 @@ static unsigned file_mappings(pid_t pid)
 
 static void check_settled(const struct journal *journal)
 {
-	unsigned done[JOURNAL_LOG + 1] = { 0 };
+	unsigned done[JOURNAL_LOCK + 1] = { 0 };
 
 	for (uint32_t i = 0; i < journal->nr; i++) {
 		const struct journal_entry *entry = &journal->entry[i];
