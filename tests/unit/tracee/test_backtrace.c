@@ -21,6 +21,11 @@
 void suite_backtrace(void);
 
 #define OURS	0x123456789000ull	/* an address of nothing */
+#ifdef __has_feature
+#define SANITIZED	__has_feature(address_sanitizer)
+#else
+#define SANITIZED	0
+#endif
 #define NOBODYS	0x6ffdcba98000ull	/* and one that no other test has on its stack */
 #define PAGE	4096
 
@@ -299,7 +304,9 @@ static void compare(struct thread *thread, const struct stack_top *top, void *ct
 	CU_ASSERT_EQUAL(end, end_copied);
 	CU_ASSERT_EQUAL(memcmp(live, copied, nr * sizeof(*live)), 0);
 	seen->deep += nr > 40;
-	CU_ASSERT_FALSE(stack_of_uses(thread, &range, 1));
+	/* A sanitizer's stacks lead to a doubt, which counts as a use. */
+	if (!SANITIZED)
+		CU_ASSERT_FALSE(stack_of_uses(thread, &range, 1));
 	range = (struct stack_range){ live[nr - 1], live[nr - 1] + 1, false };
 	seen->uses += stack_of_uses(thread, &range, 1);
 }
