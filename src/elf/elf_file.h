@@ -105,7 +105,7 @@ struct err *elf_file_relocation(struct elf_file *file, uint64_t value,
 struct err *elf_file_function_extent(struct elf_file *file, uint64_t value,
 				     uint64_t *size_ret) MUST_CHECK;
 /*
- * Copy len bytes of the file's image at address vaddr (bytes past filesz are zero). ERR_RANGE
- * outside of all segments.
+ * Copy len bytes of the file's image at address vaddr (bytes past filesz are zero). ERR_RANGE: not
+ * all of them are in segments; buf has those up to the first one that is not.
  */
 struct err *elf_file_read(struct elf_file *file, uint64_t vaddr, void *buf, size_t len) MUST_CHECK;

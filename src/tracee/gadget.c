@@ -37,13 +37,14 @@ static bool has_bytes(struct target *target, uint64_t at, const uint8_t *bytes, 
 static void read_code(struct target *target, struct module *module, uint64_t at, uint8_t *buf,
 		      size_t len)
 {
-	if (!module->elf)
+	if (!module->elf) {
 		(void)!memory_read_holes(target->memory, at, buf, len);
-	else if (elf_file_read(module->elf, at - module->bias, buf, len))
-		for (size_t i = 0; i < len; i += PAGE)	/* behind its end is none */
-			if (elf_file_read(module->elf, at + i - module->bias, buf + i,
-					  MIN(PAGE, len - i)))
-				memset(buf + i, 0, MIN(PAGE, len - i));
+		return;
+	}
+	memset(buf, 0, len);
+	for (size_t i = 0; i < len; i += PAGE)	/* the last page may be a part of one */
+		err_ignore(elf_file_read(module->elf, at + i - module->bias, buf + i,
+					 MIN(PAGE, len - i)));
 }
 
 /* The address of pattern in the module's code, or 0. */
