@@ -25,8 +25,6 @@
 #define ERESTART_RESTARTBLOCK	516
 /* How often to check whether the thread that is waited for has died. */
 #define LOOK_NS			10000000ull
-/* Stops of a thread on its way to the one that is waited for: somebody may send it SIGSTOPs. */
-#define STOPS_MOST		1000
 /* How long a function may take in all. */
 #define FUNCTION_NS		60000000000ull
 
@@ -71,6 +69,22 @@ static void abort_rseq(struct thread *thread, struct regs *regs)
 		regs_set(regs, target->arch->pc, cs.abort_ip);
 }
 
+/*
+ * Read what lies where the frame will. Below the lowest page of the first thread's stack there is
+ * nothing until somebody writes to it: then the kernel lets the stack grow, as it would for the
+ * thread itself.
+ */
+static struct err *save(struct remote *remote, size_t len)
+{
+	struct procmem *mem = &remote->thread->target->mem;
+	const uint64_t low = remote->frame - REMOTE_SCRATCH;
+	struct err *err = memory_read(&mem->bring, low, remote->saved, len);
+
+	if (err && err->code == ERR_MEMORY && !procmem_write(mem, low, &(uint8_t){ 0 }, 1))
+		err = memory_read(&mem->bring, low, remote->saved, len);
+	return err;
+}
+
 /* Put the frame below the red zone; the bytes that were there are kept. */
 static struct err *lay_frame(struct remote *remote, const struct gadgets *gadgets)
 {
@@ -97,8 +111,7 @@ static struct err *lay_frame(struct remote *remote, const struct gadgets *gadget
 	remote->frame = frame.sp;
 	remote->frame_len = (uint32_t)frame.len;
 	remote->way_len = (uint32_t)gadget_way_len(gadgets);
-	err = memory_read(&target->mem.bring, remote->frame - REMOTE_SCRATCH, remote->saved,
-			  REMOTE_SCRATCH + frame.len);
+	err = save(remote, REMOTE_SCRATCH + frame.len);
 	if (!err)
 		err = procmem_write(&target->mem, remote->frame, buf, frame.len);
 	return err ? err_wrap(err, "stack of thread %d", remote->thread->tid) : NULL;
@@ -292,14 +305,14 @@ static struct err *not_expected(const struct remote *remote, int status)
 
 /*
  * Run to the next system call stop. No event of the other side makes this take longer than the
- * limit, nor more stops than STOPS_MOST.
+ * limit: each SIGCONT that somebody sends is a stop more.
  */
 static struct err *to_syscall_stop(struct remote *remote)
 {
 	uint64_t end = tracer_now() + remote->limit;
 	int status = 0;
 
-	for (unsigned stops = 0; stops < STOPS_MOST; stops++) {
+	do {
 		struct err *err = tracer_syscall(remote->thread->tid);
 
 		if (!err)
@@ -308,9 +321,7 @@ static struct err *to_syscall_stop(struct remote *remote)
 			return err;
 		if (WSTOPSIG(status) == SYSCALL_STOP)
 			return NULL;
-		if (!is_on_the_way(remote, status))
-			break;
-	}
+	} while (is_on_the_way(remote, status) && tracer_now() < end);
 	remote->in_function = false;	/* it stands, so it can be taken back */
 	return not_expected(remote, status);
 }
@@ -443,7 +454,7 @@ static struct err *to_event_stop(struct remote *remote)
 	pid_t tid = remote->thread->tid;
 	int status = 0;
 
-	for (unsigned stops = 0; stops < STOPS_MOST; stops++) {
+	do {
 		/* anew each time: see go_on in thread.c */
 		struct err *err = tracer_interrupt(tid);
 
@@ -461,7 +472,7 @@ static struct err *to_event_stop(struct remote *remote)
 		}
 		/* A signal that the thread has brought upon itself in a call was of no use to it. */
 		(void)is_on_the_way(remote, status);
-	}
+	} while (tracer_now() < end);
 	return not_expected(remote, status);
 }
 

@@ -27,7 +27,7 @@
  * it wakes.
  *
  * Nothing that the other side does keeps mdbg in a call: a stop that is not expected ends it with
- * ERR_STATE, too many stops or too long a time with ERR_TIMEOUT. A fault in the call (its code has
+ * ERR_STATE, too long a time with ERR_TIMEOUT. A fault in the call (its code has
  * lost the right to be executed) is the call's, not the thread's, and is not delivered; by then the
  * kernel has set the disposition of that signal to SIG_DFL, since the signal was blocked.
  *

@@ -221,7 +221,10 @@ static void test_faults(void)
 	works_on();
 }
 
-/* Sends signals that stop a process, and those that let it go on, as fast as it can. */
+/*
+ * Sends signals that stop a process, and those that let it go on. Each SIGCONT is a stop of a traced thread: if they
+ * came faster than it can run on, it would come nowhere.
+ */
 static void storm(void *arg)
 {
 	pid_t pid = *(pid_t *)arg;
@@ -230,6 +233,7 @@ static void storm(void *arg)
 	while (!atomic_load(&shared->end)) {
 		kill(pid, SIGSTOP);
 		kill(pid, SIGCONT);
+		usleep(20);
 	}
 	child_wait();
 }
