@@ -319,6 +319,12 @@ struct arch {
 	 */
 	size_t (*insn_text)(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);
 
+	/*
+	 * Can the code that ends with these bytes end with a call, so that a return address is
+	 * just behind it? False is certain if all bytes of the instruction would be among them.
+	 */
+	bool (*ends_in_call)(const uint8_t *code, size_t len);
+
 	uint8_t syscall_insn_len;	/* bytes of the instruction that enters the kernel */
 	/*
 	 * Code that a remote call needs and that most programs have in their own text: `syscall;
@@ -328,6 +334,7 @@ struct arch {
 	uint8_t call_gadget[8], call_gadget_len;
 	uint8_t restorer_gadget[16], restorer_gadget_len;
 	uint8_t pop_gadget[8], pop_gadget_len;
+	uint8_t call_most;		/* bytes of the longest call instruction */
 	/* Build a frame for rt_sigreturn: see arch/sigframe.h. */
 	struct err *(*sigframe)(const struct sigframe_spec *spec, void *buf, size_t room,
 				uint64_t *sp_ret, size_t *len_ret);

@@ -17,21 +17,19 @@
 #include "tracee/wait.h"
 
 #define STEP_NS		5000000ull
-#define RUN_NS		(200 * STEP_NS)	/* how long it may run while mdbg waits for one */
 #define SNAPSHOTS_MOST	16		/* an mdbg has one at a time */
 
 void previous_say(struct previous *left, const char *fmt, ...)
 {
 	size_t len = left->said ? strlen(left->said) : 0;
+	char what[512];
 	va_list args;
 
-	if (!left->said)
-		return;
-	len += (size_t)snprintf(left->said + len, left->room - len, "%s", len ? "; " : "");
 	va_start(args, fmt);
-	if (len < left->room)
-		vsnprintf(left->said + len, left->room - len, fmt, args);
+	vsnprintf(what, sizeof(what), fmt, args);
 	va_end(args);
+	if (left->said && !strstr(left->said, what))
+		snprintf(left->said + len, left->room - len, "%s%s", len ? "; " : "", what);
 }
 
 bool previous_is_a_view(const struct proc_maps *maps, const struct file_id *file)
@@ -332,8 +330,7 @@ struct err *left_note_range(struct previous *left, const struct journal_entry *e
 
 struct err *previous_drain(struct previous *left, bool *clean)
 {
-	uint64_t budget = RUN_NS;
-	struct err *err = await(left->target, is_unused, left, &budget, clean);
+	struct err *err = await(left->target, is_unused, left, left->budget, clean);
 
 	left->calls = err || !*clean ? 0 : calls_in(left);
 	*clean = *clean && !left->calls;
@@ -353,7 +350,7 @@ static struct err *has_no_call(void *ctx, bool *done_ret)
 
 struct err *previous_await_calls(struct target *target)
 {
-	uint64_t budget = RUN_NS;
+	uint64_t budget = PREVIOUS_RUN_NS;
 	bool made;
 	struct err *err = await(target, has_no_call, target, &budget, &made);
 
@@ -411,18 +408,16 @@ static struct err *try_to_reap(void *ctx, bool *done_ret)
 struct err *previous_reap(struct previous *left)
 {
 	uint32_t nr = previous_is_forked_copy(left) ? 0 : journal_entries(left->journal);
-	uint64_t budget = RUN_NS;	/* for all of them */
 	struct reaping reaping = { .left = left };
 	/* The kernel ends it, whether the target is stopped or not. */
 	const struct target_wait wait = {
 		.look = try_to_reap, .ctx = &reaping, .elsewhere = true,
-		.step = STEP_NS, .deadline = UINT64_MAX, .budget = &budget,
+		.step = STEP_NS, .deadline = UINT64_MAX, .budget = left->budget,
 	};
 	struct err *err = NULL;
 	int snapshots = 0;
 	bool reaped;
 
-	/* One budget for all, since a journal may be full of children that do not end. */
 	for (uint32_t i = 0; i < nr && snapshots < SNAPSHOTS_MOST && !err; i++) {
 		if (!previous_to_undo(&left->journal->entry[i], JOURNAL_SNAPSHOT))
 			continue;

@@ -28,7 +28,14 @@ struct previous {
 	uint64_t calls;			/* that have not returned, although no thread is there */
 	char *said;			/* what is left, for the user; NULL: not wanted */
 	size_t room;
+	/*
+	 * How long the target may still run while mdbg waits, in ns: for all files that are found,
+	 * since a process may hold as many as it likes.
+	 */
+	uint64_t *budget;
 };
+
+#define PREVIOUS_RUN_NS	1000000000ull
 
 static inline bool previous_to_undo(const struct journal_entry *entry, enum journal_kind kind)
 {
@@ -36,7 +43,7 @@ static inline bool previous_to_undo(const struct journal_entry *entry, enum jour
 		(entry->state == JOURNAL_PLANNED || entry->state == JOURNAL_DONE);
 }
 
-/* Add to `said`. */
+/* Add to `said`, once. */
 void previous_say(struct previous *left, const char *fmt, ...) PRINTF(2, 3);
 /*
  * Is this the mapping of an mdbg, which has its target's journal and log mapped as one? That is not

@@ -328,6 +328,7 @@ struct err *previous_session_clean(struct target *target, bool *found_ret, char 
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = previous_await_calls(target);
+	uint64_t budget = PREVIOUS_RUN_NS;
 
 	*found_ret = false;
 	*left_ret = '\0';
@@ -335,7 +336,8 @@ struct err *previous_session_clean(struct target *target, bool *found_ret, char 
 		err = procfs_maps(target->mem.tid, &maps);
 	for (size_t i = 0; i < maps.vec.nr && !err; i++) {
 		struct previous left = { .target = target, .said = left_ret, .room = room,
-				     .file = file_id_of_map(&maps.vec.at[i]) };
+				     .file = file_id_of_map(&maps.vec.at[i]),
+				     .budget = &budget };
 
 		if (!is_first(&maps, i))
 			continue;
@@ -368,8 +370,10 @@ struct err *previous_session_clean_copy(struct target *target, const struct orig
 					char *left_ret,
 					size_t room)
 {
+	uint64_t budget = PREVIOUS_RUN_NS;
 	struct previous left = { .target = target, .origin = origin, .file = origin->file,
-			     .journal_address = origin->address, .said = left_ret, .room = room };
+			     .journal_address = origin->address, .said = left_ret, .room = room,
+			     .budget = &budget };
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = previous_await_calls(target);
 

@@ -87,7 +87,9 @@ static struct err *unmap_untold(struct previous *left, const struct proc_maps *m
 struct err *previous_session_settle(struct target *target)
 {
 	struct region *region = target->region;
+	uint64_t budget = PREVIOUS_RUN_NS;
 	struct previous left = {
+		.budget = &budget,
 		.target = target,
 		.writer = region->writer,
 		.journal = region->journal,
@@ -158,7 +160,9 @@ struct err *previous_session_unmap(struct target *target, uint32_t entry)
 struct err *previous_session_drain(struct target *target, const uint32_t *index, size_t nr,
 				   bool *clean_ret)
 {
-	struct previous left = { .target = target, .journal = target->region->journal };
+	uint64_t budget = PREVIOUS_RUN_NS;
+	struct previous left = { .target = target, .journal = target->region->journal,
+				 .budget = &budget };
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < nr && !err; i++)

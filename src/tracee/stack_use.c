@@ -7,11 +7,13 @@
  * lead past a frame, or that ends too early, would let a thread return to nothing.
  *
  *	PC			is in one of the ranges
- *	a word of the stack	from SP to the end of the stack, is: a return address, most likely. It may
- *				also be one that an earlier call has left in a frame which does not
- *				write all of its words. Thunks and stubs wipe theirs, so these are
- *				rare (a signal that came in one of them); a wait for such a thread has
- *				a limit
+ *	a word of the stack	from SP to the end of the stack, is, and a thread can return to it: a
+ *				call ends just before it, or it is a restorer, which the kernel puts
+ *				there. Other words are the program's data, such as the start of an
+ *				area that it has read in the journal. A word that counts may also be
+ *				one that an earlier call has left in a frame which does not write all
+ *				of its words. Thunks and stubs wipe theirs, so these are rare (a
+ *				signal that came in one of them); a wait for such a thread has a limit
  *	a signal's frame	is known by the restorer and the two words behind it, which are always so. It
  *				has a PC that counts like the thread's own; and SP. If that is on another
  *				stack (the handler's is an alternate one) the search goes on there
@@ -50,12 +52,13 @@
 #define STACKS		8	/* alternate stacks in each other, at most */
 #define AGENT_STACK	2048u	/* twice what the agent takes of it */
 
-static bool is_in(uint64_t pc, const struct stack_range *range, uint32_t nr, bool inner)
+/* The range that pc is in, or NULL. */
+static const struct stack_range *range_of(uint64_t pc, const struct stack_range *range, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
-		if (pc >= range[i].start && pc < range[i].end && (inner || !range[i].inner))
-			return true;
-	return false;
+		if (pc >= range[i].start && pc < range[i].end)
+			return &range[i];
+	return NULL;
 }
 
 static bool is_mapping(const struct journal_entry *entry)
@@ -187,7 +190,22 @@ void stack_forget_maps(struct target *target)
 
 static bool in_any(const struct search *search, uint64_t pc)
 {
-	return is_in(pc, search->range, search->nr, true);
+	return range_of(pc, search->range, search->nr);
+}
+
+/* Will a thread that has this word on its stack return to it? If the code cannot be read, it may. */
+static bool returns_to(const struct search *search, uint64_t word)
+{
+	const struct stack_range *range = range_of(word, search->range, search->nr);
+	struct target *target = search->target;
+	uint8_t before[16];
+	uint64_t len;
+
+	if (!range || range->inner)
+		return false;
+	len = MIN(word - range->start, (uint64_t)target->arch->call_most);
+	return memory_read(target->memory, word - len, before, len) ||
+	       target->arch->ends_in_call(before, len) || gadget_is_restorer(target, word);
 }
 
 static bool stack_has(struct search *search, uint64_t sp);
@@ -243,7 +261,7 @@ static bool stack_has(struct search *search, uint64_t sp)
 	words_begin(&words, search->target, search->target->memory, sp);
 	words.end = MIN(words.end, end);
 	while (next_word(&words, &last[2])) {
-		if (is_in(last[2], search->range, search->nr, false))
+		if (returns_to(search, last[2]))
 			return true;
 		if (is_frame(search, last) &&
 		    frame_has(search, last_address(&words) - 8, sp, end))

@@ -371,6 +371,17 @@ bool x86_64_reference(const uint8_t *code, size_t len, uint64_t start, size_t *a
 	return false;
 }
 
+bool x86_64_ends_in_call(const uint8_t *code, size_t len)
+{
+	struct decoded decoded;
+
+	for (size_t insn = 1; insn <= MIN(len, (size_t)X86_64_CALL_MOST); insn++)
+		if (decode(code + len - insn, insn, &decoded) && decoded.info.length == insn &&
+		    decoded.info.meta.category == ZYDIS_CATEGORY_CALL)
+			return true;
+	return false;
+}
+
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room)
 {
 	struct decoded decoded;

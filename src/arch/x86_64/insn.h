@@ -48,4 +48,7 @@ bool x86_64_changed_registers(const uint8_t *code, size_t len, uint32_t *changed
 			      uint32_t *popped);
 bool x86_64_reference(const uint8_t *code, size_t len, uint64_t start, size_t *at,
 		      struct code_reference *ret);
+/* rex, opcode, ModRM, SIB, displacement of 32 bits */
+#define X86_64_CALL_MOST	8
+bool x86_64_ends_in_call(const uint8_t *code, size_t len);
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);

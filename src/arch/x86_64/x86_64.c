@@ -168,6 +168,7 @@ const struct arch arch_x86_64 = {
 	.thunk_cfa		= x86_64_thunk_cfa,
 	.stub_cfa		= x86_64_stub_cfa,
 	.insn_text		= x86_64_insn_text,
+	.ends_in_call		= x86_64_ends_in_call,
 
 	.syscall_insn_len	= 2,
 	.call_gadget		= { 0x0f, 0x05, 0xc3 },			/* syscall; ret */
@@ -177,5 +178,6 @@ const struct arch arch_x86_64 = {
 	.restorer_gadget_len	= 9,
 	.pop_gadget		= { 0x58, 0xc3 },			/* pop %rax; ret */
 	.pop_gadget_len		= 2,
+	.call_most		= X86_64_CALL_MOST,
 	.sigframe		= x86_64_sigframe,
 };

@@ -250,7 +250,6 @@ proc check_text {t before} {
 # written it, and while one comes that finds it. Neither ends by a signal; the target and the others are as they were.
 proc flipped_is_endured {who} {
 	need_root
-	skip "open: code of ours stays where a stack has its address, and adds up from one mdbg to the next"
 	set t [start flipper]
 	set before [text_of $t]
 	set child [order $t child]

@@ -303,6 +303,27 @@ static void test_reference(void)
 					0x401000, &(size_t){ 0 }, &(struct code_reference){ 0 }));
 }
 
+static bool ends_in_call(const char *code, size_t len)
+{
+	return arch->ends_in_call((const uint8_t *)code, len);
+}
+
+#define CALLS(code)	ends_in_call(code, sizeof(code) - 1)
+
+static void test_ends_in_call(void)
+{
+	CU_ASSERT_TRUE(CALLS("\x90\xe8\0\0\0\0"));
+	CU_ASSERT_TRUE(CALLS("\xff\x15\0\0\0\0"));		/* [rip+0] */
+	CU_ASSERT_TRUE(CALLS("\xff\xd0"));			/* rax */
+	CU_ASSERT_TRUE(CALLS("\x41\xff\x94\xc4\1\2\3\4"));	/* [r12+rax*8+x] */
+	CU_ASSERT_FALSE(CALLS(""));
+	CU_ASSERT_FALSE(CALLS("\0\0\0\0"));			/* the end of one */
+	CU_ASSERT_FALSE(CALLS("\xe8\0\0\0\0\x90"));
+	CU_ASSERT_FALSE(CALLS("\xe9\0\0\0\0"));
+	CU_ASSERT_FALSE(CALLS("\xff\x25\0\0\0\0"));		/* jmp */
+	CU_ASSERT_EQUAL(arch->call_most, 8);
+}
+
 void suite_arch(void)
 {
 	CU_pSuite suite = CU_add_suite("arch", NULL, NULL);
@@ -320,4 +341,5 @@ void suite_arch(void)
 	CU_add_test(suite, "references", test_reference);
 	CU_add_test(suite, "registers that code changes", test_changed_registers);
 	CU_add_test(suite, "length and text of an instruction", test_insn);
+	CU_add_test(suite, "code that ends in a call", test_ends_in_call);
 }

@@ -78,7 +78,7 @@ static bool uses_inner(uint64_t start)
 	return stack_uses(victim.target, regs(), &range, 1);
 }
 
-/* Whatever unwind rows say, which may be wrong: any word counts, but only above SP. */
+/* Whatever unwind rows say, which may be wrong: words count, but only above SP. */
 static void test_uses(void)
 {
 	uint64_t word, self = (uintptr_t)with_stale_word;
@@ -148,8 +148,8 @@ static void with_neighbours(void *arg UNUSED)
 	if (page == MAP_FAILED || mprotect(page + PAGE, PAGE, PROT_NONE))
 		_exit(1);
 	page[0] = 1;
-	*(uint64_t *)(page + 2 * PAGE) = OURS;
-	*(uint64_t *)(page + 3 * PAGE) = OURS + 16;
+	*(uint64_t *)(page + 2 * PAGE) = OURS + 8;
+	*(uint64_t *)(page + 3 * PAGE) = OURS + 24;
 	child_ready((uintptr_t)page);
 	child_wait();
 }
@@ -174,7 +174,7 @@ static void with_untouched_array(void *arg UNUSED)
 	if (page == MAP_FAILED)
 		_exit(1);
 	page[0] = 1;
-	*(uint64_t *)(page + 7 * PAGE + 8) = OURS;
+	*(uint64_t *)(page + 7 * PAGE + 8) = OURS + 8;
 	child_ready((uintptr_t)page);
 	child_wait();
 }
@@ -212,6 +212,48 @@ static void test_neighbours(void)
 	CU_ASSERT_FALSE(uses_from(page + 2 * PAGE, OURS + 16));
 	CU_ASSERT_TRUE(uses_from(page + 2 * PAGE, OURS));
 	victim.target->left = NULL;
+	end();
+}
+
+/* A page of a stack, with the addresses of places in the page of code behind it. */
+static void with_words(void *arg UNUSED)
+{
+	/* call +0, nop; and what a restorer begins with */
+	static const uint8_t code[] = {
+		0x90, 0x90, 0x90, 0xe8, 0, 0, 0, 0, 0x90, 0xff, 0x15, 0, 0, 0, 0, 0x90,
+		0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05,
+	};
+	uint8_t *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t *word = (uint64_t *)page, start = (uintptr_t)page + PAGE;
+
+	if (page == MAP_FAILED)
+		_exit(1);
+	memcpy(page + PAGE, code, sizeof(code));
+	if (mprotect(page + PAGE, PAGE, PROT_READ))
+		_exit(1);
+	for (unsigned i = 0; i <= sizeof(code); i++)
+		word[i] = start + i;
+	child_ready((uintptr_t)page);
+	child_wait();
+}
+
+/* A word counts if a thread can return to it: behind a call, or at a restorer; not as a mere address. */
+static void test_words(void)
+{
+	uint64_t page, start;
+
+	if (!begin(with_words, &page))
+		return;
+	start = page + PAGE;
+	for (unsigned i = 0; i < 24; i++) {
+		struct stack_range range = { start, start + i + 1, false };
+		struct regs at = *regs();
+
+		regs_set(&at, victim.target->arch->pc, OURS + 1024);
+		regs_set(&at, victim.target->arch->sp, page + i * 8);
+		CU_ASSERT_EQUAL(stack_uses(victim.target, &at, &range, 1),
+				i == 8 || i == 15 || i == 16);
+	}
 	end();
 }
 
@@ -307,7 +349,7 @@ static void compare(struct thread *thread, const struct stack_top *top, void *ct
 	/* A sanitizer's stacks lead to a doubt, which counts as a use. */
 	if (!SANITIZED)
 		CU_ASSERT_FALSE(stack_of_uses(thread, &range, 1));
-	range = (struct stack_range){ live[nr - 1], live[nr - 1] + 1, false };
+	range = (struct stack_range){ live[nr - 1] - 8, live[nr - 1] + 1, false };
 	seen->uses += stack_of_uses(thread, &range, 1);
 }
 
@@ -335,6 +377,7 @@ void suite_backtrace(void)
 	CU_add_test(suite, "what a thread will return into", test_uses);
 	CU_add_test(suite, "and behind a handler that has a stack of its own", test_handler);
 	CU_add_test(suite, "through an array without pages", test_hole);
+	CU_add_test(suite, "only words that lead behind a call", test_words);
 	CU_add_test(suite, "nothing of what lies behind a stack", test_neighbours);
 	CU_add_test(suite, "where the agent was called from", test_thunk_frame);
 	CU_add_test(suite, "tops of many stacks", test_tops);
