@@ -58,6 +58,7 @@ static struct node *kept, *reserved;
 static pid_t lwp[THREADS_MAX];
 static int nr_lwps;
 static atomic_int written;	/* threads that have written to their stacks */
+static atomic_int awaited;	/* so many will have before any ends: each has a stack of its own */
 
 static NOINLINE void push(struct node **list, size_t size)
 {
@@ -194,6 +195,8 @@ static void *run_thread(void *arg)
 	written++;
 	while (arg)
 		pause();
+	while (written < awaited)
+		nap_us(1000);
 	return NULL;
 }
 
@@ -205,6 +208,7 @@ static bool make_threads(int nr, bool stay)
 
 	if (nr < 1 || nr_lwps + nr > THREADS_MAX)
 		return false;
+	awaited = before + nr;
 	for (int i = 0; i < nr; i++)
 		if (pthread_create(&thread, NULL, run_thread, stay ? &lwp[nr_lwps++] : NULL))
 			_exit(98);

@@ -39,7 +39,7 @@ proc check_survives {does events} {
 		note "$recorded recorded, $full not, [dict get $accounts unstacked] without a stack, [use_of $group] in use"
 		check {$recorded + $full >= $events} {$recorded recorded, $full not, of $events}
 		set said [slurp $::live_err($m)]
-		check {[string match "*warning: the log has *M and not *M: the control group */mdbg-test-* has a limit of memory, of which *" \
+		check {[string match "*warning: the log has *M and not *M: the control group */mdbg-test-* has a limit of memory, and *M are left*" \
 			$said]} {not said: $said}
 		live_end $m
 		check_state $before [pid_of $t]

@@ -108,7 +108,7 @@ proc check_every_kind {m t} {
 	check_kind_grows $m $t "shared 3" shared 3145728 shared "growth shm"
 	check_kind_grows $m $t "file $path" files 3000000 files "memory maps"
 	check_kind_grows $m $t "stack 400" main-stack 400000 main-stack where
-	check_kind_grows $m $t "ended 10" stacks 100000 stacks thread
+	check_kind_grows $m $t "ended 40" stacks 900000 stacks thread
 	check_kind_grows $m $t "threads 5" stacks 1000000 stacks thread
 	set is [live_value $m mdbg::memory]
 	check {[dict get $is verdict kind] eq "nothing"} {[dict get $is verdict]}
@@ -131,7 +131,7 @@ case memory-kinds-unarmed 60 {
 	check_kind_grows $m $t "heap 3" heap 3000000 unclear malloc
 	check_kind_grows $m $t "mapped 3" mapped 3145728 mapped
 	check_kind_grows $m $t "anonymous 3" anonymous 3145728 anonymous
-	check_kind_grows $m $t "ended 10" stacks 100000 stacks
+	check_kind_grows $m $t "ended 40" stacks 900000 stacks
 	live_end $m
 	finish $t
 }

@@ -261,7 +261,7 @@ foreach {left} {40 64 300 1500} {
 		set figures [live_value $m mdbg::malloc]
 		check {[dict get $figures jump] > 0 && [dict get $figures breakpoint] == 0} {$figures}
 		set said [slurp $::live_err($m)]
-		check {[regexp {^mdbg: warning: the log has (\d+)M and not 1024M: the address space of process \d+ is limited to \d+M \(RLIMIT_AS\), of which \d+M are left\nhint: prlimit --pid \d+ --as=unlimited, then attach again\n$} $said -> log]} {$said}
+		check {[regexp {^mdbg: warning: the log has (\d+)M and not 1024M: the address space of process \d+ is limited to \d+M \(RLIMIT_AS\), and \d+M are left\nhint: prlimit --pid \d+ --as=unlimited, then attach again\n$} $said -> log]} {$said}
 		check {$log >= 8 && $log <= LEFT / 4} {a log of $log MB where LEFT MB are left}
 		order $t "make 100 777"
 		check_blocks $m 777 100
