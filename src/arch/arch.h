@@ -240,8 +240,11 @@ struct arch {
 	 * the distance of that address from the start of the table (glibc).
 	 */
 	uint8_t dtv, dtv_first;
-	/* Offsets of SP and PC in the ucontext of a signal's frame, which lies behind its restorer. */
-	uint16_t context_sp, context_pc;
+	/*
+	 * Offsets of SP, PC and flags in the ucontext of a signal's frame, which lies behind its
+	 * restorer. All flags of entry_flags are set there, and none above 32 bits.
+	 */
+	uint16_t context_sp, context_pc, context_flags;
 	uint32_t jump_len;	/* bytes that a jump probe patches */
 
 	/*

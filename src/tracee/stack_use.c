@@ -14,9 +14,11 @@
  *				one that an earlier call has left in a frame which does not write all
  *				of its words. Thunks and stubs wipe theirs, so these are rare (a
  *				signal that came in one of them); a wait for such a thread has a limit
- *	a signal's frame	is known by the restorer and the two words behind it, which are always so. It
- *				has a PC that counts like the thread's own; and SP. If that is on another
- *				stack (the handler's is an alternate one) the search goes on there
+ *	a signal's frame	is known by the restorer, the two words behind it, and the flags register,
+ *				which are always so. (A restorer with zeros behind it is also what
+ *				sigaction leaves on a stack.) It has a PC that counts like the thread's
+ *				own; and SP. If that is on another stack (the handler's is an alternate
+ *				one) the search goes on there
  *
  * In the agent's C code (an `inner` range) a thread is only by its PC or a signal's frame, since it
  * calls nothing of others. So the words there do not count, which it leaves everywhere.
@@ -225,12 +227,22 @@ static bool frame_has(struct search *search, uint64_t context, uint64_t from, ui
 	return (sp < from || sp >= end) && stack_has(search, sp);
 }
 
-/* Do these words begin a signal's frame: the restorer, uc_flags, uc_link? */
-static bool is_frame(const struct search *search, const uint64_t word[3])
+/* If they cannot be read, they may be any. */
+static bool has_flags(const struct search *search, uint64_t context)
+{
+	const struct arch *arch = search->target->arch;
+	uint64_t flags;
+
+	return memory_read_u64(search->target->memory, context + arch->context_flags, &flags) ||
+	       ((flags & arch->entry_flags) == arch->entry_flags && flags <= UINT32_MAX);
+}
+
+/* Do these words begin a signal's frame: the restorer, uc_flags, uc_link? The context is the second. */
+static bool is_frame(const struct search *search, const uint64_t word[3], uint64_t context)
 {
 	return word[1] <= FRAME_FLAGS && !word[2] &&
 	       (in_any(search, word[0]) || modules_find(&search->target->modules, word[0])) &&
-	       gadget_is_restorer(search->target, word[0]);
+	       gadget_is_restorer(search->target, word[0]) && has_flags(search, context);
 }
 
 /* Rows alone: see the top of this file. */
@@ -251,7 +263,7 @@ static bool walk_comes_there(const struct search *search)
 
 static bool stack_has(struct search *search, uint64_t sp)
 {
-	uint64_t end = end_by_thread(search, sp), last[3] = { 0, UINT64_MAX, UINT64_MAX };
+	uint64_t end = end_by_thread(search, sp), last[3] = { 0, UINT64_MAX, UINT64_MAX }, context;
 	struct words words;
 
 	if (!end)
@@ -263,8 +275,8 @@ static bool stack_has(struct search *search, uint64_t sp)
 	while (next_word(&words, &last[2])) {
 		if (returns_to(search, last[2]))
 			return true;
-		if (is_frame(search, last) &&
-		    frame_has(search, last_address(&words) - 8, sp, end))
+		context = last_address(&words) - 8;
+		if (is_frame(search, last, context) && frame_has(search, context, sp, end))
 			return true;
 		last[0] = last[1];
 		last[1] = last[2];

@@ -152,6 +152,7 @@ const struct arch arch_x86_64 = {
 	.dtv_first		= 16,
 	.context_sp		= 160,
 	.context_pc		= 168,
+	.context_flags		= 176,
 	.jump_len		= JUMP_NEAR_LEN,
 
 	.entry_insn		= x86_64_entry_insn,
