@@ -4,6 +4,7 @@
 #include "tracee/remote.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <linux/rseq.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -69,6 +70,17 @@ static void abort_rseq(struct thread *thread, struct regs *regs)
 		regs_set(regs, target->arch->pc, cs.abort_ip);
 }
 
+/* Memory that is there and may not be read may be somebody's to deliver: a write would wait. */
+static struct err *check_unmapped(struct target *target, uint64_t address)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	struct err *err = target_maps(target, &maps);
+
+	if (!err && proc_maps_find(&maps, address))
+		err = err_create(ERR_MEMORY, "cannot read memory at 0x%" PRIx64, address);
+	return err;
+}
+
 /*
  * Read what lies where the frame will. Below the lowest page of the first thread's stack there is
  * nothing until somebody writes to it: then the kernel lets the stack grow, as it would for the
@@ -76,13 +88,16 @@ static void abort_rseq(struct thread *thread, struct regs *regs)
  */
 static struct err *save(struct remote *remote, size_t len)
 {
-	struct procmem *mem = &remote->thread->target->mem;
+	struct target *target = remote->thread->target;
 	const uint64_t low = remote->frame - REMOTE_SCRATCH;
-	struct err *err = memory_read(&mem->bring, low, remote->saved, len);
+	struct err *err = memory_read(&target->mem.bring, low, remote->saved, len);
 
-	if (err && err->code == ERR_MEMORY && !procmem_write(mem, low, &(uint8_t){ 0 }, 1))
-		err = memory_read(&mem->bring, low, remote->saved, len);
-	return err;
+	if (!err || err->code != ERR_MEMORY)
+		return err;
+	err = check_unmapped(target, low);
+	if (!err)
+		err = procmem_write(&target->mem, low, &(uint8_t){ 0 }, 1);
+	return err ? err : memory_read(&target->mem.bring, low, remote->saved, len);
 }
 
 /* Put the frame below the red zone; the bytes that were there are kept. */

@@ -27,9 +27,9 @@
  * it wakes.
  *
  * Nothing that the other side does keeps mdbg in a call: a stop that is not expected ends it with
- * ERR_STATE, too long a time with ERR_TIMEOUT. A fault in the call (its code has
- * lost the right to be executed) is the call's, not the thread's, and is not delivered; by then the
- * kernel has set the disposition of that signal to SIG_DFL, since the signal was blocked.
+ * ERR_STATE, too long a time with ERR_TIMEOUT. A fault in the call (its code has lost the right to
+ * be executed) is the call's, not the thread's, and is not delivered; by then the kernel has set the
+ * disposition of that signal to SIG_DFL, since the signal was blocked.
  *
  * A function of the target's (remote_function) is entered in place of step 2's `syscall; ret`,
  * with the same return address, so that it completes itself as well: it runs to its end, and

@@ -90,18 +90,25 @@ static void release(void)
 	victim_release(&victim);
 }
 
-static bool begin(void)
+static bool begin_with(void (*fn)(void *arg))
 {
 	uint64_t word;
 
 	memset(shared, 0, sizeof(*shared));
-	CU_ASSERT_TRUE_FATAL(child_start(&child, worker, NULL));
+	CU_ASSERT_TRUE_FATAL(child_start(&child, fn, NULL));
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
+	while (!atomic_load(&shared->rounds) && !kill(child.pid, 0))
+		;
 	if (seize())
 		return true;
 	kill(child.pid, SIGKILL);
 	child_end(&child);
 	return false;
+}
+
+static bool begin(void)
+{
+	return begin_with(worker);
 }
 
 static void works_on(void)
@@ -196,6 +203,33 @@ static struct err *asks(struct victim *v)
 	return err;
 }
 
+/* With SP in the lowest page of its stack, which has not grown further. */
+static void worker_at_the_end(void *arg UNUSED)
+{
+	child_ready(1);
+	__asm__ volatile("mov %%rsp, %%rbx\n\t"
+			 "sub $0x200000, %%rsp\n\t"
+			 "and $-4096, %%rsp\n\t"
+			 "add $256, %%rsp\n"
+			 "1:\tincl (%%rsp)\n\t"
+			 "incl (%0)\n\t"
+			 "cmpb $0, (%1)\n\t"
+			 "je 1b\n\t"
+			 "mov %%rbx, %%rsp"
+			 : : "r"(&shared->rounds), "r"(&shared->end) : "rbx", "cc", "memory");
+	child_wait();
+}
+
+/* As at the deepest point of a recursion: the stack grows, as it would for the thread itself. */
+static void test_end_of_stack(void)
+{
+	if (!begin_with(worker_at_the_end))
+		return;
+	CU_ASSERT_PTR_NULL(victim_try(&victim, asks));
+	release();
+	works_on();
+}
+
 /* There is no code at the place of the system call any more. */
 static struct err *cannot_call(struct victim *v)
 {
@@ -221,10 +255,7 @@ static void test_faults(void)
 	works_on();
 }
 
-/*
- * Sends signals that stop a process, and those that let it go on. Each SIGCONT is a stop of a traced thread: if they
- * came faster than it can run on, it would come nowhere.
- */
+/* Sends signals that stop a process, and those that let it go on, as fast as it can. */
 static void storm(void *arg)
 {
 	pid_t pid = *(pid_t *)arg;
@@ -233,7 +264,6 @@ static void storm(void *arg)
 	while (!atomic_load(&shared->end)) {
 		kill(pid, SIGSTOP);
 		kill(pid, SIGCONT);
-		usleep(20);
 	}
 	child_wait();
 }
@@ -443,6 +473,7 @@ void suite_remote(void)
 	CU_add_test(suite, "a call that is broken off", test_broken_off);
 	CU_add_test(suite, "a SIGSTOP meanwhile", test_stopped);
 	CU_add_test(suite, "and a SIGCONT", test_continued);
+	CU_add_test(suite, "at the end of a stack", test_end_of_stack);
 	CU_add_test(suite, "a call that faults", test_faults);
 	CU_add_test(suite, "stops without end meanwhile", test_storm);
 	CU_add_test(suite, "a thread that does not come back", test_stuck);
