@@ -159,23 +159,14 @@ struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
 	return err ? err : note_rest(walk, merge, left_out);
 }
 
-static void add_gone(struct walk_gone *gone, const struct block *block, uint64_t mean)
+static void add_gone(struct walk_gone *gone, const struct block *block)
 {
-	struct sample_share share = block_share(mean, block);
-
-	/*
-	 * Where the log samples, the record may be that of an earlier block, freed before the moment:
-	 * the block that was there then may not have been sampled.
-	 */
-	if (mean)
-		return;
 	gone->blocks++;
+	gone->bytes += block->size;
 	if (!block->preattach) {
 		gone->records++;
 		gone->record_bytes += block->size;
 	}
-	gone->share.blocks += share.blocks;
-	gone->share.bytes += share.bytes;
 }
 
 /* A chunk that is in no record of now that is old enough. */
@@ -190,7 +181,12 @@ static struct err *note_past(struct heap_walk *walk, const struct walk_merge *me
 		return vec_push(&left_out->vec, chunk->address);
 	case CHUNK_FREED:
 		heap_chunks_set_note(&walk->chunks, at, NOTE_RECORDED);
-		add_gone(gone, &block, merge->log ? log_config(merge->log).sample : 0);
+		/*
+		 * Where the log samples, the record may be that of an earlier block, freed before the
+		 * moment: the block that was there then may not have been sampled.
+		 */
+		if (!merge->log || !log_config(merge->log).sample)
+			add_gone(gone, &block);
 		return NULL;
 	case CHUNK_EARLY:
 		heap_chunks_set_note(&walk->chunks, at, NOTE_EARLY);

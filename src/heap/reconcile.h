@@ -106,10 +106,8 @@ struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
 
 /* Blocks that a walk of an earlier moment has, and that were freed or resized since. */
 struct walk_gone {
-	uint64_t blocks;
+	uint64_t blocks, bytes;		/* none where the log samples */
 	uint64_t records, record_bytes;	/* those of them whose record is still known */
-	/* what they stand for; where the log samples, those without a record stand for nothing */
-	struct sample_share share;
 };
 
 /*

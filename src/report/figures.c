@@ -61,8 +61,8 @@ static void add_gone(struct figures *figures, const struct walk_gone *gone)
 {
 	figures->records += gone->records;
 	figures->record_bytes += gone->record_bytes;
-	figures->bytes += gone->share.bytes;
-	figures->blocks += gone->share.blocks;
+	figures->bytes += gone->bytes;
+	figures->blocks += gone->blocks;
 }
 
 static struct err *add_records(void *ctx, const struct session_heap *heap,
