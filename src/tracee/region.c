@@ -57,25 +57,32 @@ static struct err *look_at(pid_t tid, uint64_t fd, int *path_fd_ret, struct file
 					 "the memory that was made for the log", fd, tid) : NULL;
 }
 
+/*
+ * Examine the file of the journal that is mapped at address, by its link. The kernel lets nobody
+ * follow that without CAP_CHECKPOINT_RESTORE.
+ */
+static bool stat_journal(pid_t tid, uint64_t address, struct stat *ret)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, tid, address,
+		 address + JOURNAL_SIZE);
+	return !stat(path, ret);
+}
+
 /* The file that is mapped at address in the process of tid, whose threads are stopped. */
 static struct err *file_at(pid_t tid, uint64_t address, struct file_id *ret)
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct proc_map *map;
 	struct stat st;
-	char path[96];
 	struct err *err;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, tid, address,
-		 address + JOURNAL_SIZE);
-	if (!stat(path, &st)) {
+	if (stat_journal(tid, address, &st)) {
 		*ret = file_id_of(&st);
 		return NULL;
 	}
-	/*
-	 * Only the privileged can read this link; to read all maps of a large process takes some
-	 * time.
-	 */
+	/* To read all maps of a large process takes some time. */
 	err = procfs_maps(tid, &maps);
 	map = err ? NULL : proc_maps_find(&maps, address);
 	*ret = map && undo_is_journal(map) ? file_id_of_map(map) : (struct file_id){ .inode = 0 };
@@ -393,13 +400,8 @@ static struct err *open_file(struct region *region, pid_t tid, const struct proc
 bool region_opens_again(const struct target *target)
 {
 	struct stat st;
-	char path[96];
 
-	if (!target->region)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, target->mem.tid,
-		 target->region->address, target->region->address + JOURNAL_SIZE);
-	return !stat(path, &st);
+	return target->region && stat_journal(target->mem.tid, target->region->address, &st);
 }
 
 struct err *region_adopt(struct target *target, struct region **ret)

@@ -75,10 +75,7 @@ struct err *region_format(struct region *region, const struct log_config *config
  * a core file, a process without probes.
  */
 struct err *region_create_empty(struct region **ret) MUST_CHECK;
-/*
- * Could this user open the region again (region_adopt)? The kernel lets nobody follow the links of
- * /proc/PID/map_files without CAP_CHECKPOINT_RESTORE.
- */
+/* Could this user open the region again (region_adopt)? It takes CAP_CHECKPOINT_RESTORE. */
 bool region_opens_again(const struct target *target);
 /*
  * Take over the region that an earlier mdbg has left in its target (tracee/previous_session.h):
