@@ -42,7 +42,9 @@ static void read_code(struct target *target, struct module *module, uint64_t at,
 		return;
 	}
 	memset(buf, 0, len);
-	for (size_t i = 0; i < len; i += PAGE)	/* the last page may be a part of one */
+	if (!elf_file_read(module->elf, at - module->bias, buf, len))
+		return;
+	for (size_t i = 0; i < len; i += PAGE)	/* of its last page there is only a part */
 		err_ignore(elf_file_read(module->elf, at + i - module->bias, buf + i,
 					 MIN(PAGE, len - i)));
 }

@@ -35,7 +35,7 @@ struct previous {
 	uint64_t *budget;
 };
 
-#define PREVIOUS_RUN_NS	1000000000ull
+#define PREVIOUS_RUN_NS	1000000000ull	/* what budget begins with */
 
 static inline bool previous_to_undo(const struct journal_entry *entry, enum journal_kind kind)
 {

@@ -89,12 +89,12 @@ struct err *previous_session_settle(struct target *target)
 	struct region *region = target->region;
 	uint64_t budget = PREVIOUS_RUN_NS;
 	struct previous left = {
-		.budget = &budget,
 		.target = target,
 		.writer = region->writer,
 		.journal = region->journal,
 		.journal_address = region->address,
 		.file = region->origin.file,
+		.budget = &budget,
 	};
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = previous_await_calls(target);
