@@ -46,19 +46,24 @@ proc check_quick {t args} {
 	return $::out
 }
 
-proc start_fuse {} {
+# The target, which has carried out the order; skipped where that cannot be had.
+proc start_with {order what} {
 	set t [start shared]
-	file mkdir $::tmp/mount
-	set answer [ask $t "fuse $::tmp/mount"]
+	set answer [ask $t $order]
 	if {[lindex $answer 0] ne "ok"} {
 		finish $t
-		skip "no FUSE file system: $answer"
+		skip "no $what: $answer"
 	}
 	return $t
 }
 
+proc start_fuse {order args} {
+	file mkdir $::tmp/mount
+	return [start_with [list $order $::tmp/mount {*}$args] "FUSE file system"]
+}
+
 case reader-of-fuse 120 {
-	set t [start_fuse]
+	set t [start_fuse fuse]
 	set m [live_start -p [pid_of $t]]
 	live_end $m
 	# The page that the process has written to counts.
@@ -74,25 +79,14 @@ case reader-of-fuse 120 {
 }
 
 case reader-of-userfaultfd 60 {
-	set t [start shared]
-	set answer [ask $t missing]
-	if {[lindex $answer 0] ne "ok"} {
-		finish $t
-		skip "no userfaultfd: $answer"
-	}
+	set t [start_with missing userfaultfd]
 	check_quick $t -c "malloc leaks" -c "where all" -c malloc -c "malloc leaks -snapshot"
 	finish $t
 }
 
 # A library on a FUSE file system: its symbols are known as long as the server answers; and if it does not, mdbg ends.
 case reader-of-a-library-on-fuse 120 {
-	set t [start shared]
-	file mkdir $::tmp/mount
-	set answer [ask $t "library $::tmp/mount $::build/targets/libplugin.so"]
-	if {[lindex $answer 0] ne "ok"} {
-		finish $t
-		skip "no FUSE file system: $answer"
-	}
+	set t [start_fuse library $::build/targets/libplugin.so]
 	set symbol {foreach module [mdbg::modules] {if {[string match */mount/file [dict get $module path]]} {puts $module}}}
 	set text [check_quick $t -c $symbol -c "map -v"]
 	check {[regexp {/mount/file +own} $text]} {the library was not read: $text}
