@@ -152,7 +152,8 @@ static void fail(struct shell *shell, const struct err *err)
 void shell_detach(struct shell *shell)
 {
 	struct session *session = shell->session;
-	struct err *err = NULL;
+	struct session_event warning;
+	struct err *err;
 
 	if (!session)
 		return;
@@ -160,10 +161,13 @@ void shell_detach(struct shell *shell)
 	shell->session = NULL;
 	cancel_clear();
 	progress_begin("detach");
-	session_destroy(session, &err);
+	err = session_leave(session);
 	progress_end();
+	while (session_next_warning(session, &warning))
+		report_warning(shell, warning.text, warning.hint);
 	if (err)
 		fail(shell, err);
+	session_destroy(session);
 }
 
 /* The first script of a line begins: a Ctrl-C that ended the one before no longer counts. */

@@ -83,6 +83,14 @@ bool session_pop_event(struct session *session, struct session_event *ret)
 	return have;
 }
 
+bool session_next_warning(struct session *session, struct session_event *ret)
+{
+	while (session_pop_event(session, ret))
+		if (ret->kind == SESSION_EVENT_WARNING)
+			return true;
+	return false;
+}
+
 void session_warn(void *ctx, const char *text)
 {
 	session_warn_f(ctx, "%s", text);

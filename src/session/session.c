@@ -44,26 +44,27 @@ struct err *session_create(struct session **ret)
 	else
 		err = tracer_create(session_stopped, session, &session->tracer);
 	if (err) {
-		session_destroy(session, NULL);
+		session_destroy(session);
 		return err;
 	}
 	*ret = session;
 	return NULL;
 }
 
-void session_destroy(struct session *session, struct err **err_ret)
+struct err *session_leave(struct session *session)
 {
-	struct err *err = NULL;
+	if (!session_need_target(session) || process_any_followed(session))
+		return session_detach(session);
+	if (process_has_ended(session->current->state) && session->state != SESSION_ENDED &&
+	    session->state != SESSION_NONE)
+		session_note_end(session);	/* nobody has read the event */
+	return NULL;
+}
 
+void session_destroy(struct session *session)
+{
 	if (!session)
 		return;
-	if (!session_need_target(session) || process_any_followed(session))
-		err = session_detach(session);
-	else if (process_has_ended(session->current->state) && session->state != SESSION_ENDED &&
-		 session->state != SESSION_NONE)
-		session_note_end(session);	/* nobody has read the event */
-	if (err_ret)
-		*err_ret = err;
 	tracer_destroy(session->tracer);
 	session_forget(session);
 	session_history_free(session);

@@ -62,8 +62,10 @@ enum session_state {
 };
 
 struct err *session_create(struct session **ret) MUST_CHECK;
-/* Detaches if necessary; *err_ret (may be NULL) gets the error of that. session may be NULL. */
-void session_destroy(struct session *session, struct err **err_ret);
+/* Detaches if necessary, before the end. What is to be said of that can still be read. */
+struct err *session_leave(struct session *session) MUST_CHECK;
+/* After session_leave, if it had a target. session may be NULL. */
+void session_destroy(struct session *session);
 struct session_config *session_config(struct session *session);
 /* How functions are named in answers. It may be changed at any time. */
 struct session_naming {
@@ -322,6 +324,8 @@ int session_event_fd(const struct session *session);
  * of the target).
  */
 bool session_next_event(struct session *session, struct session_event *ret);
+/* The same after session_leave: all events but warnings are dropped. */
+bool session_next_warning(struct session *session, struct session_event *ret);
 /*
  * Has a warning come, since this was last called, that says what names lack in the answer that was
  * just given?

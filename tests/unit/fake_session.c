@@ -221,16 +221,16 @@ struct err *session_create(struct session **ret)
 	return NULL;
 }
 
-void session_destroy(struct session *session, struct err **err_ret)
+struct err *session_leave(struct session *session)
 {
-	struct err *err = NULL;
+	return session->state == SESSION_RUNNING || session->state == SESSION_STOPPED ?
+		       session_detach(session) : NULL;
+}
 
+void session_destroy(struct session *session)
+{
 	if (!session)
 		return;
-	if (session->state == SESSION_RUNNING || session->state == SESSION_STOPPED)
-		err = session_detach(session);
-	if (err_ret)
-		*err_ret = err;
 	fake_forget(session);
 	session_history_free(session);
 	name_globs_free(&session->naming.skip);

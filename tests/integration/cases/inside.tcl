@@ -47,14 +47,17 @@ case inside-jump-or-nothing 60 {
 
 # A thread stays in a function that is probed: what it needs to come back stays, with the journal that names it, and no
 # log; it is said. When the thread has left, the next mdbg takes it out.
-by_both case inside-and-stays 60 {
+# By a detach, and by the end of mdbg's input.
+proc stays_inside {leave} {
 	set t [start inside]
 	order $t hold
 	order $t let		;# what libc does for the first thread is done
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
 	order $t hold
-	set text [live $m detach]
+	if {$leave ne ""} {
+		live $m $leave
+	}
 	live_end $m
 	check {[string match "*still inside the code of a probe*" [slurp $::tmp/live-1.err]]} {it is not said}
 	check {[regexp -all "memfd:mdbg" [slurp /proc/[pid_of $t]/maps]] == 1} {not the journal alone}
@@ -63,6 +66,9 @@ by_both case inside-and-stays 60 {
 	check_state $before [pid_of $t]
 	finish $t
 }
+
+by_both case inside-and-stays 60 {stays_inside detach}
+by_both case inside-and-stays-at-the-end 60 {stays_inside ""}
 
 proc probe_pool {m} {
 	live $m "probe alloc pool_alloc size=1"

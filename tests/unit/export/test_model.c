@@ -52,7 +52,7 @@ static int start(void)
 
 static int end(void)
 {
-	session_destroy(session, NULL);
+	session_destroy(session);
 	filter_free(&filter);
 	return 0;
 }

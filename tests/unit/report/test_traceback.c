@@ -33,7 +33,7 @@ static int start(void)
 
 static int end(void)
 {
-	session_destroy(session, NULL);
+	session_destroy(session);
 	return 0;
 }
 

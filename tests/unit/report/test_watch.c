@@ -43,7 +43,7 @@ static int end(void)
 {
 	rates_free(&rates);
 	vec_free(&top.vec);
-	session_destroy(session, NULL);
+	session_destroy(session);
 	return 0;
 }
 
