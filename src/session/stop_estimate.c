@@ -64,13 +64,26 @@ static void sample(struct memory *memory, const struct proc_map *heap, struct st
 	}
 }
 
+/*
+ * Does an arena begin here (glibc's heap_info: its arena, the heap before, how much of it is used
+ * and may be)? Other mappings begin at such a multiple by chance.
+ */
+static bool is_arena(struct memory *memory, const struct proc_map *map)
+{
+	uint64_t info[4];
+
+	return !*map->path && map->start % HEAP_ALIGN == 0 &&
+	       !memory_read(memory, map->start, info, sizeof(info)) && info[0] && info[2] &&
+	       info[2] % PAGE == 0 && info[2] <= info[3] && info[3] <= map->end - map->start;
+}
+
 static void look_at_map(struct memory *memory, const struct proc_map *map, struct stop_facts *facts)
 {
 	bool brk = !strcmp(map->path, "[heap]");
 
 	if (!map->read || !map->write || map->shared)
 		return;
-	if (brk || (!*map->path && map->start % HEAP_ALIGN == 0))
+	if (brk || is_arena(memory, map))
 		facts->heap_bytes += map->end - map->start;
 	if (brk && !facts->sampled)
 		sample(memory, map, facts);

@@ -88,15 +88,19 @@ static void run_threads(unsigned long count)
 		pthread_join(thread[i], NULL);
 }
 
+#define ALIGN	(64ul << 20)
+
+/* Where a heap of glibc's might begin. */
 static void hold(unsigned long megabytes)
 {
-	char *at = mmap(NULL, megabytes << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			-1, 0);
+	unsigned long len = megabytes << 20;
+	char *room = mmap(NULL, len + ALIGN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *at = (char *)(((uintptr_t)room + ALIGN - 1) & ~(ALIGN - 1));
 
-	if (at == MAP_FAILED)
+	if (room == MAP_FAILED || mprotect(at, len, PROT_READ | PROT_WRITE))
 		bad++;
 	else
-		memset(at, 1, megabytes << 20);
+		memset(at, 1, len);
 }
 
 int main(void)
