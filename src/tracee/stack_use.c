@@ -195,7 +195,10 @@ static bool in_any(const struct search *search, uint64_t pc)
 	return range_of(pc, search->range, search->nr);
 }
 
-/* Will a thread that has this word on its stack return to it? If the code cannot be read, it may. */
+/*
+ * Will a thread that has this word on its stack return to it? If the code cannot be read, it may;
+ * but pages of an area that nobody has touched are read, as zeros: there is no code.
+ */
 static bool returns_to(const struct search *search, uint64_t word)
 {
 	const struct stack_range *range = range_of(word, search->range, search->nr);
@@ -206,7 +209,7 @@ static bool returns_to(const struct search *search, uint64_t word)
 	if (!range || range->inner)
 		return false;
 	len = MIN(word - range->start, (uint64_t)target->arch->call_most);
-	return memory_read(target->memory, word - len, before, len) ||
+	return memory_read(&target->mem.bring, word - len, before, len) ||
 	       target->arch->ends_in_call(before, len) || gadget_is_restorer(target, word);
 }
 

@@ -240,7 +240,7 @@ static void test_neighbours(void)
 	end();
 }
 
-/* A page of a stack, with the addresses of places in the page of code behind it. */
+/* A page of a stack, with the addresses of places in the two pages of code behind it. */
 static void with_words(void *arg UNUSED)
 {
 	/* call +0, nop; and what a restorer begins with */
@@ -248,16 +248,17 @@ static void with_words(void *arg UNUSED)
 		0x90, 0x90, 0x90, 0xe8, 0, 0, 0, 0, 0x90, 0xff, 0x15, 0, 0, 0, 0, 0x90,
 		0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05,
 	};
-	uint8_t *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t *word = (uint64_t *)page, start = (uintptr_t)page + PAGE;
 
 	if (page == MAP_FAILED)
 		_exit(1);
 	memcpy(page + PAGE, code, sizeof(code));
-	if (mprotect(page + PAGE, PAGE, PROT_READ))
+	if (mprotect(page + PAGE, 2 * PAGE, PROT_READ))
 		_exit(1);
-	for (unsigned i = 0; i <= sizeof(code); i++)
+	for (unsigned i = 0; i < sizeof(code); i++)
 		word[i] = start + i;
+	word[sizeof(code)] = start + PAGE + 100;	/* where no code has ever been */
 	child_ready((uintptr_t)page);
 	child_wait();
 }
@@ -270,8 +271,8 @@ static void test_words(void)
 	if (!begin(with_words, &page))
 		return;
 	start = page + PAGE;
-	for (unsigned i = 0; i < 24; i++) {
-		struct stack_range range = { start, start + i + 1, false };
+	for (unsigned i = 0; i <= 25; i++) {
+		struct stack_range range = { start, start + (i < 25 ? i + 1 : 2 * PAGE), false };
 		struct regs at = *regs();
 
 		regs_set(&at, victim.target->arch->pc, OURS + 1024);
