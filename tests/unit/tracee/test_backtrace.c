@@ -22,21 +22,36 @@
 void suite_backtrace(void);
 
 #define OURS	0x123456789000ull	/* an address of nothing */
-#define NOBODYS	0x6ffdcba98000ull	/* and one that no other test has on its stack */
+/*
+ * And two that no other test has on its stack. (mdbg's reads copy a child's words to the stack of this process, which the
+ * next child has as well.)
+ */
+#define NOBODYS	0x6ffdcba98000ull
+#define CALLER	0x6ffdcba99008ull
 #define PAGE	4096
 
 static struct victim victim;
 static struct child child;
 
 /* A word of a live frame that is no return address: what an earlier call may have left. */
-static void with_stale_word(void *arg UNUSED)
+static void hold(uint64_t value)
 {
-	volatile uint64_t word[2] = { 1, OURS + 8 };
+	volatile uint64_t word[2] = { 1, value };
 
 	child_ready((uintptr_t)&word[1]);
 	child_wait();
 	if (word[0] != 1)
 		_exit(1);
+}
+
+static void with_stale_word(void *arg UNUSED)
+{
+	hold(OURS + 8);
+}
+
+static void with_caller(void *arg UNUSED)
+{
+	hold(CALLER);
 }
 
 static bool begin(void (*fn)(void *arg), uint64_t *word_ret)
@@ -283,9 +298,9 @@ static void test_words(void)
 	end();
 }
 
-static bool is_ours(void *ctx UNUSED, uint64_t pc)
+static bool is_caller(void *ctx UNUSED, uint64_t pc)
 {
-	return pc == OURS + 8;
+	return pc == CALLER;
 }
 
 static bool is_nothing(void *ctx UNUSED, uint64_t pc UNUSED)
@@ -302,12 +317,12 @@ static void test_thunk_frame(void)
 {
 	uint64_t word;
 
-	if (!begin(with_stale_word, &word))
+	if (!begin(with_caller, &word))
 		return;
-	CU_ASSERT_EQUAL(thunk_frame(word - 1024, is_ours), word);
-	CU_ASSERT_EQUAL(thunk_frame(word, is_ours), word);
-	CU_ASSERT_EQUAL(thunk_frame(word + 8, is_ours), 0);
-	CU_ASSERT_EQUAL(thunk_frame(word - 2048, is_ours), 0);
+	CU_ASSERT_EQUAL(thunk_frame(word - 1024, is_caller), word);
+	CU_ASSERT_EQUAL(thunk_frame(word, is_caller), word);
+	CU_ASSERT_EQUAL(thunk_frame(word + 8, is_caller), 0);
+	CU_ASSERT_EQUAL(thunk_frame(word - 2048, is_caller), 0);
 	CU_ASSERT_EQUAL(thunk_frame(word, is_nothing), 0);
 	end();
 }
