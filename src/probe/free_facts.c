@@ -81,7 +81,7 @@ void free_facts_learn(struct probes *probes)
 		tcb.stack_offset = probes->state->stack_offset;
 	else
 		tcb_derive(probes->target, &tcb);
-	probes->stack_offset = tcb.stack_offset;
+	probes->stack_offset = probes->target->stack_offset = tcb.stack_offset;
 	if (!probes->main_high)
 		free_facts_find_main_stack(probes);
 

@@ -19,7 +19,7 @@
 #include "tracee/remote.h"
 #include "tracee/wait.h"
 
-/* malloc_trim takes some hundred bytes, the frame up to 16 KB */
+/* malloc_trim takes some hundred bytes, a frame up to 16 KB */
 #define STACK_ROOM	(32u << 10)
 #define LIMIT_NS	600000000000ull	/* without a system call: it merges fastbins, for seconds */
 #define TEXT_MAX	65536u
@@ -277,8 +277,13 @@ static struct err *prepare(struct trimmer *trimmer)
 
 static struct err *call(const struct trimmer *trimmer)
 {
-	return calling(trimmer->session->current->target, trimmer->thread, remote,
-		       (remote->limit = LIMIT_NS, remote_function(remote, trimmer->trim.start, 0)));
+	struct remote *remote;
+	struct err *err = remote_borrow_deep(trimmer->thread, STACK_ROOM, &remote);
+
+	if (err)
+		return err;
+	remote->limit = LIMIT_NS;
+	return remote_give_back(remote, remote_function(remote, trimmer->trim.start, 0));
 }
 
 static uint64_t resident(const struct session *session)

@@ -22,7 +22,9 @@
  *	errno		is left as madvise or sbrk make it, should they fail (memory that is locked). A thread
  *			is taken that is in a system call: what errno is behind that is for the call to
  *			say (POSIX: a function that succeeds may have changed it)
- *	the stack	must be one whose bounds are known, with STACK_ROOM below SP
+ *	the stack	must be one whose bounds are known, with STACK_ROOM below SP. The call is made at
+ *			its low end, where it was never touched (tracee/frame_place.h), as somebody's
+ *			data may lie below SP all the same; or else below SP
  *	a system call	of malloc_trim's that is not allowed (a seccomp filter, calls that are
  *			dispatched to the thread) would end the process, at the latest when mdbg is
  *			killed and the filter is no longer suspended: such a thread is not taken

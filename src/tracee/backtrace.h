@@ -89,6 +89,12 @@ struct stack_range {
  */
 bool stack_uses(struct target *target, const struct regs *regs, const struct stack_range *range,
 		uint32_t nr);
+/*
+ * The stack of the thread with these registers, as its control block has it (guard pages at the low
+ * end may belong to it). False: it is not known.
+ */
+bool stack_by_thread(struct target *target, const struct regs *regs, uint64_t *low_ret,
+		     uint64_t *high_ret);
 /* For stack_each_top, which ends with it: mappings are read anew when they are needed again. */
 void stack_forget_maps(struct target *target);
 

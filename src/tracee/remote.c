@@ -26,6 +26,8 @@
 #define ERESTART_RESTARTBLOCK	516
 /* How often to check whether the thread that is waited for has died. */
 #define LOOK_NS			10000000ull
+/* Of a frame, beside the extended state: less than 400 bytes, and gaps. */
+#define FRAME_BESIDES		512
 /* How long a function may take in all. */
 #define FUNCTION_NS		60000000000ull
 
@@ -100,7 +102,23 @@ static struct err *save(struct remote *remote, size_t len)
 	return err ? err : memory_read(&target->mem.bring, low, remote->saved, len);
 }
 
-/* Put the frame below the red zone; the bytes that were there are kept. */
+static struct err *find_place(struct remote *remote, enum frame_rank rank, size_t room)
+{
+	AUTO_FREE uint8_t *xstate = malloc(REMOTE_FRAME_MAX);
+	struct thread *thread = remote->thread;
+	size_t len;
+	struct err *err = xstate ? tracer_get_xstate(thread->tid, xstate, REMOTE_FRAME_MAX, &len) :
+				   err_nomem;
+
+	if (err)
+		return err;
+	len += FRAME_BESIDES + REMOTE_SCRATCH + room;
+	if (frame_place_find(thread, rank, len, &remote->place))
+		return NULL;
+	return err_create(ERR_MEMORY, "the stack of thread %d has no room for a frame", thread->tid);
+}
+
+/* Put the frame in its place; the bytes that were there are kept. */
 static struct err *lay_frame(struct remote *remote, const struct gadgets *gadgets)
 {
 	const struct arch *arch = arch_of(remote);
@@ -119,13 +137,15 @@ static struct err *lay_frame(struct remote *remote, const struct gadgets *gadget
 	if (err)
 		return err;
 	spec.xstate = xstate;
-	spec.below = regs_get(&remote->regs, arch->sp) - arch->red_zone;
+	spec.below = remote->place.high;
 	err = gadget_frame(arch, gadgets, &spec, buf, REMOTE_FRAME_MAX, &frame);
 	if (err)
 		return err;
 	remote->frame = frame.sp;
 	remote->frame_len = (uint32_t)frame.len;
 	remote->way_len = (uint32_t)gadget_way_len(gadgets);
+	if (frame.sp - REMOTE_SCRATCH < remote->place.low)
+		return err_create(ERR_RANGE, "a signal frame takes %zu bytes", frame.len);
 	err = save(remote, REMOTE_SCRATCH + frame.len);
 	if (!err)
 		err = procmem_write(&target->mem, remote->frame, buf, frame.len);
@@ -186,7 +206,8 @@ static struct err *check_dispatch(struct thread *thread, uint64_t pc)
 			  "(PR_SET_SYSCALL_USER_DISPATCH)", thread->tid);
 }
 
-struct err *remote_begin(struct thread *thread, struct remote *ret)
+struct err *remote_begin_at(struct thread *thread, enum frame_rank rank, size_t room,
+			    struct remote *ret)
 {
 	struct target *target = thread->target;
 	struct regs regs;
@@ -203,6 +224,8 @@ struct err *remote_begin(struct thread *thread, struct remote *ret)
 		return err;
 	ret->call_pc = gadgets.call;
 	err = check_dispatch(thread, ret->call_pc + target->arch->syscall_insn_len);
+	if (!err)
+		err = find_place(ret, rank, room);
 	if (!err)
 		err = suspend_seccomp(ret);
 	if (!err)
@@ -560,46 +583,4 @@ bool remote_is_left(const struct thread *thread)
 	return thread->state == THREAD_STOPPED &&
 		gadget_is_call(thread->target, regs_get(&thread->regs, arch->pc)) &&
 		gadget_leads_home(thread->target, regs_get(&thread->regs, arch->sp));
-}
-
-/*
- * A thread whose stack has no room (ERR_MEMORY), or that cannot make a call now (ERR_UNSUPPORTED),
- * is skipped, and another one is tried.
- */
-struct err *remote_begin_any(struct target *target, struct remote *ret)
-{
-	struct thread *thread, *first = target_any_stopped(target);
-	struct err *err;
-
-	if (!first)
-		return err_create(ERR_BUSY, "no thread of process %d can be borrowed", target->pid);
-	err = remote_begin(first, ret);
-	if (!err || (err->code != ERR_MEMORY && err->code != ERR_UNSUPPORTED))
-		return err;
-	for_each_thread(thread, target)
-		if (err && thread != first && thread->state == THREAD_STOPPED)
-			err = remote_begin(thread, ret);
-	return err;
-}
-
-struct err *remote_borrow(struct target *target, struct thread *thread, struct remote **ret)
-{
-	struct remote *remote = malloc(sizeof(*remote));
-	struct err *err;
-
-	if (!remote)
-		return err_nomem;
-	err = thread ? remote_begin(thread, remote) : remote_begin_any(target, remote);
-	if (err)
-		free(remote);
-	else
-		*ret = remote;
-	return err;
-}
-
-struct err *remote_give_back(struct remote *remote, struct err *err)
-{
-	err = err_first(err, remote_end(remote));
-	free(remote);
-	return err;
 }

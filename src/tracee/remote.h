@@ -7,8 +7,9 @@
  * it was:
  *
  *	1. Its whole state (registers, extended state, signal mask; restart codes of an interrupted
- *	   system call translated) is laid as a signal frame on its own stack below the red zone.
- *	   What lay there is kept and put back.
+ *	   system call translated) is laid as a signal frame where nothing is anybody's
+ *	   (frame_place.h): at the low end of its stack, or else below the red zone. What lay there
+ *	   is kept and put back.
  *	2. All signals are blocked, and PC set to a `syscall; ret` whose return address is the start
  *	   of the frame: the address of a `mov $__NR_rt_sigreturn, %eax; syscall`, or of code that
  *	   leads to the same (gadget.c). Should mdbg be killed from here on, the thread makes the
@@ -39,8 +40,8 @@
  * is after any other call, and never half way between. A function must not be broken off, since
  * it may hold a lock: if it does not come back it is left to its frame. It changes what a system
  * call does not: vector registers, which are put back before all others (the frame has them,
- * too), what lies below the frame, where nothing is anybody's, and errno, which nobody can put
- * back: see session/trim.h.
+ * too), what lies below the frame, where it has room of its own (remote_borrow_deep), and errno,
+ * which nobody can put back: see session/trim.h.
  *
  * A PC in a restartable sequence (rseq) is moved to its abort handler first, as the kernel does for
  * a signal. Under a seccomp filter the filter is suspended (needs CAP_SYS_ADMIN), else ERR_PERM: a
@@ -49,6 +50,7 @@
  */
 #pragma once
 
+#include "tracee/frame_place.h"
 #include "tracee/target.h"
 
 /*
@@ -64,6 +66,7 @@ struct remote {
 	struct regs regs;		/* as borrowed */
 	uint64_t mask;
 	uint64_t call_pc;		/* `syscall; ret` */
+	struct frame_place place;	/* of the frame */
 	uint64_t frame;			/* SP during calls: the way into the frame, and the frame */
 	uint32_t frame_len;
 	uint32_t way_len;		/* bytes of the way */
@@ -81,14 +84,17 @@ struct remote {
 	uint8_t saved[REMOTE_SCRATCH + REMOTE_FRAME_MAX];
 };
 
-/* thread is STOPPED, or in the signal stop that is being handled. */
+/*
+ * thread is STOPPED, or in the signal stop that is being handled. Its frame lies in the best place
+ * that there is.
+ */
 struct err *remote_begin(struct thread *thread, struct remote *ret) MUST_CHECK;
 /* *ret is the result, 0 or more; errors of the call come as err_sys. */
 struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, unsigned nr_args,
 			uint64_t *ret) MUST_CHECK;
 /*
  * Call the function at address with one argument. Its result is not known. limit is for each part
- * of it between two system calls. The thread's stack must have room for it below the frame. The
+ * of it between two system calls. The thread was borrowed with room for it (remote_borrow_deep). The
  * caller must be sure of everything else, above all that no lock is held that the function takes.
  */
 struct err *remote_function(struct remote *remote, uint64_t address, uint64_t arg) MUST_CHECK;
@@ -120,7 +126,17 @@ struct err *remote_unmap(struct remote *remote, uint64_t address, uint64_t len) 
  */
 bool remote_is_left(const struct thread *thread);
 
-/* Begin with the best suited stopped thread of the target. */
+/*
+ * Begin with a place of this very rank, and with room for a function below the frame. ERR_MEMORY:
+ * there is none.
+ */
+struct err *remote_begin_at(struct thread *thread, enum frame_rank rank, size_t room,
+			    struct remote *ret) MUST_CHECK;
+/*
+ * Begin with the best suited stopped thread of the target: the first thread, if there is a good
+ * place for its frame; else one of the others that has one. A thread that cannot make a call now
+ * (ERR_UNSUPPORTED) is skipped.
+ */
 struct err *remote_begin_any(struct target *target, struct remote *ret) MUST_CHECK;
 
 /*
@@ -136,3 +152,9 @@ struct err *remote_begin_any(struct target *target, struct remote *ret) MUST_CHE
 struct err *remote_borrow(struct target *target, struct thread *thread,
 			  struct remote **ret) MUST_CHECK;
 struct err *remote_give_back(struct remote *remote, struct err *err) MUST_CHECK;
+/*
+ * remote_borrow of this thread for remote_function, with room for the function's own frames, on a
+ * stack whose end is known. ERR_MEMORY: there is none.
+ */
+struct err *remote_borrow_deep(struct thread *thread, size_t room,
+			       struct remote **ret) MUST_CHECK;

@@ -140,11 +140,10 @@ struct search {
 	unsigned stacks;
 };
 
-/* The end of the stack with SP that the thread's control block tells of; 0: of none. */
-static uint64_t end_by_thread(const struct search *search, uint64_t sp)
+bool stack_by_thread(struct target *target, const struct regs *regs, uint64_t *low_ret,
+		     uint64_t *high_ret)
 {
-	struct target *target = search->target;
-	uint64_t tp = regs_get(search->regs, target->arch->tp), block[2];
+	uint64_t tp = regs_get(regs, target->arch->tp), block[2];
 	struct tcb tcb;
 
 	if (!target->stack_offset && target->state == TARGET_STOPPED && !target->core) {
@@ -153,9 +152,19 @@ static uint64_t end_by_thread(const struct search *search, uint64_t sp)
 	}
 	if (!tp || !target->stack_offset ||
 	    memory_read(target->memory, tp + target->stack_offset, block, sizeof(block)) ||
-	    !block[0] || sp - block[0] >= block[1])
-		return 0;
-	return block[0] + block[1];
+	    !block[0] || __builtin_add_overflow(block[0], block[1], high_ret))
+		return false;
+	*low_ret = block[0];
+	return true;
+}
+
+/* The end of the stack with SP that the thread's control block tells of; 0: of none. */
+static uint64_t end_by_thread(const struct search *search, uint64_t sp)
+{
+	uint64_t low, high;
+
+	return stack_by_thread(search->target, search->regs, &low, &high) && sp >= low &&
+	       sp < high ? high : 0;
 }
 
 /* By the mappings, which are read once for all threads (stack_each_top); 0: SP is on no stack. */

@@ -178,6 +178,12 @@ struct gadgets {
 	uint64_t pop;		/* where there is no restorer: pops the number of a call; ret */
 };
 
+/* A part of the stack of thread tid (0: none), with spare pages at its low end. */
+struct frame_spare {
+	pid_t tid;
+	uint64_t low, high;
+};
+
 struct target {
 	pid_t pid;			/* as the user named it */
 	uint64_t start_time;		/* of the process, against a reused pid */
@@ -204,6 +210,8 @@ struct target {
 	uint32_t stack_copy;		/* see tracee/backtrace.c */
 	uint32_t stack_offset;		/* of struct tcb, once it is known; see tracee/stack_use.c */
 	struct proc_maps *stack_maps;	/* the same; NULL: not read */
+	struct frame_spare spare;	/* of the last remote call; see tracee/frame_place.h */
+	uint64_t no_spare_ns;		/* stop_begun_ns of a stop in which none were found; 0 */
 	struct walk_cache walk_cache;
 	struct gadgets gadgets;		/* see gadget_find */
 	struct region *region;		/* see tracee/region.h; NULL: none */

@@ -62,6 +62,8 @@ void thread_drop(struct thread *thread)
 	if (target->ops->thread_gone)
 		target->ops->thread_gone(target->ctx, thread);
 	map_remove(&target->threads, (uint64_t)thread->tid);
+	if (target->spare.tid == thread->tid)
+		target->spare.tid = 0;
 	tracer_count(target->tracer, -1);
 	free(thread);
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -73,6 +74,21 @@ int child_end(struct child *child)
 	waitpid(child->pid, &status, 0);
 	close(child->ready);	/* not before: it may have a word to say yet */
 	return status;
+}
+
+static bool has_ended(const struct child *child)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
+}
+
+void child_works(const struct child *child, const _Atomic unsigned *rounds, unsigned nr)
+{
+	unsigned at = atomic_load(rounds);
+
+	while (atomic_load(rounds) < at + nr && !has_ended(child))
+		;
 }
 
 /* The first thread, whose comm has no blank. */

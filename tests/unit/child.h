@@ -25,6 +25,9 @@ bool child_word(const struct child *child, uint64_t *ret);
 /* Let it end and reap it; its status as wait gives it. */
 int child_end(struct child *child);
 
+/* Wait until it has added this many to *rounds, which it shares, or has ended. */
+void child_works(const struct child *child, const _Atomic unsigned *rounds, unsigned nr);
+
 /*
  * In the child: its first thread ends, and with it what /proc/PID leads to; another one says its tid
  * (child_ready) when that is so, and goes on until it is told to end.

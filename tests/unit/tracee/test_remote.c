@@ -10,7 +10,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <sys/wait.h>
 
 #include "child.h"
 #include "os/procfs.h"
@@ -25,6 +24,7 @@
 void suite_remote(void);
 
 #define LIMIT_NS	1000000000ull	/* enough to enter a call on a busy machine */
+#define FUNCTION_ROOM	16384u
 
 static struct shared {
 	atomic_uint rounds;	/* of the child's work */
@@ -113,14 +113,7 @@ static bool begin(void)
 
 static void works_on(void)
 {
-	unsigned at = atomic_load(&shared->rounds);
-	siginfo_t info = { .si_pid = 0 };
-
-	/* What has crashed does no more rounds. */
-	while (atomic_load(&shared->rounds) < at + 1000 &&
-	       !waitid(P_PID, (id_t)child.pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
-	       !info.si_pid)
-		;
+	child_works(&child, &shared->rounds, 1000);
 	atomic_store(&shared->end, true);
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
@@ -418,6 +411,7 @@ static void test_function(void)
 		child_end(&child);
 		return;
 	}
+	victim.room = FUNCTION_ROOM;
 	CU_ASSERT_PTR_NULL(victim_try(&victim, calls));
 	CU_ASSERT_EQUAL(atomic_load(&shared->called), 42);
 	release();
@@ -444,6 +438,7 @@ static void test_function_stuck(void)
 
 	if (!begin())
 		return;
+	victim.room = FUNCTION_ROOM;
 	err = victim_try(&victim, waits);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);

@@ -113,10 +113,18 @@ static struct err *run(void *arg)
 	return job->fn(job->victim);
 }
 
+static struct err *begin_remote(struct victim *victim)
+{
+	if (!victim->room)
+		return remote_begin_any(victim->target, &victim->remote);
+	return remote_begin_at(target_any_stopped(victim->target), FRAME_SPARE, victim->room,
+			       &victim->remote);
+}
+
 static struct err *run_remote(void *arg)
 {
 	struct job *job = arg;
-	struct err *err = remote_begin_any(job->victim->target, &job->victim->remote), *also;
+	struct err *err = begin_remote(job->victim), *also;
 
 	if (err)
 		return err;

@@ -16,6 +16,7 @@ struct victim {
 	struct tracer *tracer;
 	struct target *target;
 	struct region *region;		/* of victim_region */
+	size_t room;			/* that a function needs in victim_remote */
 	struct remote remote;		/* begun while a job of victim_remote runs */
 	_Atomic pid_t forked;		/* a child that it has forked, kept stopped; 0 */
 	bool (*trap)(struct thread *thread);	/* is asked at each SIGTRAP; may be NULL */
