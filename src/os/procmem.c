@@ -347,15 +347,10 @@ static struct err *write_refused(const struct procmem *mem, uint64_t addr)
 static struct err *copy_page(const struct procmem *mem, uint64_t addr)
 {
 	struct page_rules *rules = mem->rules;
-	enum page_how how;
 	struct err *err;
 	uint8_t *byte;
 	long put;
 
-	if (page_rules_copied(rules, addr) ||
-	    !page_rules_ask(rules, procmem_tid(mem), ALIGN_DOWN(addr, PAGE), 1, true, &how) ||
-	    how != PAGE_ERRAND)
-		return NULL;
 	pthread_mutex_lock(&rules->errand_lock);
 	err = errands_ready(&rules->errands, &byte);
 	for (unsigned i = 0; i < 2 && !err; i++)
@@ -368,11 +363,23 @@ static struct err *copy_page(const struct procmem *mem, uint64_t addr)
 
 static struct err *copy_pages(const struct procmem *mem, uint64_t addr, size_t len)
 {
+	uint64_t page = ALIGN_DOWN(addr, PAGE);
+	const size_t nr = len ? (addr - page + len + PAGE - 1) / PAGE : 0;
+	enum page_how how[PAGE_RULES_MOST];
 	struct err *err = NULL;
 
-	for (uint64_t at = addr; at - addr < len && at <= INT64_MAX && !err;
-	     at = ALIGN_DOWN(at, PAGE) + PAGE)
-		err = copy_page(mem, at);
+	for (size_t done = 0, got; done < nr && !err; done += got) {
+		got = page_rules_ask(mem->rules, procmem_tid(mem), page + done * PAGE, nr - done,
+				     true, how);
+		for (size_t i = 0; i < got && !err; i++) {
+			const uint64_t at = MAX(addr, page + (done + i) * PAGE);
+
+			if (how[i] == PAGE_ERRAND && !page_rules_copied(mem->rules, at))
+				err = copy_page(mem, at);
+		}
+		if (!got)
+			break;
+	}
 	return err;
 }
 

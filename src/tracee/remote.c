@@ -102,24 +102,18 @@ static struct err *save(struct remote *remote, size_t len)
 	return err ? err : memory_read(&target->mem.bring, low, remote->saved, len);
 }
 
-static struct err *find_place(struct remote *remote, enum frame_rank rank, size_t room)
+static struct err *find_place(struct remote *remote, enum frame_rank rank, size_t len)
 {
-	AUTO_FREE uint8_t *xstate = malloc(REMOTE_FRAME_MAX);
 	struct thread *thread = remote->thread;
-	size_t len;
-	struct err *err = xstate ? tracer_get_xstate(thread->tid, xstate, REMOTE_FRAME_MAX, &len) :
-				   err_nomem;
 
-	if (err)
-		return err;
-	len += FRAME_BESIDES + REMOTE_SCRATCH + room;
-	if (frame_place_find(thread, rank, len, &remote->place))
+	if (frame_place_find(thread, rank, len + FRAME_BESIDES + REMOTE_SCRATCH, &remote->place))
 		return NULL;
 	return err_create(ERR_MEMORY, "the stack of thread %d has no room for a frame", thread->tid);
 }
 
-/* Put the frame in its place; the bytes that were there are kept. */
-static struct err *lay_frame(struct remote *remote, const struct gadgets *gadgets)
+/* Put the frame in a place of this rank; the bytes that were there are kept. */
+static struct err *lay_frame(struct remote *remote, const struct gadgets *gadgets,
+			     enum frame_rank rank, size_t room)
 {
 	const struct arch *arch = arch_of(remote);
 	struct target *target = remote->thread->target;
@@ -134,6 +128,8 @@ static struct err *lay_frame(struct remote *remote, const struct gadgets *gadget
 		return err_nomem;
 	translate_restart(arch, &restored);
 	err = tracer_get_xstate(remote->thread->tid, xstate, REMOTE_FRAME_MAX, &spec.xstate_len);
+	if (!err)
+		err = find_place(remote, rank, spec.xstate_len + room);
 	if (err)
 		return err;
 	spec.xstate = xstate;
@@ -225,13 +221,11 @@ struct err *remote_begin_at(struct thread *thread, enum frame_rank rank, size_t 
 	ret->call_pc = gadgets.call;
 	err = check_dispatch(thread, ret->call_pc + target->arch->syscall_insn_len);
 	if (!err)
-		err = find_place(ret, rank, room);
-	if (!err)
 		err = suspend_seccomp(ret);
 	if (!err)
 		err = tracer_get_sigmask(thread->tid, &ret->mask);
 	if (!err)
-		err = lay_frame(ret, &gadgets);
+		err = lay_frame(ret, &gadgets, rank, room);
 	if (err) {
 		if (ret->seccomp)	/* no remote_end follows this error */
 			err_ignore(tracer_set_options(target->tracer, thread->tid, false));

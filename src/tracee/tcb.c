@@ -115,13 +115,17 @@ static uint32_t derive_tid(const struct views *views)
 
 /* stack */
 
-/* Are these the bounds of a stack with this thread's control block in it? */
+/*
+ * Are these the bounds of a stack with this thread's control block in it? The end is to be readable;
+ * it mostly has been read, as the block lies there.
+ */
 static bool bounds(struct target *target, const struct memory_view *view, uint32_t offset)
 {
 	uint64_t base = word(view, offset), size = word(view, offset + 8), unused;
 
 	return base && size && size < STACK_MAX && view->tp - base < size &&
-	       !memory_read_u64(target->memory, base + size - 8, &unused);
+	       (base + size - view->tp <= view->len ||
+		!memory_read_u64(target->memory, base + size - 8, &unused));
 }
 
 /* Use the threads that libc has made; most must have SP on their stack. */
