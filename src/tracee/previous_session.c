@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
@@ -129,14 +130,53 @@ static bool has_unknown(struct previous *left)
 	return true;
 }
 
+/* Would the handler that this other journal's mdbg has found lead into an area of ours? */
+static bool leads_to(const struct journal *other, const struct previous *left,
+		     const struct proc_maps *maps)
+{
+	struct patch_sigaction old;
+
+	for_each_entry(entry, other) {
+		memcpy(&old, entry->old, sizeof(old));
+		if (previous_to_undo(entry, JOURNAL_SIGACTION) &&
+		    undo_is_in_area(left->journal, maps, old.handler))
+			return true;
+	}
+	return false;
+}
+
+/* A later mdbg was killed, too, has found the handler of ours, and would put that back. */
+static bool is_led_to(const struct previous *left, const struct proc_maps *maps)
+{
+	struct err *err;
+	bool led = false;
+
+	vec_each_while(map, &maps->vec, !led) {
+		struct previous other = { .target = left->target, .file = file_id_of_map(map) };
+
+		if (undo_is_of_file(map, &left->file) || !undo_is_journal(map) ||
+		    previous_is_a_view(maps, &other.file))
+			continue;
+		err = previous_read(&other, map);
+		led = !err && leads_to(other.journal, left, maps);
+		err_ignore(err);
+		journal_writer_free(&other.writer);
+	}
+	return led;
+}
+
 static struct err *unmap_all(struct previous *left)
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct remote *remote;
 	struct err *err = procfs_maps(left->target->mem.tid, &maps);
 
-	if (!err)
-		err = remote_borrow(left->target, NULL, &remote);
+	if (err)
+		return err;
+	left->led_to = is_led_to(left, &maps);
+	if (left->led_to)
+		return NULL;
+	err = remote_borrow(left->target, NULL, &remote);
 	if (err)
 		return err;
 	previous_settle(left, &maps);
@@ -301,8 +341,9 @@ static struct err *unmap_unbegun(struct previous *left, const struct proc_map *m
 	return err ? err : remote_give_back(remote, remote_unmap(remote, map->start, JOURNAL_SIZE));
 }
 
+/* *led_ret: one more is led to by another file's handler. */
 static struct err *clean_file(struct previous *left, const struct proc_maps *maps,
-			      const struct proc_map *map)
+			      const struct proc_map *map, unsigned *led_ret)
 {
 	struct err *err = previous_check_file(left, map);
 
@@ -317,9 +358,29 @@ static struct err *clean_file(struct previous *left, const struct proc_maps *map
 	err = previous_check_owner(left);
 	if (!err)
 		err = clean_one(left, maps);
+	*led_ret += left->led_to;
 	journal_writer_free(&left->writer);
 	vec_free(&left->ranges);
 	vec_free(&left->counts);
+	return err;
+}
+
+/* Each file once. */
+static struct err *clean_files(const struct previous *each, bool *found_ret, unsigned *led_ret)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	struct err *err = procfs_maps(each->target->mem.tid, &maps);
+
+	*led_ret = 0;
+	for (size_t i = 0; i < maps.vec.nr && !err; i++) {
+		struct previous left = *each;
+
+		if (!is_first(&maps, i))
+			continue;
+		*found_ret = true;
+		left.file = file_id_of_map(&maps.vec.at[i]);
+		err = clean_file(&left, &maps, &maps.vec.at[i], led_ret);
+	}
 	return err;
 }
 
@@ -327,23 +388,25 @@ struct err *previous_session_clean(struct target *target, bool *found_ret, char 
 				   size_t room)
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
-	struct err *err = previous_await_calls(target);
 	uint64_t budget = PREVIOUS_RUN_NS;
+	struct previous each = { .target = target, .said = left_ret, .room = room,
+				 .budget = &budget };
+	struct err *err = previous_await_calls(target);
+	unsigned led = UINT_MAX, before;
 
 	*found_ret = false;
 	*left_ret = '\0';
+	/* When the later one has gone, nobody leads to the earlier one. */
+	do {
+		before = led;
+		if (!err)
+			err = clean_files(&each, found_ret, &led);
+	} while (!err && led && led < before);
+	if (!err && led)
+		previous_say(&each, "the SIGTRAP handler of a later mdbg leads to what an earlier "
+			     "one left: its pages stay");
 	if (!err)
 		err = procfs_maps(target->mem.tid, &maps);
-	for (size_t i = 0; i < maps.vec.nr && !err; i++) {
-		struct previous left = { .target = target, .said = left_ret, .room = room,
-				     .file = file_id_of_map(&maps.vec.at[i]),
-				     .budget = &budget };
-
-		if (!is_first(&maps, i))
-			continue;
-		*found_ret = true;
-		err = clean_file(&left, &maps, &maps.vec.at[i]);
-	}
 	return err ? err : close_descriptors(target, &maps, found_ret);
 }
 

@@ -11,6 +11,8 @@
  *			displaced code, which are still there, and records in its log
  *	wait		until no thread has a PC, a return address or a queued trap in what will be
  *			unmapped
+ *	led to		what a later mdbg, which was killed, too, found as the handler of SIGTRAP,
+ *			and will put back, stays until that one has been taken out
  *	mappings	and the disposition of SIGTRAP: code, the agent's data, every mapping of
  *			the region's file, its journal last
  *

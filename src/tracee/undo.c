@@ -229,7 +229,7 @@ bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *m
 
 /* The disposition of SIGTRAP */
 
-static bool is_in_area(const struct journal_entry *area, const struct proc_maps *maps,
+static bool is_in_this(const struct journal_entry *area, const struct proc_maps *maps,
 		       uint64_t address)
 {
 	static const struct file_id none;
@@ -242,13 +242,16 @@ static bool is_in_area(const struct journal_entry *area, const struct proc_maps 
 	       address - area->address < area->len && undo_is_mapped(area, maps, &none);
 }
 
+bool undo_is_in_area(const struct journal *journal, const struct proc_maps *maps, uint64_t address)
+{
+	for_each_entry(entry, journal)
+		if (is_in_this(entry, maps, address))
+			return true;
+	return false;
+}
+
 bool undo_sigaction(const struct journal_entry *entry, const struct patch_sigaction *now,
 		    const struct journal *journal, const struct proc_maps *maps)
 {
-	if (undo_malformed(entry))
-		return false;
-	for (uint32_t i = 0; i < journal_entries(journal); i++)
-		if (is_in_area(&journal->entry[i], maps, now->handler))
-			return true;
-	return false;
+	return !undo_malformed(entry) && undo_is_in_area(journal, maps, now->handler);
 }

@@ -99,9 +99,11 @@ bool undo_is_of_file(const struct proc_map *map, const struct file_id *file);
  * Is it also the journal's mapping, as a target has it? (An mdbg has the log in the same mapping.)
  */
 bool undo_is_journal(const struct proc_map *map);
+/* Does the address lie in an area that is in the journal, and that exists? */
+bool undo_is_in_area(const struct journal *journal, const struct proc_maps *maps, uint64_t address);
 /*
  * May the present disposition be replaced by the entry's old one? Its handler must lie in an area
- * that is in the journal and that exists.
+ * of the journal's.
  */
 bool undo_sigaction(const struct journal_entry *entry, const struct patch_sigaction *now,
 		    const struct journal *journal, const struct proc_maps *maps);

@@ -126,6 +126,61 @@ foreach end {detach kill off} {
 	}]
 }
 
+# Three are killed with breakpoints in. The first one's memory is free when the third one comes, which may so lie before
+# the second one's, whose SIGTRAP handler it has found. In the end there is the program's own.
+case inside-killed-one-after-the-other 60 {
+	set ::engine breakpoint
+	set t [start suspended]
+	set before [state [pid_of $t]]
+	foreach resumes {0 0 1} {
+		if {$resumes} {
+			order $t resume
+		}
+		set m [live_start -p [pid_of $t]]
+		probe_pool $m
+		order $t suspend
+		kill_mdbg $m
+	}
+	order $t resume
+	order $t resume
+	visit $t $before 0
+	finish $t
+}
+
+# The same, attached and left in any way, with as many as there happen to be. In the end nothing is left.
+by_both repeated inside-suspended-again-and-again 60 {
+	set t [start suspended]
+	set before [state [pid_of $t]]
+	set suspended 0
+	for {set i 0} {$i < $::trials} {incr i} {
+		set m [live_start -p [pid_of $t]]
+		probe_pool $m
+		for {set steps [expr {1 + int(rand() * 8)}]} {$steps} {incr steps -1} {
+			set how [lindex {suspend interrupt resume move call} [expr {int(rand() * 5)}]]
+			if {$how in {resume move} && !$suspended} {
+				continue
+			}
+			order $t $how
+			incr suspended [dict get {suspend 1 interrupt 1 resume -1 move -1 call 0} $how]
+		}
+		switch [expr {int(rand() * 3)}] {
+			0 { kill_mdbg $m }
+			1 { live_end $m }
+			2 { live $m "malloc off"; live $m detach; live_end $m }
+		}
+		order $t verify
+		while {$suspended > 20} {
+			order $t resume
+			incr suspended -1
+		}
+	}
+	for {} {$suspended} {incr suspended -1} {
+		order $t resume
+	}
+	visit $t $before 0
+	finish $t
+}
+
 # Calls that never return: the code stays for good, and nothing else happens.
 by_both case inside-left-by-longjmp 60 {
 	set t [start suspended]
