@@ -78,6 +78,7 @@ struct proc_status {
 	uint32_t threads;
 	uint64_t vm_kb, rss_kb, swap_kb;	/* 0 for a kernel thread */
 	uint64_t peak_kb;			/* the most that rss_kb ever was */
+	uint64_t code_kb;			/* of code that is mapped beside the program's own */
 	uint64_t locked_kb;			/* locked by mlock(2) */
 	uint64_t anonymous_kb;			/* the part of rss_kb that belongs to no file */
 	uint64_t page_tables_kb;		/* of the lowest level */

@@ -208,6 +208,7 @@ static const struct status_field status_fields[] = {
 	FIELD("VmLck", 0, 10, locked_kb),
 	FIELD("VmHWM", 0, 10, peak_kb),
 	FIELD("VmRSS", 0, 10, rss_kb),
+	FIELD("VmLib", 0, 10, code_kb),
 	FIELD("RssAnon", 0, 10, anonymous_kb),
 	FIELD("VmSwap", 0, 10, swap_kb),
 	FIELD("VmPTE", 0, 10, page_tables_kb),

@@ -39,6 +39,7 @@
 #include "session/memory_use.h"
 #include "session/process.h"
 #include "session/session.h"
+#include "tracee/loader_lists.h"
 #include "tracee/room.h"
 
 struct allocator;
@@ -154,9 +155,11 @@ struct session {
 	uint32_t floor;			/* the first generation of this mdbg */
 	/* Untraced (untraced.c); tracer thread. */
 	int pidfd;			/* -1: none (before Linux 5.3) */
-	/* the loader's list of modules and its checksum; 0: not sure */
-	uint64_t r_debug, links;
-	unsigned reconcile_again;		/* polls that look at that list again */
+	struct loader_lists lists;	/* of modules ... */
+	uint64_t links;			/* ... and their sum; 0: not sure */
+	unsigned reconcile_again;		/* polls that look at them again */
+	uint64_t code_kb;		/* where there are no lists: the extent of code */
+	unsigned code_pace, code_wait;	/* polls from one look at it to the next, and that are left */
 
 	/* A lock, held while deferred stacks become whole ones, and by answers (deferred.h). */
 	pthread_mutex_t forwards;

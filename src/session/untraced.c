@@ -18,8 +18,9 @@
  * all threads anew (target_stop), the second one makes them untraced again. Meanwhile a poll on the
  * tracer thread looks ten times a second for events that a tracer would be told: the target's end
  * (by pidfd), an exec (the memory that mdbg has open is gone), modules that were loaded or unloaded
- * (by the loader's list, and by the patches themselves: probe/patch_watch.h). It also has the log's
- * next pages faulted in.
+ * (by the loader's lists, tracee/loader_lists.h, and by the patches themselves, probe/patch_watch.h;
+ * where there are no lists, by the extent of executable memory). It also has the log's next pages
+ * faulted in.
  *
  * A child that is forked while the target is untraced keeps the jumps. The agent's state is all
  * zeros in it, so its agent lets every call pass. The child is cleaned at the detach
@@ -30,6 +31,7 @@
 #include "base/trace.h"
 #include "growth/faults.h"
 #include "os/pidfd.h"
+#include "os/procfs.h"
 #include "os/tracer.h"
 #include "probe/known_stacks.h"
 #include "probe/patch_watch.h"
@@ -43,79 +45,60 @@
 
 #define POLL_NS		100000000ull
 #define FAULTS_POLL_NS	10000000ull
-#define LINKS_MAX	65536
 #define PATCHES_A_POLL	128	/* compared at each poll */
-#define LOOKS_AGAIN	10	/* at a list that differs from the module map */
+#define LOOKS_AGAIN	10	/* at lists that differ from the module map */
+#define CODE_POLLS	4u	/* between two looks at the extent of code, at least ... */
+#define CODE_POLLS_MOST	64u	/* ... and at most */
 
 /*
- * The loader's list of modules (<link.h>): r_debug, and the fields of link_map that all libcs
- * share.
+ * A process without a list (a static program, or one of a loader that mdbg does not know): has the
+ * extent of its executable memory changed? The kernel takes 40 us to say it, so only each fourth
+ * poll asks. If it changes again and again without a module, as a compiler's memory does, ever
+ * fewer do.
  */
-struct debug {
-	uint64_t version, map, brk;
-	uint32_t state, pad;
-};
-
-struct link {
-	uint64_t addr, name, dynamic, next;
-};
-
-/* glibc names it; musl has a pointer to it. */
-static uint64_t find_r_debug(struct session *session)
+static bool code_changed(struct session *session, bool now)
 {
-	const struct modules *modules = &session->current->target->modules;
-	uint64_t address = modules_symbol(modules, "_r_debug"), pointer;
+	struct proc_status status;
 
-	if (address)
-		return address;
-	pointer = modules_symbol(modules, "_dl_debug_addr");
-	if (!pointer || memory_read_u64(&session->current->target->mem.memory, pointer, &address))
-		return 0;
-	return address;
+	if (session->lists.r_debug || (!now && session->code_wait && session->code_wait--) ||
+	    procfs_status(session->current->target->mem.tid, &status))
+		return false;
+	session->code_wait = session->code_pace;
+	if (status.code_kb == session->code_kb)
+		return false;
+	session->code_kb = status.code_kb;
+	session->code_pace = MIN(2 * session->code_pace, CODE_POLLS_MOST);
+	return true;
 }
 
-struct links {
-	/* changes when a module comes or goes; 0: the list cannot be read */
-	uint64_t sum;
-	unsigned unknown;	/* how many entries are of unknown modules */
-};
-
-static void read_links(struct session *session, struct links *ret)
+static void read_lists(struct session *session, struct loader_state *ret)
 {
-	const struct modules *modules = &session->current->target->modules;
-	struct memory *memory = &session->current->target->mem.memory;
-	uint64_t sum = 0;
-	struct debug debug;
-	struct link link;
-	unsigned nr = 0;
+	struct target *target = session->current->target;
 
-	*ret = (struct links){ 0 };
-	if (!session->r_debug ||
-	    memory_read(memory, session->r_debug, &debug, sizeof(debug)))
-		return;
-	for (uint64_t at = debug.map; at && nr < LINKS_MAX; at = link.next, nr++) {
-		if (memory_read(memory, at, &link, sizeof(link)))
-			return;
-		sum = (sum ^ at ^ link.addr << 1 ^ link.dynamic << 2 ^ link.name << 3) *
-		      0x9e3779b97f4a7c15ull;
-		ret->unknown += !modules_find(modules, link.dynamic);
-	}
-	ret->sum = sum + nr + ((uint64_t)debug.state << 32);
+	loader_lists_read(&session->lists, &target->modules, &target->mem.memory, ret);
+}
+
+static void find_lists(struct session *session)
+{
+	struct target *target = session->current->target;
+
+	if (!session->lists.r_debug)
+		loader_lists_find(&target->modules, &target->mem.memory, &session->lists);
 }
 
 /*
- * The module map was read anew, and the list was `before` just before that. If the list is still
- * the same and has no unknown module, it agrees with the map. Otherwise a module may have been
+ * The module map was read anew, and the lists were `before` just before that. If they are still
+ * the same and have no unknown module, they agree with the map. Otherwise a module may have been
  * loaded while the map was read, or was unloaded at that moment and is back in its old place. So
- * the next polls look at the list again, a few times (an entry whose module cannot be found may
+ * the next polls look at the lists again, a few times (an entry whose module cannot be found may
  * stay).
  */
-static void note_links(struct session *session, const struct links *before)
+static void note_lists(struct session *session, const struct loader_state *before)
 {
-	struct links now;
+	struct loader_state now;
 	bool same;
 
-	read_links(session, &now);
+	read_lists(session, &now);
 	same = now.sum == before->sum && !now.unknown;
 	if (!same && session->reconcile_again++ < LOOKS_AGAIN) {
 		session->links = 0;
@@ -125,14 +108,19 @@ static void note_links(struct session *session, const struct links *before)
 	session->reconcile_again = 0;
 }
 
-static void begin_links(struct session *session)
+static void begin_lists(struct session *session)
 {
-	struct links now;
+	struct loader_state now;
 
-	session->r_debug = find_r_debug(session);
+	session->lists = (struct loader_lists){ .r_debug = 0 };
 	session->reconcile_again = 0;
-	read_links(session, &now);
-	note_links(session, &now);
+	session->code_pace = CODE_POLLS;
+	session->code_kb = 0;
+	find_lists(session);
+	read_lists(session, &now);
+	note_lists(session, &now);
+	(void)code_changed(session, true);
+	session->code_pace = CODE_POLLS;
 }
 
 /* Blocks that were recorded may have been freed unseen, and others allocated. */
@@ -151,16 +139,22 @@ static void note_lost_records(struct session *session)
 static void look_for_modules(struct session *session, unsigned most)
 {
 	struct process *process = session->current;
+	uint32_t planned = process->probes->planned_generation;
 	bool lost = patch_watch_look(process->probes, most), was;
+	bool code = code_changed(session, most == PATCH_WATCH_ALL);
 	struct deferred_seen deferred;
-	struct links links;
+	struct loader_state lists;
 
 	note_lost_records(session);
-	read_links(session, &links);
-	if (deferred_look(session, &deferred) || lost ||
-	    (links.sum && links.sum != session->links)) {
+	read_lists(session, &lists);
+	if (deferred_look(session, &deferred) || lost || code ||
+	    (lists.sum && lists.sum != session->links)) {
 		probes_modules_changed(process->probes);
-		note_links(session, &links);
+		note_lists(session, &lists);
+	}
+	if (process->probes->planned_generation != planned) {
+		session->code_pace = CODE_POLLS;
+		find_lists(session);
 	}
 	deferred_finish(session, &deferred);
 	/*
@@ -276,7 +270,7 @@ struct err *untraced_begin(struct session *session)
 	err = pidfd_open_process(session->current->pid, &session->pidfd);
 	if (err && err->code == ERR_GONE)
 		return err;
-	begin_links(session);
+	begin_lists(session);
 	return tracer_set_poll(session->tracer, poll_session, POLL_NS);
 }
 

@@ -172,19 +172,39 @@ struct err *module_symbol(struct module *module, const char *name, uint64_t *add
 
 COMPARE_BY(by_size, struct module *, x, (*x)->exec_end - (*x)->exec_start)
 
-uint64_t modules_symbol(const struct modules *modules, const char *name)
+bool modules_each_by_size(const struct modules *modules,
+			  bool (*fn)(void *ctx, struct module *module), void *ctx)
 {
 	size_t nr = modules->live.nr;
 	AUTO_FREE struct module **module = malloc((nr + 1) * sizeof(struct module *));
-	uint64_t address = 0, size;
+	bool done = false;
 
 	if (!module)
-		return 0;
+		return false;
 	for (size_t i = 0; i < nr; i++)
 		module[i] = modules->live.at[i];
 	qsort(module, nr, sizeof(module[0]), by_size);
-	for (size_t i = 0; i < nr && !address; i++)
-		if (module_symbol(module[i], name, &address, &size))
-			address = 0;
-	return address;
+	for (size_t i = 0; i < nr && !done; i++)
+		done = fn(ctx, module[i]);
+	return done;
+}
+
+struct wanted {
+	const char *name;
+	uint64_t address;
+};
+
+static bool find_symbol(void *ctx, struct module *module)
+{
+	struct wanted *wanted = ctx;
+	uint64_t size;
+
+	return !module_symbol(module, wanted->name, &wanted->address, &size) && wanted->address;
+}
+
+uint64_t modules_symbol(const struct modules *modules, const char *name)
+{
+	struct wanted wanted = { .name = name };
+
+	return modules_each_by_size(modules, find_symbol, &wanted) ? wanted.address : 0;
 }

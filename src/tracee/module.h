@@ -120,6 +120,12 @@ struct module *modules_find(const struct modules *modules, uint64_t addr);
 struct err *module_symbol(struct module *module, const char *name, uint64_t *addr_ret,
 			  uint64_t *size_ret) MUST_CHECK;
 /*
+ * Call fn for the mapped modules, the smallest ones first, until it returns true. Returns whether it
+ * did; false, too, if there is no memory for it.
+ */
+bool modules_each_by_size(const struct modules *modules,
+			  bool (*fn)(void *ctx, struct module *module), void *ctx);
+/*
  * The address of a symbol in a mapped module; 0 if none has it. The smallest module that has it is
  * taken, since programs can be large and seldom have names of libc.
  */

@@ -143,6 +143,8 @@ static const char status_text[] =
 	"Groups:\t4 24 \n"
 	"VmSize:\t  123456 kB\n"
 	"VmRSS:\t     789 kB\n"
+	"VmExe:\t      12 kB\n"
+	"VmLib:\t    1500 kB\n"
 	"RssAnon:\t     456 kB\n"
 	"VmSwap:\t       5 kB\n"
 	"Threads:\t300\n"
@@ -177,6 +179,7 @@ static void status_fields(void)
 	CU_ASSERT_TRUE(status.has_vm);
 	CU_ASSERT_EQUAL(status.vm_kb, 123456);
 	CU_ASSERT_EQUAL(status.rss_kb, 789);
+	CU_ASSERT_EQUAL(status.code_kb, 1500);
 	CU_ASSERT_EQUAL(status.anonymous_kb, 456);
 	CU_ASSERT_EQUAL(status.swap_kb, 5);
 	CU_ASSERT_EQUAL(status.sig_pending, 1);
