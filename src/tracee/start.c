@@ -169,6 +169,11 @@ static int signal_of(int status)
 struct hook {
 	uint64_t address;
 	uint64_t state;		/* of r_debug.r_state; 0: do not look */
+	/*
+	 * glibc's loader: it says that it begins to add the program's libraries. The libraries of
+	 * LD_AUDIT come before, in lists of their own, while this list stays consistent.
+	 */
+	bool says_add;
 	uint8_t was;
 };
 
@@ -190,6 +195,8 @@ static struct err *find_hook(struct target *target, struct hook *hook)
 		    !module_symbol(loader, "_dl_debug_state", &hook->address, &size)) {
 			if (!module_symbol(loader, "_r_debug", &debug, &size))
 				hook->state = debug + offsetof(struct r_debug, r_state);
+			hook->says_add = hook->state &&
+				!module_symbol(loader, "_rtld_global", &debug, &size);
 			return NULL;
 		}
 	}
@@ -198,13 +205,15 @@ static struct err *find_hook(struct target *target, struct hook *hook)
 }
 
 /* Is the loader done? Called at the trap. */
-static bool is_loaded(struct target *target, const struct hook *hook)
+static bool is_loaded(struct target *target, struct hook *hook)
 {
 	uint32_t state;
 
 	if (!hook->state || memory_read(&target->mem.bring, hook->state, &state, sizeof(state)))
 		return true;
-	return state == RT_CONSISTENT;
+	if (state == RT_ADD)
+		hook->says_add = false;
+	return state == RT_CONSISTENT && !hook->says_add;
 }
 
 /*

@@ -7,8 +7,9 @@
  *						instruction is the loader's
  *	the loader maps the libraries		a trap at its debugger hook (_dl_debug_state), where
  *						it says that all are mapped and relocated, before
- *						the first constructor; a static program: at its
- *						entry
+ *						the first constructor of the program's (those of
+ *						LD_AUDIT's libraries have run); a static program:
+ *						at its entry
  *
  * In between, for some milliseconds, the program has a trap that nobody else knows. If mdbg is
  * killed then, the program that it was starting ends, too. After that it is like a process that was

@@ -37,3 +37,13 @@ case namespaces-poll 60 {
 	check {[malloc_code $t 1] eq $plain && [malloc_code $t 2] eq $plain} {a patch has stayed}
 	finish $t
 }
+
+# A program that mdbg starts under LD_AUDIT (as it is itself then): the loader works in the library's namespace first.
+case namespaces-audit-start 60 {
+	skip_if_sanitized "a sanitizer does not start under LD_AUDIT"
+	set ::env(LD_AUDIT) $::build/targets/libaudit.so
+	mdbg_ok -q -c {wait exit} -c {malloc allocations} -- $::build/targets/hello
+	unset ::env(LD_AUDIT)
+	set early [lsearch -inline [parse_allocations $::out] "*size 12345*"]
+	check {[string match "*keep_early*construct*" $early]} {the constructor's block: $early, of: $::out}
+}
