@@ -32,7 +32,9 @@ const struct cmd cmd_malloc = {
 			  "held in one heap are all bytes of it that are neither free nor cached,\n"
 			  "with headers; the bytes held in all heaps are those that were asked for.\n"
 			  "Heaps are numbered from the oldest: 0 is the main one, made by sbrk (by\n"
-			  "mmap where sbrk fails), the others are made by mmap. `allocations since\n"
+			  "mmap where sbrk fails), the others are made by mmap. If the process has\n"
+			  "several C libraries (dlmopen, LD_AUDIT), the one that has a heap is named\n"
+			  "beside its number, and the process's own comes first. `allocations since\n"
 			  "attach` of a heap are those that are still held. The line before `Log:`\n"
 			  "says for how long the process stood still; there is none if it was not\n"
 			  "stopped for the answer.\n"
@@ -81,6 +83,8 @@ static Tcl_Obj *heap_dict(const struct figures *figures, const struct heap_arena
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
 	dict_address(dict, "arena", arena->address);
+	dict_text(dict, "libc", figures->heap.libc[arena->libc].name);
+	dict_address(dict, "libcstart", figures->heap.libc[arena->libc].start);
 	dict_number(dict, "system", arena->system_mem);
 	dict_number(dict, "sbrk", acquired.sbrk);
 	dict_number(dict, "mmap", acquired.mmap);
@@ -198,7 +202,8 @@ const struct cmd cmd_api_malloc = {
 			  "    stood                     seconds for which the process stood still;\n"
 			  "                              0: it was not stopped\n"
 			  "    heaps                     a list of dicts, by number\n"
-			  "Each dict of heaps has: arena, system (bytes acquired), sbrk and mmap\n"
+			  "Each dict of heaps has: arena, libc and libcstart (the file and address\n"
+			  "of the C library that has it), system (bytes acquired), sbrk and mmap\n"
 			  "(how many of them from each), systemmax locked whole damaged (for\n"
 			  "certain) largest (free chunk); the bytes used own cached fast free top;\n"
 			  "and the number of chunks of each kind, usedchunks and so on.\n"

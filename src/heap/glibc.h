@@ -15,6 +15,8 @@
 #define SIZE_FLAGS	7ull
 #define ADDRESS_END	(1ull << 47)
 #define WINDOW_BYTES	(1u << 20)
+/* of one mapping of libc's that are searched; those of a static program are large */
+#define DATA_MAX	(64ull << 20)
 
 /* Offsets in malloc_state, in bytes from its start. */
 struct glibc_layout {
@@ -34,12 +36,19 @@ struct window {
 	size_t len;
 };
 
+/* What is known of one of the source's glibcs. */
+struct glibc_libc {
+	bool found;		/* it has arenas */
+	bool brk;		/* it is the one that calls sbrk */
+	uint64_t sbrk_base;	/* value that its mp_ must have; 0: not known */
+};
+
 struct glibc {
 	const struct heap_source *source;
 	struct heap_walk *walk;
 	struct glibc_layout layout;
 	struct window window;
-	uint64_t sbrk_base;	/* value that mp_ must have; 0: not known */
+	struct glibc_libc libc[HEAP_LIBCS_MAX];
 	uint32_t led;		/* chunks that glibc_leads_to has looked at */
 	/*
 	 * First words of used blocks that may be links of a list, in order of address: lists go all
@@ -64,11 +73,19 @@ static inline bool glibc_sum_drifts(const struct glibc *glibc)
 	return !glibc->layout.nr_fastbins;
 }
 
-/* Find the main arena and all others; walk->arenas has them then. */
+/* Does this heap consist of the pieces of a main arena? */
+static inline bool glibc_is_main(const struct glibc *glibc, size_t heap)
+{
+	return heap < glibc->walk->arenas.nr && glibc->walk->arenas.at[heap].main;
+}
+
+/* Find the main arenas and all others; walk->arenas has them then. */
 struct err *glibc_find_arenas(struct glibc *glibc) MUST_CHECK;
 /* The spans of all arenas, in order of address. */
 struct err *glibc_find_spans(struct glibc *glibc) MUST_CHECK;
-/* n_mmaps and mmapped_mem, if mp_ is found. */
+/* Of one of several glibcs: is the sbrk_base of its mp_ in memory that sbrk has made? */
+bool glibc_has_brk_base(const struct glibc *glibc, size_t libc);
+/* n_mmaps and mmapped_mem, if the mp_ of all glibcs are found. */
 void glibc_find_mapped_sums(struct glibc *glibc);
 
 /*
@@ -79,13 +96,17 @@ void glibc_find_mapped_sums(struct glibc *glibc);
 uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena);
 struct err *glibc_add_span(struct glibc *glibc, uint64_t start, uint64_t end,
 			   size_t heap) MUST_CHECK;
-/* The spans of the main heap: all of it, or the piece with top and those made by brk. */
-struct err *glibc_main_spans(struct glibc *glibc) MUST_CHECK;
-/* Its other pieces. All spans so far are in order of address. */
+/* The source's map that address is in, or NULL. */
+const struct heap_map *glibc_map_of(const struct heap_source *source, uint64_t address);
+/* The spans of a main heap: all of it, or the piece with top and those made by brk. */
+struct err *glibc_main_spans(struct glibc *glibc, size_t heap) MUST_CHECK;
+/* The other pieces of all main heaps. All spans so far are in order of address. */
 struct err *glibc_main_pieces(struct glibc *glibc) MUST_CHECK;
 
 /* One word from anywhere, not through the window. */
 bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
+/* One word through the window; false: it cannot be read. */
+bool glibc_word(struct glibc *glibc, uint64_t address, uint64_t *ret);
 /* Note damage; fmt describes it. If it has no doubt of its own, it gets that of its heap. */
 struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt,
 			 ...) PRINTF(3, 4) MUST_CHECK;

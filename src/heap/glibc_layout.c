@@ -10,8 +10,6 @@
 #include "base/cleanup.h"
 #include "heap/glibc.h"
 
-/* of one mapping of libc's; those of a static program are large */
-#define DATA_MAX	(64ull << 20)
 /* bins that do not fit, in an arena that is accepted nevertheless */
 #define BAD_BINS	8u
 #define HEAPS_OF_ARENA	(1u << 20)
@@ -76,10 +74,10 @@ static struct err *add_arena(struct glibc *glibc, uint64_t address)
 	return vec_push(&glibc->walk->arenas, arena);
 }
 
-/* Number the oldest first: glibc inserts a new arena right behind the main one. */
-static void number_arenas(struct heap_walk *walk)
+/* Number the oldest first: glibc inserts a new arena right behind the main one, `first`. */
+static void number_arenas(struct heap_walk *walk, size_t first)
 {
-	for (size_t i = 1, j = walk->arenas.nr - 1; i < j; i++, j--) {
+	for (size_t i = first + 1, j = walk->arenas.nr - 1; i < j; i++, j--) {
 		struct heap_arena arena = walk->arenas.at[i];
 
 		walk->arenas.at[i] = walk->arenas.at[j];
@@ -101,77 +99,175 @@ static struct err *add_next(struct glibc *glibc, uint64_t *at)
 	return NULL;
 }
 
-/* Read all arenas, if `next` leads back to the one at main with this layout. */
+/* Add all arenas, if `next` leads back to the one at main with this layout. */
 static bool follow_ring(struct glibc *glibc, uint64_t main, struct err **err_ret)
 {
+	struct heap_walk *walk = glibc->walk;
+	size_t first = walk->arenas.nr;
 	struct err *err;
 	uint64_t at = main;
 
-	vec_clear(&glibc->walk->arenas);
 	do
 		err = add_next(glibc, &at);
-	while (!err && at != main && glibc->walk->arenas.nr < HEAPS_MAX);
+	while (!err && at != main && walk->arenas.nr < HEAPS_MAX);
 	if (!err && at == main) {
-		number_arenas(glibc->walk);
+		number_arenas(walk, first);
+		walk->arenas.at[first].main = true;
 		return true;
 	}
-	vec_clear(&glibc->walk->arenas);
+	walk->arenas.nr = first;
 	if (err && err->code != ERR_MEMORY)
 		*err_ret = err;
 	return false;
 }
 
-/* Is there an arena whose bins begin at address? */
-static bool try_bins(struct glibc *glibc, uint64_t address, struct err **err_ret)
+static void set_layout(struct glibc_layout *layout, const struct glibc_layout *of)
 {
-	struct glibc_layout *layout = &glibc->layout;
+	*layout = *of;
+	layout->next = layout->bins + WORD_NEXT * 8;
+	layout->system_mem = layout->bins + WORD_SYSTEM * 8;
+	layout->max_system_mem = layout->bins + WORD_MAX_SYSTEM * 8;
+	layout->state_len = layout->bins + BIN_WORDS * 8;
+}
+
+/* Is there an arena whose bins begin at address? The glibcs of a process have one layout. */
+static bool try_bins(struct glibc *glibc, const struct heap_libc *libc, uint64_t address,
+		     struct err **err_ret)
+{
+	bool known = glibc->walk->arenas.nr;
 
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		uint64_t main = address - layouts[i].bins;
 
-		if (glibc->source->main_arena && glibc->source->main_arena != main)
+		if ((libc->main_arena && libc->main_arena != main) ||
+		    (known && layouts[i].bins != glibc->layout.bins))
 			continue;
-		*layout = layouts[i];
-		layout->next = layout->bins + WORD_NEXT * 8;
-		layout->system_mem = layout->bins + WORD_SYSTEM * 8;
-		layout->max_system_mem = layout->bins + WORD_MAX_SYSTEM * 8;
-		layout->state_len = layout->bins + BIN_WORDS * 8;
+		set_layout(&glibc->layout, &layouts[i]);
 		if (follow_ring(glibc, main, err_ret) || *err_ret)
 			return true;
 	}
 	return false;
 }
 
-static bool search(struct glibc *glibc, const struct heap_map *map, struct err **err_ret)
+/*
+ * Is there, at address, what would be the bins of a main arena as libc's file has it? They are
+ * zeros until the first allocation, and the arena is a ring of its own.
+ */
+static bool are_unused_bins(const uint64_t *word, uint64_t address)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		if (word[WORD_NEXT] != address - layouts[i].bins)
+			continue;
+		for (unsigned j = 0; j < 2 * BINS; j++)
+			if (word[j])
+				return false;
+		return true;
+	}
+	return false;
+}
+
+enum search_found { FOUND_NOTHING, FOUND_UNUSED, FOUND_ARENAS };
+
+static enum search_found search(struct glibc *glibc, const struct heap_libc *libc,
+				const struct heap_map *map, struct err **err_ret)
 {
 	uint64_t len = MIN(map->end - map->start, DATA_MAX);
 	AUTO_FREE uint64_t *word = malloc(len);
+	enum search_found found = FOUND_NOTHING;
 	size_t nr = len / 8;
 
 	if (!word)
 		*err_ret = err_nomem;
 	if (!word || !memory_read_holes(glibc->source->memory, map->start, word, len))
-		return *err_ret;
+		return FOUND_NOTHING;
 	for (size_t i = 0; i + BIN_WORDS <= nr; i++) {
 		uint64_t address = map->start + i * 8;
 
-		if (are_bins(&word[i], address) && try_bins(glibc, address, err_ret))
-			return true;
+		if (are_bins(&word[i], address) && try_bins(glibc, libc, address, err_ret))
+			return FOUND_ARENAS;
+		if (are_unused_bins(&word[i], address))
+			found = FOUND_UNUSED;
 	}
-	return false;
+	return found;
+}
+
+static struct err *find_arenas_of(struct glibc *glibc, uint16_t number)
+{
+	const struct heap_libc *libc = &glibc->source->libc[number];
+	struct heap_walk *walk = glibc->walk;
+	enum search_found found = FOUND_NOTHING;
+	size_t first = walk->arenas.nr;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < libc->nr_data && found != FOUND_ARENAS && !err; i++)
+		found = MAX(found, search(glibc, libc, &libc->data[i], &err));
+	for (size_t i = first; i < walk->arenas.nr; i++)
+		walk->arenas.at[i].libc = number;
+	glibc->libc[number].found = walk->arenas.nr > first;
+	if (found == FOUND_NOTHING)
+		walk->unknown_libcs |= 1u << number;
+	return err;
+}
+
+/* The glibc whose main heap is made by sbrk; nr_libcs: none is. */
+static size_t find_brk_libc(const struct glibc *glibc)
+{
+	const struct heap_source *source = glibc->source;
+
+	if (source->nr_libcs == 1)
+		return 0;
+	vec_each(arena, &glibc->walk->arenas) {
+		const struct heap_map *map = glibc_map_of(source, arena->top);
+
+		if (arena->main && map && map->brk)
+			return arena->libc;
+	}
+	for (size_t i = 0; i < source->nr_libcs; i++)
+		if (glibc->libc[i].found && glibc_has_brk_base(glibc, i))
+			return i;
+	return source->nr_libcs;
+}
+
+/* Its arenas come first; otherwise the order stays. */
+static struct err *put_first(struct heap_walk *walk, size_t libc)
+{
+	size_t nr = walk->arenas.nr, to = 0;
+	AUTO_FREE struct heap_arena *sorted = malloc(nr * sizeof(*sorted));
+
+	if (!sorted)
+		return err_nomem;
+	for (unsigned pass = 0; pass < 2; pass++)
+		vec_each(arena, &walk->arenas) {
+			if ((arena->libc == libc) == !pass)
+				sorted[to++] = *arena;
+		}
+	memcpy(walk->arenas.at, sorted, nr * sizeof(*sorted));
+	return NULL;
 }
 
 struct err *glibc_find_arenas(struct glibc *glibc)
 {
 	const struct heap_source *source = glibc->source;
+	struct heap_walk *walk = glibc->walk;
 	struct err *err = NULL;
+	size_t brk;
 
-	for (size_t i = 0; i < source->nr_data; i++)
-		if (search(glibc, &source->data[i], &err))
-			return err;
-	return err_create(ERR_NOTFOUND,
-			  "glibc's heap cannot be walked: libc's data has no arena (nothing was "
-			  "allocated from it, or its layout is not known)");
+	for (size_t i = 0; i < source->nr_libcs && !err; i++)
+		err = find_arenas_of(glibc, (uint16_t)i);
+	if (err)
+		return err;
+	if (!walk->arenas.nr)
+		return err_create(ERR_NOTFOUND,
+				  "glibc's heap cannot be walked: libc's data has no arena (nothing "
+				  "was allocated from it, or its layout is not known)");
+	brk = find_brk_libc(glibc);
+	if (brk < source->nr_libcs) {
+		glibc->libc[brk].brk = true;
+		err = put_first(walk, brk);
+	}
+	vec_each(arena, &walk->arenas)
+		arena->brk = arena->main && arena->libc == brk;
+	return err;
 }
 
 struct heap_info {
@@ -302,83 +398,18 @@ static struct err *in_order(struct glibc *glibc)
 struct err *glibc_find_spans(struct glibc *glibc)
 {
 	struct heap_walk *walk = glibc->walk;
-	struct err *err = glibc_main_spans(glibc);
+	struct err *err = NULL;
 
-	for (size_t i = 1; i < walk->arenas.nr && !err; i++)
-		if (walk->arenas.at[i].top)
+	for (size_t i = 0; i < walk->arenas.nr && !err; i++) {
+		if (walk->arenas.at[i].main)
+			err = glibc_main_spans(glibc, i);
+		else if (walk->arenas.at[i].top)
 			err = heap_spans(glibc, i);
+	}
 	if (!err)
 		err = in_order(glibc);
-	if (err || glibc->running)
+	if (err)
 		return err;
 	err = glibc_main_pieces(glibc);
 	return err ? err : in_order(glibc);
-}
-
-/*
- * Returns the end of struct malloc_par up to sbrk_base. The four counts come right before
- * mmapped_mem, or, since 2.35 has put an int before them, with one int of padding between.
- */
-struct malloc_par {
-	int32_t word[6];
-	uint64_t mmapped_mem, max_mmapped_mem, sbrk_base;
-};
-
-struct counts {
-	int32_t n_mmaps, n_mmaps_max, max_n_mmaps, no_dyn_threshold;
-};
-
-static bool are_counts(const struct counts *counts, const struct malloc_par *par, bool drifts)
-{
-	return counts->n_mmaps >= 0 && counts->n_mmaps <= counts->max_n_mmaps &&
-	       counts->max_n_mmaps <= counts->n_mmaps_max &&
-	       (uint32_t)counts->no_dyn_threshold <= 1 &&
-	       (!par->mmapped_mem ? !counts->n_mmaps : counts->n_mmaps || drifts) &&
-	       /* Without sbrk_base there is less to check: the limit is 65536 unless it was set. */
-	       (par->sbrk_base || counts->n_mmaps_max == 65536);
-}
-
-static bool is_malloc_par(const struct malloc_par *par, uint64_t base, bool drifts,
-			  int32_t *n_mmaps_ret)
-{
-	if (par->sbrk_base != base || par->mmapped_mem > par->max_mmapped_mem ||
-	    par->mmapped_mem % (drifts ? 16 : 4096) || par->mmapped_mem >= ADDRESS_END)
-		return false;
-	for (unsigned i = 1; i <= 2; i++) {
-		struct counts counts;
-
-		memcpy(&counts, &par->word[i], sizeof(counts));
-		*n_mmaps_ret = counts.n_mmaps;
-		if (are_counts(&counts, par, drifts))
-			return true;
-	}
-	return false;
-}
-
-static bool search_sums(const struct glibc *glibc, const struct heap_map *map, uint64_t base)
-{
-	uint64_t len = MIN(map->end - map->start, DATA_MAX);
-	AUTO_FREE uint8_t *bytes = malloc(len);
-	struct malloc_par par;
-	int32_t nr;
-
-	if (!bytes || !memory_read_holes(glibc->source->memory, map->start, bytes, len))
-		return false;
-	for (size_t i = 0; i + sizeof(par) <= len; i += 8) {
-		memcpy(&par, bytes + i, sizeof(par));
-		if (!is_malloc_par(&par, base, glibc_sum_drifts(glibc), &nr))
-			continue;
-		glibc->walk->mmapped_known = true;
-		glibc->walk->mmapped = (uint64_t)nr;
-		glibc->walk->mmapped_bytes = par.mmapped_mem;
-		return true;
-	}
-	return false;
-}
-
-void glibc_find_mapped_sums(struct glibc *glibc)
-{
-	for (size_t i = 0; i < glibc->source->nr_data; i++)
-		if (search_sums(glibc, &glibc->source->data[i], glibc->sbrk_base))
-			return;
 }

@@ -215,6 +215,7 @@ static const struct cache_layout cache_layouts[] = {
 struct cache {
 	const struct cache_layout *layout;
 	uint64_t address;
+	uint16_t libc;			/* of the heap that it is in */
 	uint64_t count[CACHE_LISTS];	/* chunks of a list, or COUNT_UNKNOWN */
 	uint64_t entry[CACHE_LISTS];
 };
@@ -273,9 +274,11 @@ static bool read_cache(const struct glibc *glibc, uint64_t address, struct cache
 	struct heap_chunk chunk;
 	unsigned lists, width;
 
-	if (!find_chunk(glibc, address, &chunk) || chunk.kind != CHUNK_USED)
+	if (!find_chunk(glibc, address, &chunk) || chunk.kind != CHUNK_USED ||
+	    chunk.heap >= glibc->walk->arenas.nr)
 		return false;
 	ret->address = address;
+	ret->libc = glibc->walk->arenas.at[chunk.heap].libc;
 	ret->layout = cache_layout_of(&chunk);
 	if (!ret->layout)
 		return false;
@@ -360,11 +363,10 @@ static bool is_dummy(const struct glibc *glibc, const struct cache_layout *layou
 }
 
 /*
- * Rate an offset from the thread pointers at which some thread has a cache of this layout. 0: some
+ * Rate an offset from the thread pointers at which some thread has a cache like this one. 0: some
  * thread has other data there.
  */
-static unsigned score_of(const struct glibc *glibc, uint64_t offset,
-			 const struct cache_layout *layout)
+static unsigned score_of(const struct glibc *glibc, uint64_t offset, const struct cache *like)
 {
 	const struct heap_source *source = glibc->source;
 	unsigned score = 0;
@@ -376,9 +378,10 @@ static unsigned score_of(const struct glibc *glibc, uint64_t offset,
 
 		if (!glibc_peek(glibc, source->thread[i] - offset, &word))
 			return 0;
-		if (!word || is_dummy(glibc, layout, word))
+		if (!word || is_dummy(glibc, like->layout, word))
 			continue;
-		if (!read_cache(glibc, word, &cache) || cache.layout != layout)
+		if (!read_cache(glibc, word, &cache) || cache.layout != like->layout ||
+		    cache.libc != like->libc)
 			return 0;
 		lists = cache_lists(glibc, &cache, 2);
 		if (lists < 0)
@@ -405,9 +408,10 @@ static bool read_below(const struct glibc *glibc, uint64_t end, uint64_t word[TL
 }
 
 /*
- * Returns the distance below a thread pointer of the pointer to the thread's cache; 0: not found.
+ * Returns the distance below a thread pointer of the pointer to the thread's cache in the heaps of
+ * a libc; 0: not found.
  */
-static uint64_t find_offset(const struct glibc *glibc, uint64_t thread)
+static uint64_t find_offset(const struct glibc *glibc, uint16_t libc, uint64_t thread)
 {
 	uint64_t best = 0, word[TLS_PIECE / 8];
 	unsigned best_score = 0, score;
@@ -417,9 +421,9 @@ static uint64_t find_offset(const struct glibc *glibc, uint64_t thread)
 		if (!read_below(glibc, thread - low + TLS_PIECE, word))
 			break;
 		for (unsigned i = 0; i < ARRAY_SIZE(word); i++) {
-			if (!word[i] || !read_cache(glibc, word[i], &cache))
+			if (!word[i] || !read_cache(glibc, word[i], &cache) || cache.libc != libc)
 				continue;
-			score = score_of(glibc, low - i * 8, cache.layout);
+			score = score_of(glibc, low - i * 8, &cache);
 			if (score > best_score) {
 				best_score = score;
 				best = low - i * 8;
@@ -429,18 +433,20 @@ static uint64_t find_offset(const struct glibc *glibc, uint64_t thread)
 	return best;
 }
 
-static struct err *add_caches_of_threads(struct glibc *glibc, struct lists *lists)
+/* *known_ret: their place in the threads was found. */
+static struct err *add_caches_of_libc(struct glibc *glibc, uint16_t libc, struct lists *lists,
+				      bool *known_ret)
 {
 	const struct heap_source *source = glibc->source;
+	/* Of several glibcs one may be used by few threads. */
+	size_t most = source->nr_libcs > 1 ? 64 : 8;
 	uint64_t offset = 0;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < source->nr_threads && i < 8 && !offset; i++)
-		offset = find_offset(glibc, source->thread[i]);
-	if (!offset)
-		return NULL;
-	glibc->walk->caches_known = source->all_threads;
-	for (size_t i = 0; i < source->nr_threads && !err; i++) {
+	for (size_t i = 0; i < source->nr_threads && i < most && !offset; i++)
+		offset = find_offset(glibc, libc, source->thread[i]);
+	*known_ret = offset;
+	for (size_t i = 0; i < source->nr_threads && offset && !err; i++) {
 		struct cache cache;
 		uint64_t word;
 
@@ -450,6 +456,21 @@ static struct err *add_caches_of_threads(struct glibc *glibc, struct lists *list
 			err = add_cache(glibc, &cache, glibc_doubt_cache(glibc, source->thread[i]),
 					lists);
 	}
+	return err;
+}
+
+static struct err *add_caches_of_threads(struct glibc *glibc, struct lists *lists)
+{
+	bool all = true, known;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < glibc->source->nr_libcs && !err; i++) {
+		if (!glibc->libc[i].found)
+			continue;
+		err = add_caches_of_libc(glibc, (uint16_t)i, lists, &known);
+		all &= !err && known;
+	}
+	glibc->walk->caches_known = all && glibc->source->all_threads;
 	return err;
 }
 

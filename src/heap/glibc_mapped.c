@@ -111,7 +111,7 @@ bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page)
 		return false;
 	span += low;
 	if (span->start >= *page + PAGE &&
-	    !(span->heap && max && (span->start & ~(max - 1)) <= *page))
+	    !(!glibc_is_main(glibc, span->heap) && max && (span->start & ~(max - 1)) <= *page))
 		return false;
 	*page = MAX(ALIGN_UP(span->end, PAGE), *page + PAGE);
 	return true;

@@ -7,7 +7,7 @@
 
 #define TRIES	3u
 
-/* Heaps but the main one are aligned, and what they have not used yet is reserved behind them. */
+/* Heaps but the main ones are aligned, and what they have not used yet is reserved behind them. */
 static struct heap_range range_of(const struct glibc *glibc, const struct heap_span *span)
 {
 	uint64_t max = glibc->layout.heap_max;
@@ -17,7 +17,7 @@ static struct heap_range range_of(const struct glibc *glibc, const struct heap_s
 		.mapped = span->heap == LOG_HEAP_MMAP,
 	};
 
-	if (!range.mapped && span->heap && max) {
+	if (!range.mapped && !glibc_is_main(glibc, span->heap) && max) {
 		range.start = ALIGN_DOWN(span->start, max);
 		range.end = range.start + max;
 	}

@@ -11,10 +11,10 @@
 #include "log/log.h"
 
 #define WINDOW_LEAST	4096u		/* bytes, if it is not known that all will be used */
-#define LEAD_STEPS	(1u << 26)	/* chunks that are looked at to find one beginning */
+#define LEAD_STEPS	(1u << 26)	/* chunks that are looked at to find beginnings ... */
+#define LEAD_RUNNING	(1u << 22)	/* ... and while the target runs */
 
-/* Read a word through the window; false: it cannot be read. */
-static bool read_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
+bool glibc_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
 {
 	struct window *window = &glibc->window;
 	uint64_t offset = address - window->start;
@@ -137,12 +137,12 @@ static bool is_heap_end(struct glibc *glibc, const struct at *at)
 {
 	uint64_t left = at->span->end - at->chunk, next;
 
-	if (at->top || !at->span->heap)
+	if (at->top || glibc_is_main(glibc, at->span->heap))
 		return false;
 	if (left == 16)
 		return !at->size;
 	return (at->size == 16 || at->size == 32) && left == at->size + 16 &&
-		read_word(glibc, at->chunk + at->size + 8, &next) && !(next & ~SIZE_FLAGS);
+		glibc_word(glibc, at->chunk + at->size + 8, &next) && !(next & ~SIZE_FLAGS);
 }
 
 /*
@@ -153,17 +153,18 @@ static bool is_gap(struct glibc *glibc, const struct at *at)
 {
 	uint64_t next;
 
-	return !at->span->heap && at->size == 16 &&
-	       read_word(glibc, at->chunk + 16 + 8, &next) && (next & ~SIZE_FLAGS) == 16;
+	return glibc_is_main(glibc, at->span->heap) && at->size == 16 &&
+	       glibc_word(glibc, at->chunk + 16 + 8, &next) && (next & ~SIZE_FLAGS) == 16;
 }
 
 bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
 {
 	uint64_t word, size;
 
-	for (unsigned i = 0; at < goal && glibc->led < LEAD_STEPS; i++) {
+	for (unsigned i = 0; at < goal && glibc->led < (glibc->running ? LEAD_RUNNING : LEAD_STEPS);
+	     i++) {
 		glibc->led++;
-		if (!read_word(glibc, at + 8, &word))
+		if (!glibc_word(glibc, at + 8, &word))
 			return false;
 		size = word & ~SIZE_FLAGS;
 		if (size < CHUNK_LEAST || size % CHUNK_HEADER || size > goal - at ||
@@ -221,7 +222,7 @@ static struct err *check_free(struct glibc *glibc, const struct at *at)
 {
 	uint64_t foot;
 
-	if (!read_word(glibc, at->chunk + at->size, &foot) || foot == at->size)
+	if (!glibc_word(glibc, at->chunk + at->size, &foot) || foot == at->size)
 		return NULL;
 	return glibc_damage(glibc, (struct heap_damage){
 				.heap = at->span->heap, .address = at->chunk + at->size,
@@ -265,7 +266,7 @@ static struct err *step(struct glibc *glibc, struct at *at)
 		at->chunk = behind_gap(glibc, at);
 		return NULL;
 	}
-	if (!fits(at) || !read_word(glibc, at->chunk + at->size + 8, &next))
+	if (!fits(at) || !glibc_word(glibc, at->chunk + at->size + 8, &next))
 		return step_over(glibc, at);
 	/* A free chunk beside the top chunk would have become part of it. */
 	kind = next & PREV_INUSE || at->chunk + at->size == at->top ? CHUNK_USED : CHUNK_FREE;
@@ -286,7 +287,7 @@ static struct err *walk_span(struct glibc *glibc, const struct heap_span *span)
 		at.top = top;
 	while (!err && at.chunk < span->end) {
 		if (span->end - at.chunk < CHUNK_HEADER ||
-		    !read_word(glibc, at.chunk + 8, &at.word)) {
+		    !glibc_word(glibc, at.chunk + 8, &at.word)) {
 			return glibc_damage(glibc, (struct heap_damage){
 						.heap = span->heap, .address = at.chunk,
 						.before = at.before },
@@ -295,7 +296,7 @@ static struct err *walk_span(struct glibc *glibc, const struct heap_span *span)
 		at.size = at.word & ~SIZE_FLAGS;
 		at.link = 0;
 		/* It is read before the next chunk's header, so that addresses only go up. */
-		if (at.size <= LISTED_MOST && !read_word(glibc, at.chunk + CHUNK_HEADER, &at.link))
+		if (at.size <= LISTED_MOST && !glibc_word(glibc, at.chunk + CHUNK_HEADER, &at.link))
 			at.link = 0;
 		err = step(glibc, &at);
 	}

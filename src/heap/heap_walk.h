@@ -45,8 +45,22 @@
  *			if another one followed; and its mmapped_mem grows by 16 too much with each
  *			mremap, so the sum of the mappings found is reported instead.
  *
+ * A process may have several glibcs: dlmopen and LD_AUDIT load another one for each namespace, a
+ * static program one beside its own. They have the same loader, so they are of one version. Each has
+ * a main arena, a ring, caches and an mp_ of its own:
+ *
+ *	brk		Only the first one calls sbrk (__libc_initial). Its top is in [heap], or the
+ *			sbrk_base of its mp_. The main heaps of the others consist of mappings.
+ *	pieces		If several main heaps lack some, a free chunk shows whose a piece is: its
+ *			list goes through a bin of its arena.
+ *	mmapped		These chunks say nothing about their libc, so they are compared with the
+ *			sums of all.
+ *	tcache		The offset of the pointer is another one for each; a pointer is of the libc
+ *			in whose heaps its cache lies.
+ *
  * Heaps are numbered from the oldest: 0 is the main one, 1 the first that was added. Numbers never
- * change (malloc_info counts the other way round).
+ * change (malloc_info counts the other way round). The heaps of further glibcs follow, so their
+ * numbers grow when one before them adds a heap.
  *
  * Rejected: a table of offsets by version (distributions patch glibc, and wrong offsets would not
  * be noticed).
@@ -80,6 +94,9 @@ struct heap_span {
 };
 
 struct heap_arena {
+	uint16_t libc;		/* place of its glibc in the source */
+	bool main;		/* its glibc's first */
+	bool brk;		/* its memory comes from sbrk, as long as that gives any */
 	uint64_t address;	/* of its malloc_state ... */
 	uint64_t bins_end;	/* ... and where its bins end, behind which no chunk is named */
 	uint64_t top;		/* chunk; 0: none yet */
@@ -113,6 +130,8 @@ struct heap_walk {
 	/* certain: those found have the same number and length */
 	bool mmapped_known, mmapped_certain;
 	bool caches_known;		/* false: cached blocks may count as used */
+	/* glibcs in which no arena was found, though something may be allocated there; bits */
+	uint32_t unknown_libcs;
 	/* blocks that a word in flight leads to by links: see heap_source */
 	VEC(uint64_t) loose;
 };
@@ -142,15 +161,23 @@ struct heap_inside {
 	size_t nr_words;
 };
 
+#define HEAP_LIBCS_MAX	16u	/* glibc has as many namespaces */
+
+/* A glibc of the process. */
+struct heap_libc {
+	/* those parts of the source's map that belong to it, where its main_arena is */
+	const struct heap_map *data;
+	size_t nr_data;
+	uint64_t main_arena;		/* by symbol; 0: not known */
+};
+
 /* The input of a walk. Arrays are the caller's. */
 struct heap_source {
 	struct memory *memory;
 	const struct heap_map *map;	/* in order of address */
 	size_t nr_maps;
-	/* those parts of map that belong to libc, where main_arena is */
-	const struct heap_map *data;
-	size_t nr_data;
-	uint64_t main_arena;		/* by symbol; 0: not known */
+	const struct heap_libc *libc;
+	size_t nr_libcs;		/* HEAP_LIBCS_MAX at most */
 	const uint64_t *thread;		/* thread pointers, as far as they are known */
 	size_t nr_threads;
 	bool all_threads;		/* there are no others */
@@ -178,7 +205,7 @@ struct heap_source {
 };
 
 /*
- * ERR_NOTFOUND: libc's data has no arena (nothing was allocated yet, or it is laid out otherwise);
+ * ERR_NOTFOUND: no libc's data has an arena (nothing was allocated yet, or it is laid out otherwise);
  * ERR_NOMEM. All else that is wrong is damage, in a walk that is as whole as it can be.
  */
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
@@ -189,7 +216,7 @@ void heap_walk_free(struct heap_walk *walk);
  * arenas, read without a walk and without a stop. If two of them differ, chunks were given out or
  * taken back in between. If they are equal, that proves nothing, since blocks that go to and from a
  * thread's cache touch no arena. Locks, and how many threads an arena has, are not part of it. It
- * uses the memory, libc's data and the main arena of source. 0: there is no arena yet.
+ * uses the memory and the libcs of source. 0: there is no arena yet.
  */
 struct err *glibc_pulse(const struct heap_source *source, uint64_t *ret) MUST_CHECK;
 
@@ -210,9 +237,9 @@ struct heap_ranges {
  * without a walk and without a stop. The target runs on and may change all of it meanwhile, so
  * ranges are what the memory said when it was read. Mapped chunks are looked for at the starts of
  * mappings and, if malloc counts more of them than are found, at some thousand pages that the
- * target has touched (a read of others would make the kernel give it these pages). It uses the
- * memory, the maps, libc's data, the main arena and touched of source. There are none, and they
- * are not whole, if nothing was allocated yet.
+ * target has touched (a read of others would make the kernel give it these pages); pieces of main
+ * heaps at such pages alone. It uses the memory, the maps, the libcs and touched of source. There
+ * are none, and they are not whole, if nothing was allocated yet.
  */
 struct err *glibc_ranges(const struct heap_source *source, struct heap_ranges *ret) MUST_CHECK;
 void heap_ranges_free(struct heap_ranges *ranges);

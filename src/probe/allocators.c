@@ -4,6 +4,7 @@
 #include "probe/allocators.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -21,6 +22,8 @@ static const struct allocator *const table[] = {
 	&allocator_tcmalloc,
 	&allocator_musl,
 };
+
+#define NONE	UINT8_MAX	/* of module.walkable */
 
 const struct allocator *const allocator_guess = &allocator_glibc;
 
@@ -127,25 +130,72 @@ bool allocator_defined(const struct module *module)
 	       !alloc_module_is_private(path_base(module->path));
 }
 
-const struct allocator *allocator_to_walk(const struct modules *modules, struct module **ret)
+/*
+ * A static program has another name than the C library, and no version of it, but its symbols. They
+ * are not looked for in other modules: in a large one that takes many milliseconds.
+ */
+static bool has_arena(const struct allocator *allocator, const struct module *module)
 {
+	struct elf_symbol symbol;
+
+	return allocator->arena && elf_file_entry(module->elf) &&
+	       !elf_file_has_section(module->elf, ".interp") && allocator_defined(module) &&
+	       !elf_file_symbol(module->elf, allocator->arena, &symbol);
+}
+
+/* The place in the table, from 1, of a module's allocator whose heaps can be walked, or NONE. */
+static uint8_t find_walkable(const struct module *module)
+{
+	const struct allocator *named = allocator_by_file(path_base(module->path));
 	char version[ALLOCATOR_VERSION];
 
-	vec_each_value(module, &modules->live) {
-		const struct allocator *found = allocator_by_file(path_base(module->path));
+	for (uint8_t i = 0; i < ARRAY_SIZE(table) && module->elf; i++) {
+		const struct allocator *allocator = table[i];
 
-		if (module->elf && found && found->walk &&
-		    (!found->version || has_version(found, module, version))) {
-			*ret = module;
-			return found;
-		}
+		if (!allocator->walk || (named && named != allocator))
+			continue;
+		if (named ? !named->version || has_version(named, module, version) :
+			    has_arena(allocator, module))
+			return i + 1;
 	}
+	return NONE;
+}
+
+COMPARE_BY(by_coming, struct module *, x, (*x)->serial)
+
+static void guess(const struct modules *modules, struct walkable *ret)
+{
 	for (size_t i = 0; i < modules->live.nr; i++)
 		if (allocator_defined(modules->live.at[i])) {
-			*ret = modules->live.at[i];
-			return allocator_guess;
+			ret->module[ret->nr++] = modules->live.at[i];
+			ret->allocator = allocator_guess;
+			return;
 		}
-	return NULL;
+}
+
+void allocator_to_walk(const struct modules *modules, struct walkable *ret)
+{
+	*ret = (struct walkable){ .nr = 0 };
+	vec_each_value(module, &modules->live) {
+		if (!module->walkable)
+			module->walkable = find_walkable(module);
+		if (module->walkable == NONE || ret->nr == WALKABLE_MAX ||
+		    (ret->allocator && ret->allocator != table[module->walkable - 1]))
+			continue;
+		ret->allocator = table[module->walkable - 1];
+		ret->module[ret->nr++] = module;
+	}
+	qsort(ret->module, ret->nr, sizeof(ret->module[0]), by_coming);
+	if (!ret->nr)
+		guess(modules, ret);
+}
+
+bool walkable_has(const struct walkable *walkable, const struct module *module)
+{
+	for (unsigned i = 0; i < walkable->nr; i++)
+		if (walkable->module[i] == module)
+			return true;
+	return false;
 }
 
 bool alloc_module_is_cxx_library(const char *name)

@@ -111,11 +111,24 @@ const struct allocator *allocator_of(const struct module *module, char *text, si
 uint32_t allocator_near_size(const struct module *module);
 /* Does the module define malloc, for the program? */
 bool allocator_defined(const struct module *module);
+#define WALKABLE_MAX	16u	/* HEAP_LIBCS_MAX of heap/heap_walk.h */
+
+struct walkable {
+	const struct allocator *allocator;	/* NULL: there is none */
+	/*
+	 * Its modules, in the order in which they came. There are several where dlmopen, LD_AUDIT
+	 * or a static program has loaded another C library; above WALKABLE_MAX they are left out.
+	 */
+	struct module *module[WALKABLE_MAX];
+	unsigned nr;
+};
+
 /*
- * The allocator whose heaps can be walked, and its module; or NULL. A static program seldom shows
- * which malloc it contains: then the result is allocator_guess.
+ * The allocator whose heaps can be walked. A static program seldom shows which malloc it contains:
+ * then the result is allocator_guess. Tracer thread.
  */
-const struct allocator *allocator_to_walk(const struct modules *modules, struct module **ret);
+void allocator_to_walk(const struct modules *modules, struct walkable *ret);
+bool walkable_has(const struct walkable *walkable, const struct module *module);
 
 /*
  * The entry for a symbol, or NULL. If two symbols have one address, the entry that comes first

@@ -255,22 +255,37 @@ static void print_options(const struct figures *figures, struct out *out)
 }
 
 /*
- * Only the main heap is made by sbrk. If sbrk has failed, parts of it are made by mmap: the pages
- * of its spans that lie outside of what brk gave.
+ * Only the main heap of the first C library is made by sbrk. If sbrk has failed, parts of it are
+ * made by mmap: the pages of its spans that lie outside of what brk gave.
  */
 struct figures_acquired figures_acquired(const struct figures *figures, size_t number)
 {
 	const struct session_heap *heap = &figures->heap;
 	uint64_t all = heap->walk.arenas.at[number].system_mem, mapped = 0;
 
-	if (number)
+	if (!heap->walk.arenas.at[number].brk)
 		return (struct figures_acquired){ .mmap = all };
 	vec_each(span, &heap->walk.spans) {
-		if (!span->heap && (span->start < heap->brk_start || span->start >= heap->brk))
+		if (span->heap == number && (span->start < heap->brk_start || span->start >= heap->brk))
 			mapped += ALIGN_UP(span->end, PAGE) - ALIGN_DOWN(span->start, PAGE);
 	}
 	mapped = MIN(mapped, all);
 	return (struct figures_acquired){ .sbrk = all - mapped, .mmap = mapped };
+}
+
+/* With the C library that has it, if there are several. */
+static void print_number(const struct figures *figures, size_t number, struct out *out)
+{
+	const struct session_heap *heap = &figures->heap;
+	const struct session_heap_libc *libc = &heap->libc[heap->walk.arenas.at[number].libc];
+
+	out_f(out, "    Heap %zu", number);
+	if (heap->nr_libcs > 1) {
+		out_text(out, " (of ");
+		out_outside(out, (struct outside){ libc->name });
+		out_f(out, " at " PRI_ADDRESS ")", libc->start);
+	}
+	out_text(out, "\n");
 }
 
 /*
@@ -287,15 +302,15 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 			arena->bytes[CHUNK_TOP];
 	pid_t owner = arena->locked ? arena->doubt.thread : 0;
 
-	out_f(out, "    Heap %zu\n", number);
+	print_number(figures, number, out);
 	label(out, 8, "heap lock held by", 33);
 	if (owner)
 		out_f(out, "%d\n", owner);
 	else
 		out_text(out, arena->locked ? "a thread (not known which)\n" : "UNLOCKED\n");
-	if (!number)
+	if (arena->brk)
 		bytes_statistic(out, 8, "bytes acquired from sbrk()", acquired.sbrk);
-	if (number || acquired.mmap)
+	if (!arena->brk || acquired.mmap)
 		bytes_statistic(out, 8, "bytes acquired from mmap()", acquired.mmap);
 	bytes_statistic(out, 8, "most that it ever was", arena->max_system_mem);
 	bytes_statistic(out, 8, "bytes in the freespace tree", open);
@@ -336,6 +351,8 @@ static void print_heaps(const struct figures *figures, struct out *out)
 	if (!heap->walk.caches_known)
 		out_text(out, "        (not all threads' caches were found: what is in them counts "
 			      "as held)\n");
+	if (*heap->why)
+		out_f(out, "        (%s)\n", heap->why);
 }
 
 static void print_statistics(const struct figures *figures, struct out *out)

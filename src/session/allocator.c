@@ -10,23 +10,44 @@
 #include "session/private.h"
 #include "tracee/target.h"
 
-static void add_name(struct session_allocators *is, const char *text)
-{
-	size_t len = strlen(is->text);
+_Static_assert(WALKABLE_MAX == HEAP_LIBCS_MAX, "the modules are the libcs of a walk");
 
-	snprintf(is->text + len, sizeof(is->text) - len, "%s%s", len ? ", " : "", text);
+#define NAMES_MAX	16u
+
+/* What the allocators are called. */
+struct naming {
+	struct session_allocators *is;
+	struct walkable walkable;
+	char name[NAMES_MAX][64];
+	unsigned times[NAMES_MAX];	/* how many have this name */
+	unsigned nr;
+	unsigned unwalkable;
+};
+
+static void add_name(struct naming *naming, const char *text)
+{
+	unsigned i = 0;
+
+	while (i < naming->nr && strcmp(naming->name[i], text))
+		i++;
+	if (i == NAMES_MAX)
+		return;
+	if (i == naming->nr)
+		snprintf(naming->name[naming->nr++], sizeof(naming->name[0]), "%s", text);
+	naming->times[i]++;
 }
 
-static void name_allocator(struct session *session, struct module *module)
+static void name_allocator(struct naming *naming, struct module *module)
 {
-	struct session_allocators *is = &session->allocators;
+	struct session_allocators *is = naming->is;
 	const struct allocator *allocator;
 	char text[64];
 
 	allocator = allocator_of(module, text, sizeof(text));
-	add_name(is, text);
+	add_name(naming, text);
 	if (!is->nr++)
 		is->first = allocator;
+	naming->unwalkable += !walkable_has(&naming->walkable, module);
 	if (!allocator)		/* a static program's own may be */
 		allocator = allocator_guess;
 	if (!is->walkable && allocator->walk)
@@ -34,7 +55,7 @@ static void name_allocator(struct session *session, struct module *module)
 }
 
 /* The allocator is in the program itself, beside the malloc of the C library. */
-static void name_built_in(struct session *session, const struct module *module, const char *symbol)
+static void name_built_in(struct naming *naming, const struct module *module, const char *symbol)
 {
 	const struct allocator *allocator = allocator_built_in(symbol);
 	const char *file = path_base(module->path);
@@ -43,41 +64,72 @@ static void name_built_in(struct session *session, const struct module *module, 
 	if (!allocator || allocator_by_file(file) == allocator)
 		return;
 	snprintf(text, sizeof(text), "%s (in %.40s)", allocator->name, file);
-	add_name(&session->allocators, text);
-	session->allocators.others++;
+	add_name(naming, text);
+	naming->unwalkable++;
+	naming->is->others++;
 }
 
-/* A core file has no probes: take any module that has a malloc. */
-static struct err *allocator_job(struct session *session, void *arg UNUSED)
+static void join_names(const struct naming *naming)
+{
+	struct session_allocators *is = naming->is;
+
+	for (unsigned i = 0; i < naming->nr; i++) {
+		size_t len = strlen(is->text);
+		char times[16] = "";
+
+		if (naming->times[i] > 1)
+			snprintf(times, sizeof(times), "%u of ", naming->times[i]);
+		snprintf(is->text + len, sizeof(is->text) - len, "%s%s%s", len ? ", " : "", times,
+			 naming->name[i]);
+	}
+}
+
+static void name_modules(struct session *session, struct naming *naming)
 {
 	const struct target *target = session->current->target;
-	struct probes *probes = session->current->probes;
+	const struct probes *probes = session->current->probes;
 
-	session->allocators = (struct session_allocators){ .nr = 0 };
+	/* A core file has no probes: take any module that has a malloc. */
 	for (size_t i = 0; target->core && i < target->modules.live.nr; i++)
 		if (allocator_defined(target->modules.live.at[i]))
-			name_allocator(session, target->modules.live.at[i]);
+			name_allocator(naming, target->modules.live.at[i]);
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
 		if (probe->fn && !strcmp(probe->fn->symbol, "malloc") &&
 		    probe->module->died == UINT32_MAX)
-			name_allocator(session, probe->module);
+			name_allocator(naming, probe->module);
 	}
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
 		if (probe_of_allocator(probe) && !probe->fn->user &&
 		    probe->module->died == UINT32_MAX)
-			name_built_in(session, probe->module, probe->fn->symbol);
+			name_built_in(naming, probe->module, probe->fn->symbol);
 	}
+}
+
+static struct err *allocator_job(struct session *session, void *arg UNUSED)
+{
+	const struct target *target = session->current->target;
+	struct session_allocators *is = &session->allocators;
+	struct naming naming = { .is = is };
+
+	if (!target || (is->nr && is->pid == target->pid &&
+			is->generation == target->modules.generation))
+		return NULL;
+	*is = (struct session_allocators){ .pid = target->pid,
+					   .generation = target->modules.generation };
+	allocator_to_walk(&target->modules, &naming.walkable);
+	name_modules(session, &naming);
+	join_names(&naming);
+	is->partly = is->nr + is->others > 1 && naming.unwalkable;
 	return NULL;
 }
 
 const struct session_allocators *session_allocators(struct session *session)
 {
-	if (!session->allocators.nr)
-		err_ignore(session_call(session, allocator_job, NULL));
+	err_ignore(session_call(session, allocator_job, NULL));
 	return &session->allocators;
 }
 
@@ -119,13 +171,13 @@ uint64_t allocator_main_arena(const struct allocator *allocator, struct module *
 	return address;
 }
 
-size_t allocator_data(const struct module *module, struct heap_map *ret, size_t most)
+static size_t data_of(const struct module *module, struct heap_map ret[ALLOCATOR_DATA])
 {
 	const struct elf_segment *segment;
 	size_t nr = 0, nr_data = 0;
 
 	segment = module->elf ? elf_file_segments(module->elf, &nr) : NULL;
-	for (size_t i = 0; i < nr && nr_data < most; i++)
+	for (size_t i = 0; i < nr && nr_data < ALLOCATOR_DATA; i++)
 		if (segment[i].write)
 			ret[nr_data++] = (struct heap_map){
 				/* The words of an arena are aligned. */
@@ -133,4 +185,19 @@ size_t allocator_data(const struct module *module, struct heap_map *ret, size_t 
 				.end = module->bias + segment[i].vaddr + segment[i].memsz,
 			};
 	return nr_data;
+}
+
+void allocator_libcs(const struct modules *modules, struct allocator_libcs *ret)
+{
+	struct walkable walkable;
+
+	allocator_to_walk(modules, &walkable);
+	ret->allocator = walkable.allocator;
+	ret->nr = walkable.nr;
+	for (unsigned i = 0; i < walkable.nr; i++)
+		ret->libc[i] = (struct heap_libc){
+			.data = ret->data[i],
+			.nr_data = data_of(walkable.module[i], ret->data[i]),
+			.main_arena = allocator_main_arena(walkable.allocator, walkable.module[i]),
+		};
 }

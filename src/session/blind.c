@@ -42,19 +42,16 @@ static bool is_silent(const struct session *session)
 static struct err *read_pulse(const struct session *session, uint64_t *ret)
 {
 	struct heap_source source = { .memory = &session->current->target->mem.memory };
-	const struct allocator *allocator;
-	struct module *module;
-	struct heap_map data[4] = { { .start = 0 } };
+	struct allocator_libcs libcs;
 
-	allocator = allocator_to_walk(&session->current->target->modules, &module);
-	if (!allocator || !allocator->pulse)
+	allocator_libcs(&session->current->target->modules, &libcs);
+	if (!libcs.allocator || !libcs.allocator->pulse)
 		return err_create(ERR_UNSUPPORTED, "no heaps that are known");
-	source.data = data;
-	source.nr_data = allocator_data(module, data, ARRAY_SIZE(data));
-	if (!source.nr_data)
+	if (!libcs.libc[0].nr_data)
 		return err_create(ERR_NOTFOUND, "libc has no data");
-	source.main_arena = allocator_main_arena(allocator, module);
-	return allocator->pulse(&source, ret);
+	source.libc = libcs.libc;
+	source.nr_libcs = libcs.nr;
+	return libcs.allocator->pulse(&source, ret);
 }
 
 void blind_begin(struct session *session)

@@ -406,23 +406,44 @@ static struct err *look_at_heaps(struct job *job)
 	return err;
 }
 
+/* The first glibc with no arena that is known, though its data are not those of an unused one. */
+static const struct session_heap_libc *unknown_libc(const struct session_heap *heap)
+{
+	for (size_t i = 0; heap->walked && i < heap->nr_libcs; i++)
+		if (heap->walk.unknown_libcs & 1u << i)
+			return &heap->libc[i];
+	return NULL;
+}
+
+/* err is that of the walk. */
+static void say_lacks(struct job *job, const struct err *err)
+{
+	const struct session_allocators *is = &job->session->allocators;
+	const struct session_heap_libc *unknown = unknown_libc(job->ret);
+	char *why = job->ret->why;
+	size_t room = sizeof(job->ret->why);
+
+	if (is->partly && (!err || err->code == ERR_NOTFOUND))
+		snprintf(why, room, "of its allocators (%.150s) only %s's heaps can be walked%s",
+			 is->text, (is->walkable ? is->walkable : allocator_guess)->name,
+			 err ? ", and nothing is allocated there" : "");
+	else if (err)
+		snprintf(why, room, "%.255s", err->msg);
+	else if (unknown)
+		snprintf(why, room, "the heaps of %s at 0x%" PRIx64 " are not known: its data have "
+				    "no arena of a known layout", unknown->name, unknown->start);
+}
+
 static struct err *walk_or_say(struct job *job)
 {
 	struct session *session = job->session;
-	const struct session_allocators *is = &session->allocators;
 	struct err *err = session_need_view(session);
 
 	if (!err)
 		err = look_at_heaps(job);
 	if (err && (job->look.refused || err->code == ERR_CANCELLED))
 		return err;
-	if (is->nr + is->others > 1 && (!err || err->code == ERR_NOTFOUND))
-		snprintf(job->ret->why, sizeof(job->ret->why),
-			 "of its allocators (%.150s) only %s's heaps can be walked%s",
-			 is->text, (is->walkable ? is->walkable : allocator_guess)->name,
-			 err ? ", and nothing is allocated there" : "");
-	else if (err)
-		snprintf(job->ret->why, sizeof(job->ret->why), "%.255s", err->msg);
+	say_lacks(job, err);
 	if (!err || err->code == ERR_NOMEM)
 		return err ? err : job->look_err;
 	forget(job);

@@ -12,11 +12,20 @@
 struct session;
 struct memory_view;
 
+/* A C library whose heaps were walked. */
+struct session_heap_libc {
+	char name[48];		/* of its file, as the target has it, without folders */
+	uint64_t start;		/* of its module */
+};
+
 struct session_heap {
 	/* if walked; with notes of what the log has (heap/reconcile.h) */
 	struct heap_walk walk;
 	bool walked;
-	char why[256];			/* why not */
+	char why[256];			/* why not, or what was not */
+	/* by the numbers that arenas have; mostly there is one */
+	struct session_heap_libc libc[HEAP_LIBCS_MAX];
+	size_t nr_libcs;
 	bool complete;			/* what is in no record was allocated before the attach */
 	uint64_t under_way;		/* blocks left out: calls for them may be under way */
 	bool calm;			/* no thread was inside the allocator */

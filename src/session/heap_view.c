@@ -3,6 +3,7 @@
 
 #include "session/heap_view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "heap/reconcile.h"
@@ -34,6 +35,11 @@ static struct err *push_map(struct heap_view *walk, const struct heap_map *map)
 	return NULL;
 }
 
+static bool may_hold_heaps(const struct proc_map *map)
+{
+	return map->read && map->write && !map->shared;
+}
+
 static struct err *add_map(struct heap_view *walk, const struct proc_map *map)
 {
 	struct heap_map is = {
@@ -42,17 +48,55 @@ static struct err *add_map(struct heap_view *walk, const struct proc_map *map)
 		.brk = !strcmp(map->path, "[heap]"),
 		.anonymous = !*map->path || !strncmp(map->path, "[anon:", 6),
 	};
-	struct err *err = NULL;
 
-	if (!map->read || !map->write || map->shared)
+	if (!may_hold_heaps(map))
 		return NULL;
 	if (is.brk) {
 		walk->ret->brk_start = walk->ret->brk_start ? walk->ret->brk_start : is.start;
 		walk->ret->brk = is.end;
 	}
-	if (map->start >= walk->view->allocator_start && map->end <= walk->view->allocator_end)
-		err = vec_push(&walk->data, is);
-	return err ? err : push_map(walk, &is);
+	return push_map(walk, &is);
+}
+
+static struct err *add_libc(struct heap_view *walk, const struct memory_view_libc *libc)
+{
+	size_t before = walk->data.nr;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < walk->view->maps.vec.nr && !err; i++) {
+		const struct proc_map *map = &walk->view->maps.vec.at[i];
+
+		if (may_hold_heaps(map) && map->start >= libc->start && map->end <= libc->end)
+			err = vec_push(&walk->data, ((struct heap_map){ .start = map->start,
+									.end = map->end }));
+	}
+	walk->libc[walk->nr_libcs++] = (struct heap_libc){ .nr_data = walk->data.nr - before,
+							   .main_arena = libc->main_arena };
+	return err;
+}
+
+/* The maps of their data do not move any more. */
+static void place_data(struct heap_view *walk)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < walk->nr_libcs; i++) {
+		walk->libc[i].data = walk->libc[i].nr_data ? &walk->data.at[at] : NULL;
+		at += walk->libc[i].nr_data;
+	}
+}
+
+static void name_libcs(struct heap_view *walk)
+{
+	struct session_heap *heap = walk->ret;
+
+	heap->nr_libcs = walk->nr_libcs;
+	for (size_t i = 0; i < walk->nr_libcs; i++) {
+		const struct memory_view_libc *libc = &walk->view->libcs.at[i];
+
+		heap->libc[i].start = libc->start;
+		snprintf(heap->libc[i].name, sizeof(heap->libc[i].name), "%s", libc->name);
+	}
 }
 
 static struct err *look_at_maps(struct heap_view *walk)
@@ -60,9 +104,21 @@ static struct err *look_at_maps(struct heap_view *walk)
 	struct err *err = NULL;
 
 	vec_clear(&walk->maps);
-	vec_clear(&walk->data);
 	for (size_t i = 0; i < walk->view->maps.vec.nr && !err; i++)
 		err = add_map(walk, &walk->view->maps.vec.at[i]);
+	return err;
+}
+
+static struct err *look_at_libcs(struct heap_view *walk)
+{
+	struct err *err = NULL;
+
+	vec_clear(&walk->data);
+	walk->nr_libcs = 0;
+	for (size_t i = 0; i < walk->view->libcs.nr && i < HEAP_LIBCS_MAX && !err; i++)
+		err = add_libc(walk, &walk->view->libcs.at[i]);
+	place_data(walk);
+	name_libcs(walk);
 	return err;
 }
 
@@ -142,8 +198,7 @@ static struct err *walk_heaps(struct heap_view *walk)
 	struct heap_source source = {
 		.memory = walk->view->memory,
 		.map = walk->maps.at, .nr_maps = walk->maps.nr,
-		.data = walk->data.at, .nr_data = walk->data.nr,
-		.main_arena = walk->view->main_arena,
+		.libc = walk->libc, .nr_libcs = walk->nr_libcs,
 		.thread = walk->threads.vec.at, .nr_threads = walk->threads.vec.nr,
 		.all_threads = walk->all_threads,
 		.known_from = known_from, .ctx = &known,
@@ -181,6 +236,8 @@ struct err *heap_view_walk(struct heap_view *walk)
 	if (!walk->view->allocator)
 		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", walk->session->current->pid);
 	err = look_at_maps(walk);
+	if (!err)
+		err = look_at_libcs(walk);
 	if (!err)
 		err = look_at_threads(walk);
 	if (!err)

@@ -17,7 +17,9 @@ struct heap_view {
 	struct word_list in_flight_words;	/* of the threads inside; sorted */
 
 	VEC(struct heap_map) maps;
-	VEC(struct heap_map) data;
+	VEC(struct heap_map) data;	/* of one libc behind another's */
+	struct heap_libc libc[HEAP_LIBCS_MAX];
+	size_t nr_libcs;
 	struct word_list threads;
 	VEC(struct heap_inside) inside;	/* their words are in ... */
 	VEC(uint64_t) words;		/* ... this, one thread's behind another's */

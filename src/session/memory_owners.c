@@ -30,7 +30,6 @@
 #include "tracee/region.h"
 #include "tracee/target.h"
 
-#define DATA_SEGMENTS	4u
 #define STACK_LEAST	(16ull << 10)	/* PTHREAD_STACK_MIN */
 #define STACK_MOST	(1ull << 40)
 #define STACK_USUAL	(8ull << 20)	/* of glibc, unless there is another limit */
@@ -44,10 +43,7 @@ struct finder {
 	struct memory_owners *owners;
 	struct memory *memory;
 	/* Facts from the tracer thread. */
-	const struct allocator *allocator;
-	uint64_t main_arena;
-	struct heap_map data[DATA_SEGMENTS];
-	size_t nr_data;
+	struct allocator_libcs libcs;
 	uint32_t tid_offset, stack_offset;	/* 0: not known */
 	/* Of the search for stacks. */
 	struct pagemap *pagemap;
@@ -86,13 +82,8 @@ static struct err *facts_job(struct session *session, void *arg)
 	struct finder *finder = arg;
 	struct target *target = session->current->target;
 	const struct probes *probes = session->current->probes;
-	struct module *module;
 
-	finder->allocator = allocator_to_walk(&target->modules, &module);
-	if (finder->allocator) {
-		finder->main_arena = allocator_main_arena(finder->allocator, module);
-		finder->nr_data = allocator_data(module, finder->data, DATA_SEGMENTS);
-	}
+	allocator_libcs(&target->modules, &finder->libcs);
 	if (probes && probes->state) {
 		finder->tid_offset = probes->state->tid_offset;
 		finder->stack_offset = probes->state->stack_offset;
@@ -118,14 +109,15 @@ static struct err *find_heaps(struct finder *finder)
 	VEC(struct heap_map) maps = VEC_INIT;
 	struct heap_ranges ranges = { .vec = VEC_INIT };
 	struct heap_source source = {
-		.memory = finder->memory, .main_arena = finder->main_arena,
-		.data = finder->data, .nr_data = finder->nr_data,
+		.memory = finder->memory,
+		.libc = finder->libcs.libc, .nr_libcs = finder->libcs.nr,
 		.touched = finder->pagemap->fd < 0 ? NULL : is_touched, .ctx = finder,
 	};
 	struct err *err = NULL;
 
-	finder->owners->whole = !finder->allocator;
-	if (!finder->allocator || !finder->allocator->ranges || !finder->nr_data)
+	finder->owners->whole = !finder->libcs.allocator;
+	if (!finder->libcs.allocator || !finder->libcs.allocator->ranges ||
+	    !finder->libcs.libc[0].nr_data)
 		return NULL;
 	for (size_t i = 0; i < finder->smaps->maps.vec.nr && !err; i++) {
 		const struct proc_map *map = &finder->smaps->maps.vec.at[i];
@@ -138,7 +130,7 @@ static struct err *find_heaps(struct finder *finder)
 	source.map = maps.at;
 	source.nr_maps = maps.nr;
 	if (!err)
-		err = finder->allocator->ranges(&source, &ranges);
+		err = finder->libcs.allocator->ranges(&source, &ranges);
 	finder->owners->whole = ranges.whole;
 	for (size_t i = 0; i < ranges.vec.nr && !err; i++)
 		err = add_owner(finder, ranges.vec.at[i].start, ranges.vec.at[i].end,
@@ -176,7 +168,7 @@ static struct err *find_by_blocks(struct finder *finder)
 	size_t nr = is.maps->vec.nr;
 	struct err *err;
 
-	if (all->nr + all->others <= (all->walkable != NULL))
+	if (!all->partly && (all->walkable || !(all->nr + all->others)))
 		return NULL;
 	finder->owners->whole = false;
 	if (!session_recorded(session) || session->nr_processes > 1 ||

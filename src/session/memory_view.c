@@ -18,9 +18,11 @@
 
 #include "session/memory_view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"
@@ -120,6 +122,15 @@ static uint32_t walk_thread(const struct thread *thread, struct probes *probes, 
 	return nr;
 }
 
+static bool in_abort(const struct memory_view *view, uint64_t pc)
+{
+	vec_each(libc, &view->libcs) {
+		if (in_code(&libc->abort, pc))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Does it stand in the allocator? *aborts_ret: the allocator has called abort. view: NULL if there
  * are probes, and *aborts_ret is not wanted.
@@ -136,7 +147,7 @@ static bool is_inside(const struct memory_view *view, const struct thread *threa
 	for (uint32_t i = 0; i < nr && !inside; i++)
 		inside = in_allocator(view, probes, pcs[i]);
 	for (uint32_t i = 0; i < nr && inside && view; i++)
-		aborts |= in_code(&view->abort, pcs[i]);
+		aborts |= in_abort(view, pcs[i]);
 	*aborts_ret = aborts;
 	return inside;
 }
@@ -257,28 +268,28 @@ static struct err *take_threads(struct session *session, bool deep, struct memor
 	return err;
 }
 
-/* Are all functions of this allocator's module recorded? */
-static bool all_probed(const struct session *session, const struct module *module)
+/* Are all functions of this allocator's modules recorded? */
+static bool all_probed(const struct session *session, const struct walkable *walkable)
 {
 	const struct probes *probes = session->current->probes;
 
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
-		if (probe_of_allocator(probe) && probe->module == module && !probe->gone &&
-		    !probe_records(probe))
+		if (probe_of_allocator(probe) && walkable_has(walkable, probe->module) &&
+		    !probe->gone && !probe_records(probe))
 			return false;
 	}
 	return probes && probes->armed;
 }
 
 static bool is_complete(const struct session *session, const struct memory_view *view,
-			const struct module *module)
+			const struct walkable *walkable)
 {
 	struct log_accounts accounts;
 
 	if (!view->log || session->records != RECORDS_WHOLE || view->process ||
-	    log_config(view->log).sample || !all_probed(session, module))
+	    log_config(view->log).sample || !all_probed(session, walkable))
 		return false;
 	accounts = log_accounts_get(view->log);
 	return !accounts.table_full && !accounts.voided;
@@ -303,21 +314,37 @@ static struct err *take_code(struct module *module, struct memory_view *view)
 	return err;
 }
 
+static struct err *take_libc(const struct session *session, struct module *module,
+			     struct memory_view *view)
+{
+	struct memory_view_libc libc = {
+		.start = module->start,
+		.end = module->end,
+		.main_arena = allocator_main_arena(view->allocator, module),
+	};
+	struct err *err;
+
+	snprintf(libc.name, sizeof(libc.name), "%s", path_base(module->path));
+	if (module_symbol(module, "abort", &libc.abort.start, &libc.abort.len))
+		libc.abort.len = 0;
+	err = vec_push(&view->libcs, libc);
+	return err || session->current->probes ? err : take_code(module, view);
+}
+
 static struct err *take_allocator(const struct session *session, struct memory_view *view)
 {
-	struct module *module;
+	struct walkable walkable;
+	struct err *err = NULL;
 
-	view->allocator = allocator_to_walk(&session->current->target->modules, &module);
+	allocator_to_walk(&session->current->target->modules, &walkable);
+	view->allocator = walkable.allocator;
 	if (!view->allocator)
 		return NULL;
 	view->has_glibc = view->allocator == &allocator_glibc;
-	view->allocator_start = module->start;
-	view->allocator_end = module->end;
-	view->complete = is_complete(session, view, module);
-	view->main_arena = allocator_main_arena(view->allocator, module);
-	if (module_symbol(module, "abort", &view->abort.start, &view->abort.len))
-		view->abort.len = 0;
-	return session->current->probes ? NULL : take_code(module, view);
+	view->complete = is_complete(session, view, &walkable);
+	for (unsigned i = 0; i < walkable.nr && !err; i++)
+		err = take_libc(session, walkable.module[i], view);
+	return err;
 }
 
 static struct err *take_log(const struct session *session, struct memory_view *view)
@@ -431,6 +458,7 @@ void memory_view_free(struct memory_view *view)
 	vec_free(&view->vectors);
 	vec_free(&view->in_hand.vec);
 	vec_free(&view->code);
+	vec_free(&view->libcs);
 }
 
 struct err *session_maps(struct session *session, struct proc_maps *ret)

@@ -32,6 +32,14 @@ struct memory_view_thread {
 	size_t vector, nr_vectors;	/* words of its vector unit, if they were wanted */
 };
 
+/* A module of the allocator: there may be several glibcs (probe/allocators.h). */
+struct memory_view_libc {
+	char name[48];			/* of its file, without folders */
+	uint64_t start, end;
+	uint64_t main_arena;		/* 0: no symbol of that name */
+	struct probe_code abort;	/* in it; len 0: not known */
+};
+
 struct memory_view {
 	const struct arch *arch;
 	struct memory *memory;
@@ -45,11 +53,9 @@ struct memory_view {
 
 	bool has_glibc;
 	const struct allocator *allocator;	/* whose heaps can be walked; NULL: none */
-	uint64_t allocator_start, allocator_end;	/* its module */
-	uint64_t main_arena;		/* 0: no symbol of that name */
+	VEC(struct memory_view_libc) libcs;	/* its modules; WALKABLE_MAX at most */
 	/* Without probes: its functions, and where they go on by jumps. */
 	VEC(struct probe_code) code;
-	struct probe_code abort;	/* in its module; len 0: not known */
 
 	const struct log *log;		/* NULL: none */
 	struct in_hand in_hand;

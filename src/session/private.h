@@ -30,6 +30,7 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
+#include "heap/heap_walk.h"
 #include "probe/user_functions.h"
 #include "probe/runtimes.h"
 #include "session/blind.h"
@@ -44,7 +45,6 @@
 
 struct allocator;
 struct faults;
-struct heap_map;
 struct origin;
 struct snapshot;
 struct target;
@@ -66,13 +66,29 @@ enum records {
 	RECORDS_STALE,
 };
 
-/* The target's allocators. They are looked for when they are needed for the first time. */
+/*
+ * The allocators in a process's modules of a generation, looked for when they are needed. pid 0: not
+ * looked for yet.
+ */
 struct session_allocators {
-	unsigned nr;			/* that have a malloc; 0: none, or not looked for yet */
+	pid_t pid;
+	uint32_t generation;
+	unsigned nr;			/* that have a malloc */
 	unsigned others;		/* whose malloc has another name */
+	bool partly;			/* of several, not all can be walked */
 	const struct allocator *first;	/* NULL: not known */
 	const struct allocator *walkable;	/* whose heaps may be walkable; or NULL */
 	char text[160];			/* the names of all: session_allocator */
+};
+
+#define ALLOCATOR_DATA	4u	/* writable segments of a module */
+
+/* The C libraries of a process, for looks at their arenas without a stop. */
+struct allocator_libcs {
+	const struct allocator *allocator;	/* theirs; NULL: there is none */
+	struct heap_libc libc[HEAP_LIBCS_MAX];
+	size_t nr;
+	struct heap_map data[HEAP_LIBCS_MAX][ALLOCATOR_DATA];
 };
 
 /* The runtimes in a process's modules of a generation. pid 0: not looked for yet. */
@@ -234,11 +250,8 @@ struct err *session_call(struct session *session,
 const struct session_allocators *session_allocators(struct session *session);
 /* Any thread: the address of this allocator's main arena in its module; 0: no symbol has it. */
 uint64_t allocator_main_arena(const struct allocator *allocator, struct module *module);
-/*
- * The writable segments of the allocator's module, which have its main arena; `most` of them at
- * most. Any thread. Returns how many there are.
- */
-size_t allocator_data(const struct module *module, struct heap_map *ret, size_t most);
+/* Tracer thread. *ret points to itself. */
+void allocator_libcs(const struct modules *modules, struct allocator_libcs *ret);
 
 /* These are in pause.c, and run on the tracer thread. */
 

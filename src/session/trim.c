@@ -34,11 +34,18 @@ struct range {
 	uint64_t start, end;
 };
 
+/* The functions of a C library. */
+struct functions {
+	struct range trim, brk, sbrk;
+};
+
 struct trimmer {
 	struct session *session;
 	struct session_trim *ret;
 	struct memory_view view;
-	struct range trim, brk, sbrk;	/* functions */
+	struct functions libc[WALKABLE_MAX];
+	unsigned nr_libcs;
+	uint32_t used;			/* bits of those that have heaps */
 	struct thread *thread;		/* which may make the call */
 	bool may_run;			/* the target, before it is made */
 	uint64_t drain_budget;
@@ -73,23 +80,32 @@ static struct err *find_function(const struct trimmer *trimmer, struct module *m
 	return err;
 }
 
+static struct err *find_in(const struct trimmer *trimmer, const struct allocator *allocator,
+			   struct module *module, struct functions *ret)
+{
+	struct range madvise;
+	struct err *err = find_function(trimmer, module, allocator->trim, &ret->trim);
+
+	if (!err)
+		err = find_function(trimmer, module, "sbrk", &ret->sbrk);
+	if (!err)
+		err = find_function(trimmer, module, "brk", &ret->brk);
+	return err ? err : find_function(trimmer, module, "madvise", &madvise);
+}
+
 static struct err *find_functions(struct trimmer *trimmer)
 {
-	const struct allocator *allocator;
-	struct module *module;
-	struct range madvise;
-	struct err *err;
+	struct walkable walkable;
+	struct err *err = NULL;
 
-	allocator = allocator_to_walk(&trimmer->session->current->target->modules, &module);
-	if (!allocator || !allocator->trim)
+	allocator_to_walk(&trimmer->session->current->target->modules, &walkable);
+	if (!walkable.allocator || !walkable.allocator->trim)
 		return err_create(ERR_UNSUPPORTED, "no glibc in process %d",
 				  trimmer->session->current->pid);
-	err = find_function(trimmer, module, allocator->trim, &trimmer->trim);
-	if (!err)
-		err = find_function(trimmer, module, "sbrk", &trimmer->sbrk);
-	if (!err)
-		err = find_function(trimmer, module, "brk", &trimmer->brk);
-	return err ? err : find_function(trimmer, module, "madvise", &madvise);
+	trimmer->nr_libcs = walkable.nr;
+	for (unsigned i = 0; i < walkable.nr && !err; i++)
+		err = find_in(trimmer, walkable.allocator, walkable.module[i], &trimmer->libc[i]);
+	return err;
 }
 
 static bool holds(const struct range *range, uint64_t pc)
@@ -128,11 +144,13 @@ static bool is_filtered(const struct trimmer *trimmer, const struct memory_view_
 {
 	struct proc_status status;
 	struct err *err = procfs_status(thread->tid, &status);
+	bool filtered = err || status.seccomp;
 	uint64_t selector;
 
-	return err || status.seccomp ||
-	       tracer_dispatches(thread->tid, trimmer->trim.start, &selector) ||
-	       tracer_dispatches(thread->tid, trimmer->sbrk.start, &selector);
+	for (unsigned i = 0; i < trimmer->nr_libcs && !filtered; i++)
+		filtered = tracer_dispatches(thread->tid, trimmer->libc[i].trim.start, &selector) ||
+			   tracer_dispatches(thread->tid, trimmer->libc[i].sbrk.start, &selector);
+	return filtered;
 }
 
 /* NULL: the thread may make the call. */
@@ -181,6 +199,14 @@ static struct err *choose(struct trimmer *trimmer)
 			"try again when one waits for something");
 }
 
+static bool is_brk(const struct trimmer *trimmer, uint64_t pc)
+{
+	for (unsigned i = 0; i < trimmer->nr_libcs; i++)
+		if (holds(&trimmer->libc[i].brk, pc) || holds(&trimmer->libc[i].sbrk, pc))
+			return true;
+	return false;
+}
+
 static bool in_brk(const struct trimmer *trimmer, const struct memory_view_thread *thread)
 {
 	const struct process *process = trimmer->session->current;
@@ -194,7 +220,7 @@ static bool in_brk(const struct trimmer *trimmer, const struct memory_view_threa
 		nr = stack_walk(process->target, &thread->regs, &process->probes->walk_area, pcs,
 				FRAMES, &end);
 	for (uint32_t i = 0; i < nr; i++)
-		if (holds(&trimmer->brk, pcs[i]) || holds(&trimmer->sbrk, pcs[i]))
+		if (is_brk(trimmer, pcs[i]))
 			return true;
 	return false;
 }
@@ -223,9 +249,12 @@ static struct err *check_heaps(struct trimmer *trimmer)
 			       "malloc check");
 	else if (heap.walk.uncertain)
 		err = err_hint(err_create(ERR_BUSY, "the heaps may be in change"), "try again");
-	for (size_t i = 0; i < heap.walk.arenas.nr && !err; i++)
+	trimmer->used = 0;
+	for (size_t i = 0; i < heap.walk.arenas.nr && !err; i++) {
+		trimmer->used |= 1u << heap.walk.arenas.at[i].libc;
 		if (heap.walk.arenas.at[i].locked)
 			err = err_hint(err_create(ERR_BUSY, "heap %zu is locked", i), "try again");
+	}
 	session_heap_free(&heap);
 	return err;
 }
@@ -275,6 +304,7 @@ static struct err *prepare(struct trimmer *trimmer)
 	return err || ready ? err : trimmer->why_not;
 }
 
+/* One that has no heaps is left as it is: it would be initialised. */
 static struct err *call(const struct trimmer *trimmer)
 {
 	struct remote *remote;
@@ -283,7 +313,10 @@ static struct err *call(const struct trimmer *trimmer)
 	if (err)
 		return err;
 	remote->limit = LIMIT_NS;
-	return remote_give_back(remote, remote_function(remote, trimmer->trim.start, 0));
+	for (unsigned i = 0; i < trimmer->nr_libcs && !err; i++)
+		if (trimmer->used & 1u << i)
+			err = remote_function(remote, trimmer->libc[i].trim.start, 0);
+	return remote_give_back(remote, err);
 }
 
 static uint64_t resident(const struct session *session)
@@ -311,7 +344,7 @@ static struct err *check_allocator(struct session *session)
 {
 	const struct session_allocators *is = session_allocators(session);
 
-	if (is->nr != 1 || !is->first || !is->first->trim)
+	if (!is->nr || !is->first || !is->first->trim || (is->nr > 1 && is->partly))
 		return err_hint(err_create(ERR_UNSUPPORTED,
 					   "malloc_trim is glibc's, and process %d %s %s",
 					   session->current->pid,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * `malloc trim`: a thread of the target calls glibc's malloc_trim(0) once, while all others are
- * stopped.
+ * stopped; that of each glibc which has heaps, if there are several.
  *
  * This is the only function of the target that mdbg ever calls. An existing thread calls it. A new
  * thread would run beside a program that may have only one thread, and that therefore does not lock
@@ -21,7 +21,9 @@
  *			the walk finds is a refusal
  *	errno		is left as madvise or sbrk make it, should they fail (memory that is locked). A thread
  *			is taken that is in a system call: what errno is behind that is for the call to
- *			say (POSIX: a function that succeeds may have changed it)
+ *			say (POSIX: a function that succeeds may have changed it). Of several glibcs each
+ *			has an errno, and only one of them makes that call: another one's may change,
+ *			too, if memory of its heaps is locked
  *	the stack	must be one whose bounds are known, with STACK_ROOM below SP. The call is made at
  *			its low end, where it was never touched (tracee/frame_place.h), as somebody's
  *			data may lie below SP all the same; or else below SP

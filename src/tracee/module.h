@@ -48,6 +48,7 @@ struct module {
 	uint32_t born;		/* generation */
 	uint32_t came;		/* the same, of its last coming */
 	uint32_t died;		/* UINT32_MAX: mapped */
+	uint8_t walkable;	/* for allocator_to_walk: what it has found; 0: it has not looked */
 	bool deleted;
 	bool replaced;		/* known to have gone: see modules_refresh */
 	char why[256];		/* why there is no elf, or no rows, or not all symbols; "" */

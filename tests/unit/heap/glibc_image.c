@@ -8,15 +8,16 @@
 
 #include "base/compiler.h"
 
-#define PIECES		0x7f0000100000ull
-#define DATA		0x7f0000200000ull
-#define TLS		0x7f0000300000ull
-#define MAPPED		0x7f0000400000ull
-#define BRK		0x555555600000ull
+#define PIECES		(0x7f0000100000ull + image->spec.shift)
+#define DATA		(0x7f0000200000ull + image->spec.shift)
+#define TLS		(0x7f0000300000ull + image->spec.shift)
+#define MAPPED		(0x7f0000400000ull + image->spec.shift)
+#define BRK		(0x555555600000ull + image->spec.shift)
 #define HEAP_MAX	(64ull << 20)
-#define HEAP(n)		(0x7e0000000000ull + (n) * HEAP_MAX)
+#define HEAP(n)		(0x7e0000000000ull + image->spec.shift + (n) * HEAP_MAX)
 #define TLS_LEN		8192u
-#define TLS_OFFSET	72u	/* of `tcache`, below the thread pointer */
+/* of `tcache`, below the thread pointer; another one for each glibc */
+#define TLS_OFFSET	(72u + 16u * (image->spec.shift >> 36))
 #define MAIN_ARENA	0x9c0u	/* in the data */
 #define MALLOC_PAR	0x200u
 #define DUMMY_CACHE	0x3000u
@@ -173,14 +174,15 @@ static void init_idle_thread(struct image *image)
 
 void image_init(struct image *image, const struct image_spec *spec)
 {
-	uint64_t brk = BRK + (spec->uneven_brk ? 8 : 0);
+	uint64_t brk;
 
 	memset(image, 0, sizeof(*image));
 	image->memory.read = image_read;
 	image->spec = *spec;
+	brk = BRK + (spec->uneven_brk ? 8 : 0);
 	image->bins = spec->no_fastbins ? 24 : spec->have_fastchunks ? 112 : 104;
 	/* In order of address. */
-	add_piece(image, BRK, IMAGE_SPACE + IMAGE_BEHIND, true, false);
+	add_piece(image, BRK, IMAGE_SPACE + IMAGE_BEHIND, !spec->apart, spec->apart);
 	for (unsigned i = 1; i < spec->heaps; i++)
 		init_heap(image, i);
 	if (spec->second_heap)
@@ -345,11 +347,14 @@ void image_end(struct image *image)
 	for (unsigned i = 0; i < image->spec.mapped; i++)
 		add_mapped(image, i);
 	end_malloc_par(image);
+	image->libc = (struct heap_libc){
+		.data = &image->map[image->spec.heaps + image->spec.second_heap +
+				    image->spec.blocked], .nr_data = 1,
+	};
 	image->source = (struct heap_source){
 		.memory = &image->memory,
 		.map = image->map, .nr_maps = image->nr_pieces,
-		.data = &image->map[image->spec.heaps + image->spec.second_heap +
-				    image->spec.blocked], .nr_data = 1,
+		.libc = &image->libc, .nr_libcs = 1,
 		.thread = image->threads, .nr_threads = image->spec.heaps + image->spec.no_fastbins,
 		.all_threads = true,
 		.check = true,

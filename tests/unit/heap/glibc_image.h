@@ -19,7 +19,7 @@
 #include "heap/heap_walk.h"
 
 #define IMAGE_HEAPS	4u
-#define IMAGE_CHUNKS	512u
+#define IMAGE_CHUNKS	768u
 #define IMAGE_SPACE	0x18000u	/* bytes of a heap */
 #define IMAGE_BEHIND	0x8000u		/* bytes behind it that can be read, too */
 
@@ -38,6 +38,8 @@ struct image_spec {
 	bool blocked;		/* sbrk fails: the main heap has two more pieces (image_next_piece) */
 	bool uneven_brk;	/* sbrk_base is no multiple of 16 */
 	unsigned mapped;	/* chunks that are mappings, side by side; the last one aligned */
+	bool apart;		/* not the process's first glibc: its main heap is mapped */
+	uint64_t shift;		/* of all addresses; a multiple of the largest heap */
 };
 
 struct image_chunk {
@@ -60,6 +62,7 @@ struct image {
 	struct image_piece piece[IMAGE_PIECES];	/* heaps, libc's data, TLS, mapped chunks */
 	unsigned nr_pieces;
 	struct heap_map map[IMAGE_PIECES];
+	struct heap_libc libc;
 	struct heap_source source;
 	struct image_chunk chunk[IMAGE_CHUNKS];	/* the truth, in order of address by heap */
 	unsigned nr_chunks;
