@@ -21,6 +21,7 @@
 
 #define AT_ONCE		64u
 #define INTERVALS_MAX	1024u
+#define LIBCS_MAX	16u
 
 struct look {
 	struct probes *probes;
@@ -30,6 +31,8 @@ struct look {
 	unsigned nr;
 	bool refreshed;			/* the module map was read */
 	bool changed;			/* modules have gone */
+	const struct module *libc[LIBCS_MAX];	/* C libraries whose patches were lost */
+	unsigned nr_libcs;
 	bool overwritten, restored;
 };
 
@@ -68,14 +71,46 @@ static bool is_of_module(struct look *look, const struct probe *probe)
 	return probe->module->died == UINT32_MAX;
 }
 
+static void note_libc(struct look *look, const struct module *libc)
+{
+	for (unsigned i = 0; i < look->nr_libcs; i++)
+		if (look->libc[i] == libc)
+			return;
+	if (look->nr_libcs < LIBCS_MAX)
+		look->libc[look->nr_libcs++] = libc;
+	else
+		look->probes->lost_records = true;
+}
+
+/* Is it, or another one of the same file, where it was before the modules were read again? */
+static bool is_there(const struct modules *modules, const struct module *libc)
+{
+	vec_each_value(module, &modules->live) {
+		if (module->bias == libc->bias && module->inode == libc->inode &&
+		    module->dev_major == libc->dev_major && module->dev_minor == libc->dev_minor)
+			return true;
+	}
+	return false;
+}
+
+static void judge_libcs(struct look *look)
+{
+	struct target *target = look->probes->target;
+
+	if (look->nr_libcs && target_refresh(target, NULL))
+		look->probes->lost_records = true;
+	for (unsigned i = 0; i < look->nr_libcs; i++)
+		look->probes->lost_records |= is_there(&target->modules, look->libc[i]);
+}
+
 static void judge(struct look *look, struct probe *probe)
 {
 	struct probes *probes = look->probes;
 
 	if (!pagemap_is_copied(probes->target->mem.tid, probe->patch)) {
 		look->changed = probe->module->replaced = true;
-		probes->lost_records |= probe_of_allocator(probe) &&
-					 free_facts_is_libc(probe->module);
+		if (probe_of_allocator(probe) && free_facts_is_libc(probe->module))
+			note_libc(look, probe->module);
 	} else if (!(probe->overwritten && probe->told) && is_of_module(look, probe)) {
 		overwritten(look, probe);
 	}
@@ -201,6 +236,7 @@ bool patch_watch_look(struct probes *probes, unsigned most)
 		begin_round(probes);
 	if (!look_at_some(&look, most))
 		return false;
+	judge_libcs(&look);
 	if (look.changed || look.overwritten || look.restored) {
 		note_interval(probes, log_now());
 		begin_round(probes);

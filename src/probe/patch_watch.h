@@ -53,7 +53,8 @@
  * that were reported in the interval itself, the interval is kept here
  * (patch_watch_may_have_missed). If patches of the C library were lost, or patches overwritten,
  * recorded blocks may have been freed unseen, and others allocated: patch_watch_takes_records says
- * that once.
+ * that once. This is not so where a C library has gone with its namespace (dlmopen): nobody can
+ * free its blocks any more. It is one that is not mapped at its place any more.
  *
  * Costs: a look at the 13 probes of a plain program takes 5 us, one at 64 of as many pages 15 us. A
  * poll looks at no more than 128 in turn, 30 us, so that hundreds of probes cost no more than 0.03

@@ -136,6 +136,23 @@ static void note_lost_records(struct session *session)
 		trace_line("%s", err->msg);
 }
 
+/*
+ * A C library has come while nobody held the process: what it has given out before its probes went
+ * in has no record, and is younger than the attach.
+ */
+static void note_late_libc(struct session *session, uint32_t generation)
+{
+	struct target *target = session->current->target;
+	struct walkable walkable;
+
+	if (target->state != TARGET_UNTRACED)
+		return;
+	allocator_to_walk(&target->modules, &walkable);
+	for (unsigned i = 0; i < walkable.nr; i++)
+		if (walkable.module[i]->born > generation)
+			session_doubt(session, RECORDS_LACK);
+}
+
 static void look_for_modules(struct session *session, unsigned most)
 {
 	struct process *process = session->current;
@@ -155,6 +172,7 @@ static void look_for_modules(struct session *session, unsigned most)
 	if (process->probes->planned_generation != planned) {
 		session->code_pace = CODE_POLLS;
 		find_lists(session);
+		note_late_libc(session, planned);
 	}
 	deferred_finish(session, &deferred);
 	/*
