@@ -405,14 +405,29 @@ struct err *core_vector(const struct core *core, pid_t tid, void *buf, size_t ro
 
 /* Opening */
 
+struct brk {
+	struct memory *memory;
+	uint64_t end;
+};
+
+/* True: the module is the libc that calls sbrk. One of another namespace has 0 there. */
+static bool find_brk(void *ctx, struct module *module)
+{
+	struct brk *brk = ctx;
+	uint64_t address, size;
+
+	return !module_symbol(module, "__curbrk", &address, &size) &&
+	       !memory_read_u64(brk->memory, address, &brk->end) && brk->end;
+}
+
 /* [heap] ends at the break, which libc keeps. */
 static struct err *name_heap(struct core *core)
 {
-	uint64_t address = modules_symbol(&core->target->modules, "__curbrk"), brk;
+	struct brk brk = { .memory = &core->memory };
 
-	if (!address || memory_read_u64(&core->memory, address, &brk) || !brk)
+	if (!modules_each_by_size(&core->target->modules, find_brk, &brk))
 		return NULL;
-	return core_maps_name(&core->maps, brk - 1, "[heap]");
+	return core_maps_name(&core->maps, brk.end - 1, "[heap]");
 }
 
 static bool has_stack(const struct core_file *file)

@@ -175,6 +175,34 @@ by_both case namespaces-early 90 {
 	finish $t
 }
 
+# Of a core the same is said as of the process: the heaps of which library come first, and all their chunks.
+case namespaces-core 60 {
+	set t [start rooms]
+	foreach room {1 2} {
+		order $t "open $room"
+		order $t "grab $room [work 300 50] 4000"
+		order $t "drop $room"
+	}
+	order $t "threads 1 2"
+	set core [gcore [pid_of $t]]
+	foreach {name args} [list process "-p [pid_of $t]" core "--core $core"] {
+		set m [live_start {*}$args]
+		set heaps($name) [lmap heap [dict get [live_value $m mdbg::malloc] heaps] {
+			list [dict get $heap libcstart] [dict get $heap sbrk] [dict get $heap mmap]
+		}]
+		foreach command {allocations freespace} {
+			live $m "malloc $command > $::tmp/chunks"
+			lappend chunks($name) {*}[lmap line [regexp -all -inline -line {^0x.*$} [slurp $::tmp/chunks]] {
+				lrange $line 0 2
+			}]
+		}
+		live_end $m
+	}
+	check {$heaps(core) eq $heaps(process)} {heaps: $heaps(core), of the process: $heaps(process)}
+	check {[lsort $chunks(core)] eq [lsort $chunks(process)]} {the core has other chunks}
+	finish $t
+}
+
 # What nobody has a pointer to is lost, in whichever room; the rest is not.
 case namespaces-leaks 60 {
 	set t [start rooms]
