@@ -195,12 +195,14 @@ static bool is_missing(const struct look *look)
 	return false;
 }
 
-static bool is_piece_end(const struct glibc *glibc, uint64_t end)
+/* The pages are asked one behind the other, and most of them are read by the walk, too. */
+static bool is_piece_end(struct glibc *glibc, uint64_t end)
 {
-	uint64_t word[FENCEPOSTS / 8];
+	uint64_t word;
 
-	return !memory_read(glibc->source->memory, end - FENCEPOSTS, word, sizeof(word)) &&
-	       (word[1] & ~(uint64_t)PREV_INUSE) == CHUNK_HEADER && word[3] == FENCEPOST;
+	return glibc_word(glibc, end - FENCEPOSTS + 8, &word) &&
+	       (word & ~(uint64_t)PREV_INUSE) == CHUNK_HEADER &&
+	       glibc_word(glibc, end - 8, &word) && word == FENCEPOST;
 }
 
 /* The heap that the chunk, or the bin, is of, or elsewhere; NULL: not known. */
