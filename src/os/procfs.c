@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <sys/ioctl.h>
+#include <sys/personality.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -101,9 +102,41 @@ struct err *procfs_file(pid_t tid, const char *name, char **ret, size_t *len_ret
 		return err ? err : parse(text, ret); \
 	}
 
-PARSED(procfs_maps, struct proc_maps, "maps", procparse_maps)
 PARSED(procfs_status, struct proc_status, "status", procparse_status)
 PARSED(procfs_stat, struct proc_stat, "stat", procparse_stat)
+
+static bool reads_imply_exec(pid_t tid)
+{
+	AUTO_FREE char *text = NULL;
+	struct err *err = procfs_file(tid, "personality", &text, NULL);
+
+	return !err && strtoul(text, NULL, 16) & READ_IMPLIES_EXEC;
+}
+
+/* Few processes have memory that shows it, so that the others need not be asked. */
+static void note_implied(pid_t tid, struct proc_maps *maps)
+{
+	bool asked = false;
+
+	vec_each_while(map, &maps->vec, !asked)
+		asked = map->exec && (map->write || map->shared);
+	if (!asked || !reads_imply_exec(tid))
+		return;
+	vec_each(map, &maps->vec)
+		map->exec_implied = map->exec && map->read;
+}
+
+struct err *procfs_maps(pid_t tid, struct proc_maps *ret)
+{
+	AUTO_FREE char *text = NULL;
+	struct err *err = procfs_file(tid, "maps", &text, NULL);
+
+	if (!err)
+		err = procparse_maps(text, ret);
+	if (!err)
+		note_implied(tid, ret);
+	return err;
+}
 
 struct err *procfs_maps_again(int fd, struct proc_maps *ret)
 {
@@ -198,6 +231,7 @@ struct err *procfs_maps_at(pid_t tid, uint64_t start, uint64_t end, struct proc_
 	*all_ret = !known;
 	if (!known)
 		return procfs_maps(tid, ret);
+	note_implied(tid, &maps);
 	*ret = maps;
 	maps = (struct proc_maps){ VEC_INIT };
 	return NULL;

@@ -17,6 +17,11 @@ struct proc_map {
 	uint64_t start, end, offset, inode;
 	uint32_t dev_major, dev_minor;
 	bool read, write, exec, shared;
+	/*
+	 * exec, and the kernel may have added that to read, as the thread that was asked for has
+	 * READ_IMPLIES_EXEC (personality(2); old programs before Linux 5.8, setarch -X)
+	 */
+	bool exec_implied;
 	bool deleted;		/* path ended in " (deleted)", which is cut off */
 	/*
 	 * A core file does not tell all: read, write and exec may be unknown, or whether it is
@@ -47,6 +52,12 @@ struct err *procfs_maps_at(pid_t tid, uint64_t start, uint64_t end, struct proc_
 void proc_maps_free(struct proc_maps *maps);
 /* Returns the mapping that holds addr, or NULL. */
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr);
+
+/* Was it certainly mapped to be executed? */
+static inline bool proc_map_is_exec(const struct proc_map *map)
+{
+	return map->exec && !map->exec_implied;
+}
 
 /* Format as "rw-p", as in /proc/PID/maps; `?` stands for what is not known. */
 void proc_map_protection(const struct proc_map *map, char ret[5]);

@@ -98,7 +98,7 @@ bool search_is_root(const struct proc_map *map)
 {
 	if (!map->read || is_ours(map))
 		return false;
-	return map->write || (!map->exec && is_private_anonymous(map) && !*map->path);
+	return map->write || (!proc_map_is_exec(map) && is_private_anonymous(map) && !*map->path);
 }
 
 /* Is all of glibc's memory known, so that every part of it that is no block is free? */

@@ -154,13 +154,13 @@ bool undo_is_of_file(const struct proc_map *map, const struct file_id *file)
 	struct file_id own = file_id_of_map(map);
 
 	return file_id_same(&own, file) && !strcmp(map->path, JOURNAL_MEMFD_PATH) && map->shared &&
-	       !map->exec;
+	       !proc_map_is_exec(map);
 }
 
 bool undo_is_journal(const struct proc_map *map)
 {
 	return !map->offset && map->end - map->start == JOURNAL_SIZE && map->read && map->write &&
-	       !map->exec && map->shared && !strcmp(map->path, JOURNAL_MEMFD_PATH);
+	       !proc_map_is_exec(map) && map->shared && !strcmp(map->path, JOURNAL_MEMFD_PATH);
 }
 
 /* The private anonymous mapping of an entry, with the rights that ours have. */
@@ -168,8 +168,8 @@ static bool is_private(const struct journal_entry *entry, const struct proc_map 
 {
 	bool data = entry->kind == JOURNAL_DATA;
 
-	return map->read && map->exec == !data && map->write == data && !map->shared &&
-	       !map->inode && !*map->path;
+	return map->read && (data ? !proc_map_is_exec(map) : map->exec) && map->write == data &&
+	       !map->shared && !map->inode && !*map->path;
 }
 
 /* The kernel may have them as several: one page of JOURNAL_DATA is wiped by a fork (patch.c). */

@@ -2,12 +2,12 @@
 /*
  * A target in a narrow world: what it has given up it does not get back.
  *
- *	hard [-t THREADS] [-r DIR] [-s strict|filter|thread] [-w] [-l] [-f soft|hard] [-a MB] [-d MB] [-m MB] [-u] [-c] [-x ignore|block|handle]
+ *	hard [-t THREADS] [-r DIR] [-s strict|filter|thread] [-w] [-l] [-f soft|hard] [-a MB] [-d MB] [-m MB] [-u] [-c] [-i] [-x ignore|block|handle]
  *
  * -t: threads that allocate and free all the time, with rests; -r: chroot to DIR; -s: seccomp, strict, or by a filter
  * that kills for all but a few calls, in all threads or in the main thread alone; -w: no memory that was writable ever
  * gets executable (MDWE); -l: mlockall of what is and will be; -f: no descriptor left to be opened, by a soft limit or a hard one; -a, -d, -m: RLIMIT_AS,
- * RLIMIT_DATA, RLIMIT_MEMLOCK, this much beyond what is in use; -u: from root to nobody; -c: no reading of the time stamp counter; -x: SIGTRAP. What cannot be had is said:
+ * RLIMIT_DATA, RLIMIT_MEMLOCK, this much beyond what is in use; -u: from root to nobody; -c: no reading of the time stamp counter; -i: what is mapped from then on to be read is executable, too; -x: SIGTRAP. What cannot be had is said:
  * `skip WHY` instead of `ready`.
  *
  * Commands: make N SIZE, pairs N, drop, verify (hard.h); load (`ok PAIRS` of the threads so far); filter (as
@@ -24,6 +24,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -40,7 +41,7 @@ static volatile unsigned long pairs;
 static volatile int at_work;	/* a bit each */
 static volatile sig_atomic_t ending, traps;
 static const char *secure = "", *root, *trap = "", *files;
-static int mdwe, locking, nobody, no_clock;
+static int mdwe, locking, nobody, no_clock, implies;
 static long address_mb = -1, data_mb = -1, locked_mb = -1;
 
 static void give_up(const char *what)
@@ -180,6 +181,8 @@ static void narrow(void)
 {
 	if (root && (chroot(root) != 0 || chdir("/") != 0))
 		give_up("chroot");
+	if (implies && personality(personality(0xffffffff) | READ_IMPLIES_EXEC) < 0)
+		give_up("READ_IMPLIES_EXEC");
 	if (mdwe && prctl(PR_SET_MDWE, 1, 0, 0, 0) != 0)
 		give_up("PR_SET_MDWE");
 	if (locking && mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
@@ -227,7 +230,7 @@ static int options(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "t:r:s:wlf:a:d:m:ucx:")) != -1) {
+	while ((opt = getopt(argc, argv, "t:r:s:wlf:a:d:m:ucix:")) != -1) {
 		switch (opt) {
 		case 't': threads = atoi(optarg); break;
 		case 'r': root = optarg; break;
@@ -240,6 +243,7 @@ static int options(int argc, char **argv)
 		case 'm': locked_mb = atol(optarg); break;
 		case 'u': nobody = 1; break;
 		case 'c': no_clock = 1; break;
+		case 'i': implies = 1; break;
 		case 'x': trap = optarg; break;
 		default: return 0;
 		}

@@ -50,6 +50,36 @@ proc tracer_word {pid} {
 	return $word
 }
 
+# The state of a process whose memory is all executable, without what it writes to.
+proc widened_state {pid} {
+	set kept {}
+	foreach line [state $pid] {
+		if {[regexp {^map (\S+) r-x} $line -> range] || ![regexp {^text|^map \S+ rwxp} $line] ||
+			([regexp {^text (\S+)} $line -> text] && [info exists range] && $text eq $range)} {
+			lappend kept $line
+		}
+	}
+	return $kept
+}
+
+# So with a process whose memory is all executable (personality(2)): before Linux 5.8 each whose file does not say otherwise.
+by_both case killed-read-implies-exec 30 {
+	set t [start_in {} hard -t 2 -i]
+	order $t "make 10 777"
+	set before [widened_state [pid_of $t]]
+	kill_mdbg [live_start -p [pid_of $t]]
+	order $t "pairs 100"
+	set maps [slurp /proc/[pid_of $t]/maps]
+	check {[string match "*rwxs*/memfd:mdbg*" $maps]} {the journal is not executable: $maps}
+	set m [live_start -p [pid_of $t]]
+	live $m "malloc sites limit 1"
+	live $m detach
+	live_end $m
+	set new [lmap line [widened_state [pid_of $t]] {expr {$line in $before ? [continue] : $line}}]
+	check {$new eq ""} {not as before: $new}
+	finish $t
+}
+
 # Eight threads at work hit all of them at the same time, mdbg is killed again and again.
 repeated killed-breakpoints-go 60 {
 	by_breakpoints

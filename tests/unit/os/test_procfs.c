@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,6 +43,39 @@ static void own_maps(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
 	CU_ASSERT_TRUE(map->read && map->write && !map->exec);
 	CU_ASSERT_STRING_EQUAL(map->path, "[stack]");
+}
+
+/* The rights of a page that is mapped to be read and written, as both ways to ask have them. */
+static void check_implied(bool exec, bool implied)
+{
+	CLEANUP(proc_maps_free) struct proc_maps all = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps some = { VEC_INIT };
+	int prot = PROT_READ | PROT_WRITE | (exec && !implied ? PROT_EXEC : 0);
+	void *at = mmap(NULL, PAGE, prot, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const struct proc_map *map;
+	bool read_all;
+
+	CU_ASSERT_PTR_NOT_EQUAL_FATAL(at, MAP_FAILED);
+	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(getpid(), &all));
+	CU_ASSERT_PTR_NULL_FATAL(procfs_maps_at(getpid(), (uintptr_t)at, (uintptr_t)at + PAGE,
+						&some, &read_all));
+	munmap(at, PAGE);
+	map = proc_maps_find(&all, (uintptr_t)at);
+	CU_ASSERT_TRUE(map && map->exec == exec && map->exec_implied == implied);
+	CU_ASSERT_TRUE(map && proc_map_is_exec(map) == (exec && !implied));
+	map = proc_maps_find(&some, (uintptr_t)at);
+	CU_ASSERT_TRUE(map && map->exec == exec && map->exec_implied == implied);
+}
+
+static void read_implies_exec(void)
+{
+	int own = personality(0xffffffff);
+
+	check_implied(false, false);
+	check_implied(true, false);
+	CU_ASSERT_EQUAL_FATAL(personality((unsigned)own | READ_IMPLIES_EXEC), own);
+	check_implied(true, true);
+	personality((unsigned)own);
 }
 
 static void map_of_odd_file(void)
@@ -471,6 +505,7 @@ void suite_procfs(void)
 	CU_pSuite suite = CU_add_suite("procfs", NULL, NULL);
 
 	CU_add_test(suite, "own maps", own_maps);
+	CU_add_test(suite, "rights that READ_IMPLIES_EXEC gives", read_implies_exec);
 	CU_add_test(suite, "a file with newline, backslash, blank; deleted", map_of_odd_file);
 	CU_add_test(suite, "60,000 mappings", many_maps);
 	CU_add_test(suite, "mappings that change meanwhile", maps_that_change);

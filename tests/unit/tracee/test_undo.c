@@ -181,10 +181,29 @@ static void test_mappings(void)
 	CU_ASSERT_TRUE(undo_is_journal(&map[3]));
 	map[3].exec = true;
 	CU_ASSERT_FALSE(undo_is_journal(&map[3]));
+	CU_ASSERT_FALSE(undo_is_of_file(&map[3], &file));
 	map[3].exec = false;
 	map[3].write = false;
 	CU_ASSERT_FALSE(undo_is_journal(&map[3]));
 	map[3].write = true;
+}
+
+/* The kernel has made all that can be read executable, and ours is known all the same. */
+static void test_read_implies_exec(void)
+{
+	map[2].exec = true;
+	CU_ASSERT_FALSE(is_mapped(JOURNAL_DATA, map[2].start, DATA));
+	for (size_t i = 0; i < ARRAY_SIZE(map); i++)
+		map[i].exec = map[i].exec_implied = true;
+	CU_ASSERT_TRUE(is_mapped(JOURNAL_MAPPING, map[1].start, AREA));
+	CU_ASSERT_TRUE(is_mapped(JOURNAL_DATA, map[2].start, DATA));
+	CU_ASSERT_TRUE(is_mapped(JOURNAL_REGION, map[3].start, JOURNAL_SIZE));
+	CU_ASSERT_TRUE(undo_is_journal(&map[3]));
+	CU_ASSERT_FALSE(is_mapped(JOURNAL_MAPPING, map[2].start, DATA));
+	CU_ASSERT_FALSE(is_mapped(JOURNAL_DATA, map[1].start, DATA));
+	for (size_t i = 0; i < ARRAY_SIZE(map); i++)
+		map[i].exec_implied = false;
+	map[2].exec = map[3].exec = false;
 }
 
 static void test_handlers(void)
@@ -229,6 +248,7 @@ void suite_undo(void)
 	CU_add_test(suite, "text that is not where its file has it", test_text_elsewhere);
 	CU_add_test(suite, "text of wrong lengths", test_text_lengths);
 	CU_add_test(suite, "mappings", test_mappings);
+	CU_add_test(suite, "mappings of READ_IMPLIES_EXEC", test_read_implies_exec);
 	CU_add_test(suite, "handlers", test_handlers);
 	CU_add_test(suite, "numbers that none writes", test_malformed);
 }
