@@ -12,6 +12,7 @@
 #include "tracee/call_count.h"
 #include "tracee/forked_copies.h"
 #include "tracee/patch.h"
+#include "tracee/previous_file.h"
 #include "tracee/remote.h"
 #include "tracee/snapshot.h"
 #include "tracee/wait.h"
@@ -170,6 +171,8 @@ struct err *previous_read(struct previous *left, const struct proc_map *map)
 	if (map->end - map->start < JOURNAL_SIZE)
 		return err_create(ERR_FORMAT, "a journal of %" PRIu64 " bytes",
 				  map->end - map->start);
+	if (!previous_file_has_journal(left->target, map))
+		return err_create(ERR_FORMAT, "it has no journal");
 	err = memory_read(&left->target->mem.bring, map->start, journal, JOURNAL_SIZE);
 	if (!err)
 		/* the region is larger than its journal */
@@ -196,8 +199,8 @@ struct err *previous_check_file(const struct previous *left, const struct proc_m
 	err = identity_read(left->target->mem.tid, &identity);
 	if (err || !st.st_uid || identity_has_uid(&identity, st.st_uid))
 		return err;
-	return err_create(ERR_STATE, "a log that user %u has made, whose process this is not: it "
-			  "is left alone", (unsigned)st.st_uid);
+	return err_create(ERR_STATE, "user %u has made it, whose process this is not",
+			  (unsigned)st.st_uid);
 }
 
 /* Verified */

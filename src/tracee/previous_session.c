@@ -3,14 +3,12 @@
 
 #include "tracee/previous_session.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
-#include "os/file.h"
-#include "tracee/previous_journal.h"
+#include "tracee/previous_file.h"
 #include "tracee/patch.h"
 #include "tracee/region.h"
 #include "tracee/remote.h"
@@ -223,57 +221,13 @@ static struct err *clean_one(struct previous *left, const struct proc_maps *maps
 	return err || unknown || stands ? err : clean_mapped(left);
 }
 
-static bool is_left_descriptor(pid_t tid, int fd, const struct proc_maps *maps,
-			       const struct identity *identity)
-{
-	char path[48], link[64];
-	struct stat st, entry;
-	struct file_id file;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
-	if (!file_link(AT_FDCWD, path, link, sizeof(link)) ||
-	    strcmp(link, JOURNAL_MEMFD_PATH " (deleted)") || stat(path, &st) ||
-	    lstat(path, &entry))
-		return false;
-	file = file_id_of(&st);
-	/*
-	 * Our descriptor is open for reading and writing. A file of another user was handed to the
-	 * target and is its own.
-	 */
-	return S_ISREG(st.st_mode) && !st.st_nlink &&
-	       (entry.st_mode & (S_IRUSR | S_IWUSR)) == (S_IRUSR | S_IWUSR) &&
-		       !previous_is_a_view(maps, &file) &&
-	       (!st.st_uid || identity_has_uid(identity, st.st_uid));
-}
-
-/*
- * A memfd that was made but not closed before the earlier mdbg was killed: its descriptor, or -1.
- */
-static int left_descriptor(const struct target *target, const struct proc_maps *maps)
-{
-	pid_t tid = target->mem.tid;
-	struct identity identity;
-	struct proc_tasks fds;
-	char path[32];
-	int found = -1;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", tid);
-	if (identity_read(tid, &identity) || procfs_numbers(path, &fds))
-		return -1;
-	vec_each_while(fd, &fds.vec, found < 0)
-		if (is_left_descriptor(tid, *fd, maps, &identity))
-			found = *fd;
-	vec_free(&fds.vec);
-	return found;
-}
-
 static struct err *close_descriptors(struct target *target, const struct proc_maps *maps,
 				     bool *found)
 {
 	struct err *err = NULL;
 	int fd;
 
-	while (!err && (fd = left_descriptor(target, maps)) >= 0) {
+	while (!err && (fd = previous_file_find(target, maps)) >= 0) {
 		struct remote *remote;
 		uint64_t unused;
 
@@ -309,28 +263,17 @@ bool previous_session_exists(const struct target *target)
 	for (size_t i = 0; i < maps.vec.nr; i++)
 		if (is_first(&maps, i))
 			return true;
-	return left_descriptor(target, &maps) >= 0;
+	return previous_file_find(target, &maps) >= 0;
 }
 
 static struct err *find_journal(struct previous *left, const struct proc_maps *maps)
 {
-	struct err *err = err_create(ERR_FORMAT, "no journal");
+	struct err *err = err_create(ERR_FORMAT, "it has no journal");
 
 	vec_each_while(map, &maps->vec, err)
 		if (undo_is_of_file(map, &left->file) && undo_is_journal(map))
 			err = previous_read(left, map);
 	return err;
-}
-
-/* It has no journal yet: an mdbg was killed just after it was mapped. */
-static bool is_unbegun(const struct previous *left, const struct proc_map *map)
-{
-	static const struct journal empty;
-	struct journal journal;
-
-	return undo_is_journal(map) &&
-	       (memory_read(&left->target->mem.bring, map->start, &journal, sizeof(journal)) ||
-		!memcmp(&journal, &empty, sizeof(journal)));
 }
 
 static struct err *unmap_unbegun(struct previous *left, const struct proc_map *map)
@@ -347,12 +290,13 @@ static struct err *clean_file(struct previous *left, const struct proc_maps *map
 {
 	struct err *err = previous_check_file(left, map);
 
-	if (!err && is_unbegun(left, map))
+	if (!err && previous_file_maps_unbegun(left->target, maps, map))
 		return unmap_unbegun(left, map);
 	if (!err)
 		err = find_journal(left, maps);
 	if (err) {
-		previous_say(left, "%s", err->msg);
+		previous_say(left, "a file called mdbg that is mapped at 0x%" PRIx64 " is left as "
+			     "it is: %s", map->start, err->msg);
 		return NULL;
 	}
 	err = previous_check_owner(left);

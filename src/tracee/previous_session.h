@@ -4,7 +4,8 @@
  *
  *	calls		a thread that was borrowed makes the call that it still has before it
  *	find		a mapping named "/memfd:mdbg" at file offset 0 whose journal is sound, or
- *			an open descriptor of that name; not what an mdbg has mapped of its target's
+ *			an open descriptor of such a file (previous_file.h); not what an mdbg has
+ *			mapped of its target's
  *	owner alive	ERR_ATTACH: one mdbg at a time (but for a forked child of its target's)
  *	text		put back first (compared), so that nobody comes in any more; who is inside
  *			goes on through the earlier mdbg's SIGTRAP handler, thunks, agent and

@@ -42,11 +42,11 @@ struct err *previous_session_to_resume(struct target *target)
 	vec_each_while(map, &maps.vec, !err) {
 		struct previous left = { .target = target, .file = file_id_of_map(map) };
 
-		if (!undo_is_journal(map) || previous_check_file(&left, map))
+		/* One of that name without a journal may be the program's own. */
+		if (!undo_is_journal(map) || previous_check_file(&left, map) ||
+		    previous_read(&left, map))
 			continue;
-		err = previous_read(&left, map);
-		if (!err)
-			err = previous_check_owner(&left);
+		err = previous_check_owner(&left);
 		if (!err && !previous_is_forked_copy(&left))
 			found = judge(left.journal);
 		journal_writer_free(&left.writer);

@@ -24,8 +24,6 @@
  * free.
  */
 #define MORE_FILES	1024
-/* If the target made the file smaller, mdbg would end by SIGBUS. */
-#define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static void region_cleanup(struct region **region)
 {
@@ -120,12 +118,12 @@ static struct err *give_size(const struct region *region)
 
 		return err->errnum == EFBIG ? err_hint(err, "ulimit -f unlimited") : err;
 	}
-	if (fcntl(region->fd, F_ADD_SEALS, SEALS) < 0)
+	if (fcntl(region->fd, F_ADD_SEALS, REGION_SEALS) < 0)
 		return err_sys("seal the log's size");
 	/* This marks the file as root's; the target's user cannot do that. */
 	if (!geteuid() && fchown(region->fd, 0, 0))
 		trace_line("the log's file stays the target's: %s", strerror(errno));
-	return memfd_check_sealed(region->fd, size, SEALS);
+	return memfd_check_sealed(region->fd, size, REGION_SEALS);
 }
 
 static struct err *map_base(struct region *region)
@@ -382,7 +380,7 @@ static struct err *open_file(struct region *region, pid_t tid, const struct proc
 		return err_create(ERR_FORMAT, "another version of mdbg has made its log");
 	err = memfd_open(path_fd, &region->fd);
 	if (!err)
-		err = memfd_check_sealed(region->fd, share_file_size(size, region->threads), SEALS);
+		err = memfd_check_sealed(region->fd, share_file_size(size, region->threads), REGION_SEALS);
 	if (err)
 		return err->code == ERR_BUSY ? err_recode(err, ERR_FORMAT) : err;
 	region->size = size;

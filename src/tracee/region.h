@@ -39,6 +39,9 @@
 struct remote;
 struct room;
 
+/* Of its file (fcntl(2)). If the target made it smaller, mdbg would end by SIGBUS. */
+#define REGION_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
 struct region {
 	int fd;
 	int lock;			/* a descriptor that holds the lock (memfd_lock), or -1 */
