@@ -349,7 +349,7 @@ static struct err *past_found(void *ctx)
 }
 
 /* The heaps lie in such memory. */
-static bool may_be_heap(const struct proc_map *map)
+static bool may_be_heap(const struct session *session UNUSED, const struct proc_map *map)
 {
 	return map->read && map->write && !map->shared;
 }

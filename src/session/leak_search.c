@@ -89,14 +89,17 @@ static bool is_private_anonymous(const struct proc_map *map)
 	       (!*map->path || map->path[0] == '[');
 }
 
-static bool is_ours(const struct proc_map *map)
+/* The file of the log. A program may have one of that name for itself. */
+static bool is_ours(const struct session *session, const struct proc_map *map)
 {
-	return !strncmp(map->path, JOURNAL_MEMFD_PATH, strlen(JOURNAL_MEMFD_PATH));
+	struct file_id file = file_id_of_map(map);
+
+	return session->region && file_id_same(&file, &session->region->origin.file);
 }
 
-bool search_is_root(const struct proc_map *map)
+bool search_is_root(const struct session *session, const struct proc_map *map)
 {
-	if (!map->read || is_ours(map))
+	if (!map->read || is_ours(session, map))
 		return false;
 	return map->write || (!proc_map_is_exec(map) && is_private_anonymous(map) && !*map->path);
 }
@@ -193,7 +196,7 @@ static struct reach_range find_mapped(const struct job *job, uint64_t at)
 	const struct proc_maps *maps = &job->view->maps;
 	size_t low = LOWER_BOUND(i, 0, maps->vec.nr, maps->vec.at[i].end <= at);
 
-	while (low < maps->vec.nr && is_ours(&maps->vec.at[low]))
+	while (low < maps->vec.nr && is_ours(job->session, &maps->vec.at[low]))
 		low++;
 	if (low == maps->vec.nr)
 		return (struct reach_range){ UINT64_MAX, UINT64_MAX };
@@ -272,7 +275,7 @@ static struct err *sort_maps(struct job *job)
 
 		if (map->exec)
 			err = add_range(&job->code, map->start, map->end);
-		if (err || !search_is_root(map))
+		if (err || !search_is_root(job->session, map))
 			continue;
 		note_unread(job, map);
 		err = add_range(has_blocks(job, map) ? &job->heap : &job->root, map->start,

@@ -55,4 +55,4 @@ struct err *search_referrers(const struct session *session, const struct memory_
  * Is this mapping searched for pointers? (glibc's heaps and mdbg's own memory are decided
  * elsewhere.)
  */
-bool search_is_root(const struct proc_map *map);
+bool search_is_root(const struct session *session, const struct proc_map *map);

@@ -28,7 +28,7 @@
 /* Does a fork leave this mapping out, or share it so that it changes? */
 static bool is_unforked(const struct look *look, const struct proc_map *map)
 {
-	return look->wants(map) &&
+	return look->wants(look->session, map) &&
 	       (map->shared || smaps_unforked(&look->smaps, map->start, map->end));
 }
 
@@ -152,7 +152,7 @@ static struct err *take_maps(struct look *look, bool *whole_ret)
 		return err;
 	procmem_take_maps(&look->child.mem, maps);
 	vec_each(map, &maps->vec)
-		*whole_ret &= !map->shared || !look->wants(map) || was_known(look, map);
+		*whole_ret &= !map->shared || !look->wants(look->session, map) || was_known(look, map);
 	vec_each_while(before, &look->smaps.maps.vec, !err) {
 		if (smaps_unforked(&look->smaps, before->start, before->end) &&
 		    !proc_maps_find(maps, before->start))

@@ -59,7 +59,7 @@ struct look {
 	enum look_how how;
 	bool deep;	/* memory_view_take; and the estimate is that of a search */
 	/* Is the memory of this mapping needed? Asked about those that a fork does not copy. */
-	bool (*wants)(const struct proc_map *map);
+	bool (*wants)(const struct session *session, const struct proc_map *map);
 	/* Tracer thread, stopped: may the snapshot be made now? NULL: at any time. */
 	struct err *(*settled)(void *ctx, bool *done_ret);
 	/* Tracer thread: all of it, in a stop. stood: the target was stopped before. */

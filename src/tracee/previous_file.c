@@ -71,7 +71,7 @@ static bool same_time(const struct statx_timestamp *a, const struct statx_timest
 	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* Of an O_PATH descriptor. A file system that does not know when a file was made tells no change. */
+/* Of an O_PATH descriptor. Where it is not known when a file was made, no change is seen. */
 static bool is_changed(int path_fd)
 {
 	struct statx st;

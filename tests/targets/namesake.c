@@ -4,6 +4,7 @@
  * thing.
  *
  *	verify		all are open, mapped where they were, have what was written, and no memory but for that: `ok`
+ *	hold		a block that only a word in one of the files holds: `ok ADDRESS`
  *	quit
  */
 #include "target.h"
@@ -35,9 +36,10 @@ static const struct own {
 	{ .flags = AS_OURS, .size = JOURNAL, .mapped = JOURNAL },
 	{ .flags = AS_OURS, .size = LARGE, .mapped = LARGE },
 	{ .flags = AS_OURS, .size = LARGE, .mapped = JOURNAL, .written = 1 },
-	{ .flags = 0, .size = LARGE, .mapped = JOURNAL, .seals = SEALS },
+	{ .flags = 0, .size = LARGE, .mapped = JOURNAL, .written = 1, .seals = SEALS },
 };
 
+#define HOLDER	10u	/* its number: it is mapped as a journal is, and sealed */
 #define NR	(sizeof(own) / sizeof(*own))
 
 static int fd[NR];
@@ -100,6 +102,15 @@ static void verify(void)
 	say("ok");
 }
 
+/* The block is held by its address in file HOLDER alone. */
+static NOINLINE void hold(void)
+{
+	void *volatile *word = (void *volatile *)(void *)(at[HOLDER] + 4096);
+
+	*word = malloc(4321);
+	say("ok %p", *word);
+}
+
 int main(void)
 {
 	const char *line;
@@ -112,6 +123,8 @@ int main(void)
 	while ((line = hear()) && strcmp(line, "quit")) {
 		if (!strcmp(line, "verify"))
 			verify();
+		else if (!strcmp(line, "hold"))
+			hold();
 		else
 			say("bad: what?");
 	}

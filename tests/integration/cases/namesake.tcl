@@ -31,3 +31,14 @@ case namesake-beside-a-killed-mdbg 30 {
 	check_state $before [pid_of $t]
 	finish $t
 }
+
+# What such a file points to is no leak.
+case namesake-holds 30 {
+	set t [start namesake]
+	set m [live_start -p [pid_of $t]]
+	order $t hold
+	live $m "malloc leaks > $::tmp/leaks"
+	live_end $m
+	check {[regexp {definitely lost\.+ 0 bytes.* still reachable\.+ 4321 bytes} [slurp $::tmp/leaks]]} {[slurp $::tmp/leaks]}
+	finish $t
+}
