@@ -56,4 +56,38 @@ agent_syscall:
 	ret
 	.size	agent_syscall, . - agent_syscall
 
+/* name(frame, probe) is name_kept(frame, probe, r12, r13, r14, r15), of slow_path.h. */
+	.macro	kept	name
+	.globl	\name
+	.type	\name, @function
+	.balign	16
+\name:
+	movq	%r12, %rdx
+	movq	%r13, %rcx
+	movq	%r14, %r8
+	movq	%r15, %r9
+	jmp	\name\()_kept
+	.size	\name, . - \name
+	.endm
+
+	kept	agent_enter
+	kept	agent_growth_enter
+	kept	record_leave
+	.hidden	record_leave
+
+/* Behind six arguments they are on the stack; SP is divisible by 16 at the call. */
+	.globl	agent_unknown_free
+	.type	agent_unknown_free, @function
+	.balign	16
+agent_unknown_free:
+	pushq	%rax
+	pushq	%r15
+	pushq	%r14
+	pushq	%r13
+	pushq	%r12
+	call	agent_unknown_free_kept
+	addq	$40, %rsp
+	ret
+	.size	agent_unknown_free, . - agent_unknown_free
+
 	.section .note.GNU-stack, "", @progbits

@@ -25,13 +25,15 @@ static inline uint64_t wide_entry_sp(const struct agent_wide_frame *frame)
 	return (uint64_t)&frame->return_address;
 }
 
-ENTRY uint64_t agent_growth_enter(struct agent_wide_frame *frame, const struct agent_probe *probe)
+uint64_t agent_growth_enter_kept(struct agent_wide_frame *frame, const struct agent_probe *probe,
+				 KEPT)
 {
 	struct agent_thread *thread;
 
 	if (!enabled(probe->state))
 		return 1;
 	thread = agent_thread_hold(probe->state);
+	keep(thread, r12, r13, r14, r15);
 	frame->who = ring_pair(ledger_number((struct ledger_thread *)thread),
 			       record_stack(probe, thread, wide_entry_sp(frame), &frame->bp));
 	agent_thread_let_go(thread);

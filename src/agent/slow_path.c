@@ -167,7 +167,7 @@ static NOINLINE void leave_otherwise(const struct agent_frame *frame,
 	agent_thread_let_go(thread);
 }
 
-void record_leave(struct agent_frame *frame, const struct agent_probe *probe)
+void record_leave_kept(struct agent_frame *frame, const struct agent_probe *probe, KEPT)
 {
 	const struct agent_state *state = probe->state;
 	uint64_t block = frame->ax;
@@ -179,6 +179,7 @@ void record_leave(struct agent_frame *frame, const struct agent_probe *probe)
 	if (!probe->ledger.entered)
 		frame->words = (struct ledger_words){ 0, 0 };
 	thread = agent_thread_hold(state);
+	keep(thread, r12, r13, r14, r15);
 	if (UNLIKELY(!thread) || UNLIKELY(probe->role | probe->ledger.throwing) ||
 	    UNLIKELY(thread->ledger.nr_ops) || UNLIKELY(!block)) {
 		leave_otherwise(frame, probe, thread);
@@ -189,7 +190,7 @@ void record_leave(struct agent_frame *frame, const struct agent_probe *probe)
 	agent_thread_let_go(thread);
 }
 
-ENTRY uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *probe)
+uint64_t agent_enter_kept(struct agent_frame *frame, const struct agent_probe *probe, KEPT)
 {
 	struct agent_thread *thread;
 	struct ledger_call call;
@@ -199,6 +200,7 @@ ENTRY uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *
 	if (!enabled(probe->state))
 		return 1;
 	thread = agent_thread_hold(probe->state);
+	keep(thread, r12, r13, r14, r15);
 	call = framed_call(frame, probe, thread);
 	as_it_is = ledger_enter(&call, &frame->words);
 	agent_thread_let_go(thread);
@@ -221,9 +223,8 @@ uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *p
 	return say;
 }
 
-ENTRY void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_probe *probe,
-			      uint64_t bp,
-			      uint64_t bx, uint64_t said)
+void agent_unknown_free_kept(uint64_t block, uint64_t sp, const struct agent_probe *probe,
+			     uint64_t bp, uint64_t bx, uint64_t said, KEPT)
 {
 	const uint64_t saved[] = { bp, bx };
 	struct agent_thread *thread;
@@ -232,6 +233,7 @@ ENTRY void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_pr
 	if (!enabled(probe->state))
 		return;
 	thread = agent_thread_hold(probe->state);
+	keep(thread, r12, r13, r14, r15);
 	call = call_of(probe->state, probe, thread, sp, block, saved);
 	ledger_unknown_free(&call, said);
 	agent_thread_let_go(thread);

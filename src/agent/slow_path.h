@@ -17,6 +17,32 @@ uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *p
 void sample_leave(struct agent_frame *frame, const struct agent_probe *probe);
 uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 
+/*
+ * R12 to R15 of the function's caller, which a walk may need. They are in these registers where the
+ * agent is entered, and where the short way gives up: it jumps to record_leave, and nothing that
+ * it has put on the stack is left. There entry.S gives them to the functions below.
+ */
+#define R12	12	/* its DWARF number */
+#define KEPT	uint64_t r12, uint64_t r13, uint64_t r14, uint64_t r15
+
+void record_leave_kept(struct agent_frame *frame, const struct agent_probe *probe, KEPT);
+uint64_t agent_enter_kept(struct agent_frame *frame, const struct agent_probe *probe, KEPT);
+void agent_unknown_free_kept(uint64_t block, uint64_t sp, const struct agent_probe *probe,
+			     uint64_t bp, uint64_t bx, uint64_t said, KEPT);
+uint64_t agent_growth_enter_kept(struct agent_wide_frame *frame, const struct agent_probe *probe,
+				 KEPT);
+
+/* Note them for a walk. Without a state of its own (NULL) a thread does not know them. */
+static inline void keep(struct agent_thread *thread, KEPT)
+{
+	if (UNLIKELY(!thread))
+		return;
+	thread->cache.reg[R12] = r12;
+	thread->cache.reg[R12 + 1] = r13;
+	thread->cache.reg[R12 + 2] = r14;
+	thread->cache.reg[R12 + 3] = r15;
+}
+
 /* The id of the stack of a call, whose SP at entry and saved RBP and RBX these are. */
 uint32_t record_stack(const struct agent_probe *probe, struct agent_thread *thread, uint64_t sp,
 		      const uint64_t *saved);

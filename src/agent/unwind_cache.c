@@ -273,6 +273,7 @@ static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *
 			   struct unwind_cache *cache, uint64_t *pcs, uint32_t depth,
 			   struct walk_trace *trace)
 {
+	uint64_t *reg = cache ? cache->reg : scratch->few;
 	const struct walk_start start = {
 		.map = &scratch->map,
 		.regs = &scratch->regs,
@@ -285,8 +286,9 @@ static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *
 
 	scratch->map = *from->map;
 	scratch->map.cache = cache ? &cache->rows : NULL;
-	scratch->reg[BX] = from->bx;
-	scratch->regs = (struct walk_regs){ from->pc, from->sp, from->bp, scratch->reg, BX + 1 };
+	reg[BX] = from->bx;
+	scratch->regs = (struct walk_regs){ from->pc, from->sp, from->bp, reg,
+					    cache ? CACHE_REGS : BX + 1 };
 	scratch->stack = (struct walk_stack){
 		.copy = (const void *)(uintptr_t)from->sp,
 		.low = from->sp,

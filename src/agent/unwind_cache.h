@@ -55,6 +55,8 @@
 #define CACHE_BRANCHES	256
 #define CACHE_WORDS	8		/* of a branch */
 
+#define CACHE_REGS	16u
+
 enum cache_kind {
 	CACHE_NONE,			/* no item, nor any behind it in the ring */
 	CACHE_GAP,
@@ -98,7 +100,7 @@ struct cache_scratch {
 	struct walk_map map;
 	struct walk_regs regs;
 	struct walk_stack stack;
-	uint64_t reg[4];
+	uint64_t few[4];		/* in place of the cache's reg */
 };
 
 /* All zero at the beginning. */
@@ -113,6 +115,8 @@ struct unwind_cache {
 	uint32_t index[CACHE_INDEX] __attribute__((aligned(64)));	/* hash << 16 | unit */
 	struct walk_cache rows;
 	struct cache_scratch scratch;
+	/* by DWARF number; RBX and, set before the walk (slow_path.c), R12 to R15 of the caller */
+	uint64_t reg[CACHE_REGS];
 	/* walk_stack.more, for words of other stacks; NULL: there are none */
 	bool (*more)(void *ctx, uint64_t address, uint64_t *ret);
 	struct agent_walk others;	/* its ctx */

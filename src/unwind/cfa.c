@@ -36,6 +36,8 @@ static struct rule *rule_of(struct cfa_state *state, uint64_t reg)
 		return &state->sp;
 	case FRAME_RA:
 		return &state->ra;
+	case FRAME_KEPT ... FRAME_KEPT + ROW_KEPT - 1:
+		return &state->kept[reg - FRAME_KEPT];
 	default:
 		return NULL;
 	}
@@ -290,6 +292,7 @@ bool cfa_run_cie(const struct cfi_cie *cie, struct cfa_state *ret)
 	machine.state = (struct cfa_state){
 		.cfa = { .kind = RULE_UNDEFINED },
 		.bx = { .kind = RULE_SAME },
+		/* kept: RULE_SAME, which is 0 */
 		.fp = { .kind = RULE_SAME },
 		.sp = { .kind = RULE_VAL_OFFSET },
 		.ra = { .kind = RULE_OFFSET, .offset = FRAME_RA_OFFSET },

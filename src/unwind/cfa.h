@@ -7,6 +7,7 @@
 #pragma once
 
 #include "elf/cfi.h"
+#include "unwind/rows.h"
 
 enum rule_kind {
 	RULE_SAME,		/* not changed */
@@ -30,6 +31,7 @@ struct rule {
 /* The rules at one PC. cfa is RULE_UNDEFINED until the program has defined it. */
 struct cfa_state {
 	struct rule cfa, bx, fp, sp, ra;
+	struct rule kept[ROW_KEPT];	/* r12 to r15 */
 };
 
 /* Called with the rules that hold from pc on. */

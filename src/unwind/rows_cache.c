@@ -22,7 +22,7 @@
 #include "unwind/rows_cache_private.h"
 #include "unwind/rows_key.h"
 
-#define CACHE_VERSION	3	/* raised whenever rows, or the way they are compiled, change */
+#define CACHE_VERSION	4	/* raised whenever rows, or the way they are compiled, change */
 #define YOUNG_S		86400
 
 /* The header has the byte order of the machine that made it. */

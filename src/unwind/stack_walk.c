@@ -3,9 +3,9 @@
  * The stack walk. It is freestanding: no libc, no static data, and it reads only memory within the
  * caller's bounds.
  *
- * A frame is a PC, the SP in it and, as far as they are known, BP, RBX and (innermost) the other
- * registers. Its row gives the CFA, which is the caller's SP; the return address lies right below.
- * The walk ends at a row that says so (_start, clone3), or where it cannot continue with certainty.
+ * A frame is a PC, the SP in it and, as far as they are known, BP, RBX, R12 to R15 and (innermost)
+ * the other registers. Its row gives the CFA, which is the caller's SP; the return address lies
+ * right below. The walk ends at a row that says so (_start, clone3), or where it cannot continue with certainty.
  * It guesses only in one case: the frame pointer of code without any CFI.
  *
  * Each frame's SP is above the last one's, or the stack is corrupt. There are two exceptions. A
@@ -18,6 +18,9 @@
  * A traced walk notes each stack word when it first matters: a return address as soon as it is
  * read, a restored BP or RBX only when a rule uses it. Until then BP is a value and where it came
  * from (fp_at). The loop is compiled twice, so that the other walks do not pay for it.
+ *
+ * R12 to R15 are hardly ever needed. So a walk follows them only once a row has asked for one: it
+ * then begins again, from the start, with a third loop.
  */
 
 #include "unwind/stack_walk.h"
@@ -44,10 +47,10 @@ struct walker {
 	/* module of the last PC: mostly it is that of the next one, too */
 	const struct walk_module *module;
 	uint64_t pc, sp, fp;
-	uint64_t signal_sp;			/* with REGS_SIGNAL */
 	/* traced: where fp was saved, FP_INITIAL, FP_NOTED */
 	uint64_t fp_at;
-	uint64_t bx_at;				/* where BX is saved, BX_INNERMOST, BX_LOST */
+	/* where BX is saved, BX_INNERMOST, BX_LOST; with REGS_SIGNAL it is in the sigcontext */
+	uint64_t bx_at;
 	struct walk_trace *trace;		/* NULL: not traced */
 	enum regs_from regs_from;
 	/* why fp is not known; WALK_COMPLETE: it is known */
@@ -56,6 +59,9 @@ struct walker {
 	uint32_t unproven;
 	/* PC is an instruction to run, not a return address */
 	bool exact;
+	bool wants_kept;			/* a rule needs one of R12 to R15: see kept_at */
+	/* where R12 to R15 are saved, as bx_at; NULL: they are not followed */
+	uint64_t *kept_at;
 };
 
 /* These values are not addresses of stack words. */
@@ -151,8 +157,53 @@ static inline const struct row *row_find(struct walker *walker, uint64_t pc, boo
 	return row;
 }
 
+/* Read R12 + i in a frame that has not all registers. */
+static NOINLINE bool kept_read(struct walker *walker, unsigned i, uint64_t *ret)
+{
+	const struct walk_regs *innermost = walker->innermost;
+	uint64_t at;
+
+	if (!walker->kept_at) {
+		walker->wants_kept = true;
+		return false;
+	}
+	at = walker->kept_at[i];
+	if (at == BX_LOST)
+		return false;
+	if (at != BX_INNERMOST) {
+		if (!word_read(walker->stack, at, ret))
+			return false;
+		note_slot(walker, at, *ret);
+		return true;
+	}
+	if (walker->trace)
+		walker->trace->whole = false;
+	if (!innermost->regs || innermost->nr_regs <= FRAME_KEPT + i)
+		return false;
+	*ret = innermost->regs[FRAME_KEPT + i];
+	return true;
+}
+
+static void kept_restore(const struct walker *walker, const struct row *row, uint64_t cfa)
+{
+	for (unsigned i = 0; i < ROW_KEPT; i++) {
+		unsigned n = row_kept(row, i);
+
+		if (n)
+			walker->kept_at[i] = n == ROW_KEPT_LOST ? BX_LOST : cfa - 8 * (uint64_t)n;
+	}
+}
+
+/* Code without CFI may have used RBX, and R12 to R15. */
+static void registers_lose(struct walker *walker)
+{
+	walker->bx_at = BX_LOST;
+	for (unsigned i = 0; walker->kept_at && i < ROW_KEPT; i++)
+		walker->kept_at[i] = BX_LOST;
+}
+
 /* Read a register by its DWARF number. */
-static bool reg_read(const struct walker *walker, unsigned reg, uint64_t *ret)
+static bool reg_read(struct walker *walker, unsigned reg, uint64_t *ret)
 {
 	static const uint8_t offsets[FRAME_REGS] = FRAME_SIGNAL_OFFSETS;
 
@@ -163,13 +214,16 @@ static bool reg_read(const struct walker *walker, unsigned reg, uint64_t *ret)
 	if (reg >= FRAME_REGS)
 		return false;
 	if (walker->regs_from == REGS_SIGNAL)
-		return word_read(walker->stack, walker->signal_sp + offsets[reg], ret);
+		return word_read(walker->stack, walker->bx_at - offsets[FRAME_BX] + offsets[reg],
+				 ret);
 	if (reg == FRAME_BX && walker->bx_at > BX_LOST) {
 		if (!word_read(walker->stack, walker->bx_at, ret))
 			return false;
 		note_slot(walker, walker->bx_at, *ret);
 		return true;
 	}
+	if (walker->regs_from != REGS_INNERMOST && reg - FRAME_KEPT < ROW_KEPT)
+		return kept_read(walker, reg - FRAME_KEPT, ret);
 	if (walker->regs_from != REGS_INNERMOST &&
 	    (reg != FRAME_BX || walker->bx_at != BX_INNERMOST))
 		return false;
@@ -197,6 +251,14 @@ static inline void bx_restore(struct walker *walker, const struct row *row, uint
 		walker->bx_at = row->bx == ROW_BX_LOST ? BX_LOST : cfa - 8 * (uint64_t)row->bx;
 }
 
+/* BP of the caller is in another register. */
+static NOINLINE void fp_restore_register(struct walker *walker, const struct row *row)
+{
+	walker->fp_lost = reg_read(walker, (unsigned)row->fp_offset, &walker->fp) ?
+		WALK_COMPLETE : WALK_REGISTER;
+	walker->fp_at = FP_NOTED;
+}
+
 /*
  * Restore BP of the caller, by the row. It is read although it may never be needed, so a failure
  * counts only when it is.
@@ -219,6 +281,9 @@ static ALWAYS_INLINE void fp_restore(struct walker *walker, const struct row *ro
 			note_fp(walker);
 		at = walker->fp + (uint64_t)(int64_t)row->fp_offset;
 		break;
+	case ROW_FP_REG:
+		fp_restore_register(walker, row);
+		return;
 	default:
 		walker->fp_lost = WALK_COMPLEX;
 		return;
@@ -245,8 +310,9 @@ static bool signal_leave(struct walker *walker, enum walk_end *end)
 	walker->sp = sp;
 	walker->fp = fp;
 	walker->fp_lost = WALK_COMPLETE;
-	walker->signal_sp = at;
 	walker->bx_at = at + offsets[FRAME_BX];
+	for (unsigned i = 0; walker->kept_at && i < ROW_KEPT; i++)
+		walker->kept_at[i] = at + offsets[FRAME_KEPT + i];
 	walker->regs_from = REGS_SIGNAL;
 	walker->exact = true;
 	return true;
@@ -256,15 +322,22 @@ static bool signal_leave(struct walker *walker, enum walk_end *end)
 static bool cfa_find(struct walker *walker, const struct row *row, uint64_t *cfa,
 		     enum walk_end *end)
 {
-	uint64_t offset = (uint64_t)(int64_t)row->cfa_offset, add = (uint64_t)(int64_t)row->cfa_add;
-	uint64_t at;
+	uint64_t offset = (uint64_t)(int64_t)row->cfa_offset, at;
 
 	switch (row->cfa) {
 	case ROW_CFA_REG:
-		*end = WALK_COMPLEX;
-		if (!reg_read(walker, row->cfa_reg, cfa))
+	case ROW_CFA_REG_MEM:
+		*end = WALK_REGISTER;
+		if (!reg_read(walker, row_reg(row), &at))
 			return false;
-		*cfa += offset;
+		*cfa = at += offset;
+		if (row->cfa == ROW_CFA_REG)
+			return true;
+		*end = WALK_MEMORY;
+		if (!word_read(walker->stack, at, cfa))
+			return false;
+		note_slot(walker, at, *cfa);
+		*cfa += row_add(row);
 		return true;
 	case ROW_CFA_FP_MEM:
 	case ROW_CFA_SP_MEM:
@@ -278,10 +351,10 @@ static bool cfa_find(struct walker *walker, const struct row *row, uint64_t *cfa
 		if (!word_read(walker->stack, at, cfa))
 			return false;
 		note_slot(walker, at, *cfa);
-		*cfa += add;
+		*cfa += row_add(row);
 		return true;
 	case ROW_CFA_PLT:
-		*cfa = walker->sp + offset + ((walker->pc & 15) >= add ? 8 : 0);
+		*cfa = walker->sp + offset + ((walker->pc & 15) >= row->cfa_reg ? 8 : 0);
 		return true;
 	default:
 		*end = row->cfa == ROW_CFA_END ? WALK_COMPLETE : WALK_COMPLEX;
@@ -289,21 +362,39 @@ static bool cfa_find(struct walker *walker, const struct row *row, uint64_t *cfa
 	}
 }
 
-/* Leave a function that has taken its return address off the stack into a register (vfork). */
-static bool register_leave(struct walker *walker, const struct row *row, enum walk_end *end)
+/* Leave a function whose return address is not where the call has put it (vfork has a register). */
+static bool moved_leave(struct walker *walker, const struct row *row, enum walk_end *end)
 {
-	uint64_t sp = walker->sp + (uint64_t)(int64_t)row->cfa_offset, pc;
+	bool by_fp = row->cfa == ROW_CFA_FP_RA_REG || row->cfa == ROW_CFA_FP_RA_AT;
+	uint64_t cfa = by_fp ? walker->fp : walker->sp, at, pc;
 
-	*end = WALK_COMPLEX;
-	if (!reg_read(walker, row->cfa_reg, &pc))
+	*end = walker->fp_lost;
+	if (by_fp && walker->fp_lost)
 		return false;
+	if (by_fp)
+		note_fp(walker);
+	cfa += (uint64_t)(int64_t)row->cfa_offset;
+	/* In other frames than the innermost a call has put something on the stack. */
 	*end = WALK_LOOP;
-	if (sp < walker->sp)
+	if (cfa < walker->sp || (cfa == walker->sp && !walker->exact))
 		return false;
-	fp_restore(walker, row, sp, true);
-	bx_restore(walker, row, sp);
+	if (row->cfa == ROW_CFA_SP_RA_AT || row->cfa == ROW_CFA_FP_RA_AT) {
+		at = cfa + 8 * (uint64_t)(int8_t)row->cfa_reg;
+		*end = WALK_MEMORY;
+		if (!word_read(walker->stack, at, &pc))
+			return false;
+		note_slot(walker, at, pc);
+	} else {
+		*end = WALK_REGISTER;
+		if (!reg_read(walker, row->cfa_reg, &pc))
+			return false;
+	}
+	fp_restore(walker, row, cfa, true);
+	bx_restore(walker, row, cfa);
+	if (walker->kept_at)
+		kept_restore(walker, row, cfa);
 	*end = WALK_COMPLETE;
-	return caller_enter(walker, pc, sp);
+	return caller_enter(walker, pc, cfa);
 }
 
 /* Note where another walk can continue, when the module is known. */
@@ -354,7 +445,7 @@ static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk
 		walker->unproven++;
 	walker->fp = fp;
 	walker->fp_at = frame;
-	walker->bx_at = BX_LOST;
+	registers_lose(walker);
 	return caller_enter(walker, pc, frame + 16);
 }
 
@@ -383,7 +474,7 @@ static bool switch_leave(struct walker *walker, enum walk_end *end)
 		return false;
 	walker->fp = fp;
 	walker->fp_at = frame;
-	walker->bx_at = BX_LOST;
+	registers_lose(walker);
 	return caller_enter(walker, pc, frame + 16);
 }
 
@@ -399,7 +490,8 @@ static NOINLINE bool steps_down(const struct walker *walker, const struct row *r
 }
 
 /* Continue from the current frame in its caller. False: there is none; *end says why. */
-static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end, bool traced)
+static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end, bool traced,
+				      bool keeps)
 {
 	uint64_t pc, cfa;
 	bool in_module;
@@ -418,10 +510,10 @@ static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end,
 		cfa = walker->fp + (uint64_t)(int64_t)row->cfa_offset;
 	} else if (row->cfa == ROW_CFA_SIGNAL) {
 		return signal_leave(walker, end);
-	} else if (row->cfa == ROW_CFA_SP_RA_REG) {
-		return register_leave(walker, row, end);
 	} else if (row->cfa == ROW_CFA_FP_SWITCH) {
 		return switch_leave(walker, end);
+	} else if (row->cfa == ROW_CFA_SP_RA_REG || row->cfa >= ROW_CFA_FP_RA_REG) {
+		return moved_leave(walker, row, end);
 	} else if (!cfa_find(walker, row, &cfa, end)) {
 		return false;
 	}
@@ -435,6 +527,8 @@ static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end,
 		note_slot(walker, cfa + (uint64_t)FRAME_RA_OFFSET, pc);
 	fp_restore(walker, row, cfa, traced);
 	bx_restore(walker, row, cfa);
+	if (keeps)
+		kept_restore(walker, row, cfa);
 	*end = WALK_COMPLETE;
 	return caller_enter(walker, pc, cfa);
 }
@@ -456,7 +550,8 @@ static bool own_leave(struct walker *walker, int32_t cfa_offset, enum walk_end *
 }
 
 static ALWAYS_INLINE uint32_t frames(struct walker *walker, const struct walk_area *area,
-				     uint64_t *pcs, uint32_t max, enum walk_end *end, bool traced)
+				     uint64_t *pcs, uint32_t max, enum walk_end *end, bool traced,
+				     bool keeps)
 {
 	uint64_t area_start = area ? area->start : 0, area_len = area ? area->end - area->start : 0;
 	uint32_t nr = 0, own = 0;
@@ -475,7 +570,7 @@ static ALWAYS_INLINE uint32_t frames(struct walker *walker, const struct walk_ar
 			break;
 		}
 		pcs[nr++] = walker->pc;
-		more = frame_leave(walker, end, traced);
+		more = frame_leave(walker, end, traced, keeps);
 	} while (more);
 	if (UNLIKELY(walker->unproven) && *end != WALK_DEPTH) {
 		nr -= MIN(nr, walker->unproven);
@@ -488,10 +583,45 @@ static ALWAYS_INLINE uint32_t frames(struct walker *walker, const struct walk_ar
 static NOINLINE uint32_t frames_traced(struct walker *walker, const struct walk_area *area,
 				       uint64_t *pcs, uint32_t max, enum walk_end *end)
 {
-	walker->trace->whole = true;
-	walker->trace->fp_used = walker->trace->bx_used = false;
-	walker->trace->nr = 0;
-	return frames(walker, area, pcs, max, end, true);
+	return frames(walker, area, pcs, max, end, true, false);
+}
+
+static void begin(struct walker *walker, const struct walk_start *start, struct walk_trace *trace)
+{
+	walker->map = start->map;
+	walker->stack = start->stack;
+	walker->innermost = start->regs;
+	walker->module = NULL;
+	walker->pc = start->regs->pc;
+	walker->sp = start->regs->sp;
+	walker->fp = start->regs->fp;
+	walker->fp_at = FP_INITIAL;
+	walker->bx_at = BX_INNERMOST;
+	walker->trace = trace;
+	walker->regs_from = start->in_caller ? REGS_NONE : REGS_INNERMOST;
+	walker->fp_lost = WALK_COMPLETE;
+	walker->unproven = 0;
+	walker->exact = !start->in_caller;
+	walker->wants_kept = false;
+	walker->kept_at = NULL;
+	if (!trace)
+		return;
+	trace->whole = true;
+	trace->fp_used = trace->bx_used = false;
+	trace->nr = 0;
+}
+
+/* A register that was not followed is needed. */
+static NOINLINE uint32_t walk_keeping(struct walker *walker, const struct walk_start *start,
+				      uint64_t *pcs, uint32_t max, enum walk_end *end)
+{
+	uint64_t kept_at[ROW_KEPT] = { BX_INNERMOST, BX_INNERMOST, BX_INNERMOST, BX_INNERMOST };
+
+	if (start->stack->outside)
+		start->stack->outside->pc = 0;
+	begin(walker, start, walker->trace);
+	walker->kept_at = kept_at;
+	return frames(walker, start->area, pcs, max, end, true, true);
 }
 
 uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum walk_end *end,
@@ -499,28 +629,15 @@ uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum 
 {
 	const struct walk_map *map = start->map;
 	struct walker walker;
+	uint32_t nr;
 
 	if (map->cache && map->cache->generation != map->generation) {
 		for (uint32_t i = 0; i < WALK_CACHE_ENTRIES; i++)
 			map->cache->entry[i].key = 0;
 		map->cache->generation = map->generation;
 	}
-	walker.map = map;
-	walker.stack = start->stack;
-	walker.innermost = start->regs;
-	walker.module = NULL;
-	walker.pc = start->regs->pc;
-	walker.sp = start->regs->sp;
-	walker.fp = start->regs->fp;
-	walker.signal_sp = 0;
-	walker.fp_at = FP_INITIAL;
-	walker.bx_at = BX_INNERMOST;
-	walker.trace = trace;
-	walker.regs_from = start->in_caller ? REGS_NONE : REGS_INNERMOST;
-	walker.fp_lost = WALK_COMPLETE;
-	walker.unproven = 0;
-	walker.exact = !start->in_caller;
-	if (trace)
-		return frames_traced(&walker, start->area, pcs, max, end);
-	return frames(&walker, start->area, pcs, max, end, false);
+	begin(&walker, start, trace);
+	nr = trace ? frames_traced(&walker, start->area, pcs, max, end) :
+		     frames(&walker, start->area, pcs, max, end, false, false);
+	return UNLIKELY(walker.wants_kept) ? walk_keeping(&walker, start, pcs, max, end) : nr;
 }

@@ -53,6 +53,7 @@ enum walk_end {
 	WALK_DEFERRED,
 	/* set by the agent in place of WALK_MEMORY: a stack that it does not know (agent/stacks.h) */
 	WALK_STACK,
+	WALK_REGISTER,		/* CFI that needs a register which is not known in that frame */
 	WALK_ENDS,
 };
 
@@ -118,8 +119,8 @@ struct walk_area {
  * the same bounds, maximum, map and area, and finds the same values in the slots, has the same
  * result. All slots are inside [low, high). They are in the order in which they came to matter: as
  * long as the values of two walks agree, so do the addresses up to the next slot. A walk that
- * cannot be told by its slots (a signal frame, a word that came from `more`, too many slots) is not
- * whole.
+ * cannot be told by its slots (a signal frame, a word that came from `more`, R12 to R15 as they
+ * were at the start, too many slots) is not whole.
  */
 #define WALK_TRACE_SLOTS 264	/* for LOG_DEPTH_MAX frames that all use BP, and a few more */
 
@@ -140,8 +141,8 @@ struct walk_start {
 	const struct walk_area *area;	/* NULL: no code of our own is in the process */
 	/*
 	 * regs are those of a caller: regs->pc is a return address, which is looked up one byte
-	 * back, and of regs->regs no more than RBX is used. Otherwise they are the state at an
-	 * instruction that is about to run, and regs->pc is looked up as it is.
+	 * back, and of regs->regs no more than RBX and R12 to R15 is used. Otherwise they are the
+	 * state at an instruction that is about to run, and regs->pc is looked up as it is.
 	 */
 	bool in_caller;
 };

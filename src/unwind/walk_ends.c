@@ -17,6 +17,7 @@ static const char *const names[WALK_ENDS] = {
 	[WALK_LOOP]		= "corrupt stack",
 	[WALK_DEFERRED]		= "a library that had just been loaded",
 	[WALK_STACK]		= "a stack whose bounds were not known",
+	[WALK_REGISTER]		= "unwind information by a register that is not known here",
 };
 
 const char *walk_end_name(enum walk_end end)

@@ -7,8 +7,9 @@
  */
 #pragma once
 
-/* rbx: the only other register that a walk follows */
+/* rbx, and r12 to r15: the other registers that a walk follows */
 #define FRAME_BX		3
+#define FRAME_KEPT		12
 #define FRAME_FP		6	/* rbp */
 #define FRAME_SP		7	/* rsp */
 #define FRAME_RA		16	/* the return address column */

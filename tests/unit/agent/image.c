@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/state.h"
 #include "agent_offsets.h"
 #include "arch/arch.h"
 
@@ -21,7 +22,7 @@ __asm__(
 	".balign 4096\n"
 	".popsection\n");
 
-#define CODE	65536	/* the copy of victim's prologue and the stub lie in a page of their own */
+#define CODE	AGENT_IMAGE_ROOM	/* the copy of victim's prologue and the stub lie in a page of their own */
 #define STUB	(CODE + 256)
 #define LEN	(CODE + 4096)
 

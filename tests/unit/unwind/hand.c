@@ -61,6 +61,36 @@ __asm__(
 "	nop\n"
 "	.cfi_endproc\n"
 
+/* The CFA by r12, which is saved, as is r15 far away; and the word at r13 - 16, plus 8. */
+"	.cfi_startproc\n"
+"	.cfi_def_cfa 12, 16\n"
+"	.cfi_offset 12, -16\n"
+"	.cfi_offset 15, -800\n"
+"hand_r12:\n"
+"	nop\n"
+"	.cfi_escape 0x0f, 5, 0x7d, 0x70, 6, 0x23, 8\n"
+"hand_r13_mem:\n"
+"	nop\n"
+"	.cfi_endproc\n"
+
+/* The return address in r15, and moved down to CFA - 24; BP kept in r14. */
+"	.cfi_startproc\n"
+"	.cfi_def_cfa 6, 16\n"
+"	.cfi_register 16, 15\n"
+"	.cfi_offset 13, -24\n"
+"hand_ra_r15:\n"
+"	nop\n"
+"	.cfi_def_cfa 7, 32\n"
+"	.cfi_offset 16, -24\n"
+"hand_ra_at:\n"
+"	nop\n"
+"	.cfi_offset 16, -8\n"
+"	.cfi_register 6, 14\n"
+"	.cfi_undefined 12\n"
+"hand_fp_r14:\n"
+"	nop\n"
+"	.cfi_endproc\n"
+
 "hand_end:\n"
 "	.cfi_startproc\n"
 "	.cfi_undefined 16\n"
@@ -136,6 +166,10 @@ __asm__(
 "	.cfi_escape 0x10, 3, 3, 0x77, 0x80, 1\n"	/* rbx at breg7 128 */
 "	.cfi_escape 0x10, 6, 3, 0x77, 0xf8, 0\n"	/* rbp at breg7 120 */
 "	.cfi_escape 0x10, 7, 3, 0x77, 0xa0, 1\n"	/* rsp at breg7 160 */
+"	.cfi_escape 0x10, 12, 3, 0x77, 0xc8, 0\n"	/* r12 at breg7 72, and so on */
+"	.cfi_escape 0x10, 13, 3, 0x77, 0xd0, 0\n"
+"	.cfi_escape 0x10, 14, 3, 0x77, 0xd8, 0\n"
+"	.cfi_escape 0x10, 15, 3, 0x77, 0xe0, 0\n"
 "	.cfi_escape 0x10, 16, 3, 0x77, 0xa8, 1\n"	/* rip at breg7 168 */
 "	nop\n"
 "hand_signal:\n"
@@ -174,6 +208,7 @@ __asm__(
 "	.globl hand_drap_entry, hand_drap_r10, hand_drap_rbp, hand_drap_body, hand_drap_ret\n"
 "	.globl hand_plt, hand_sp_mem, hand_ra_reg, hand_end, hand_complex\n"
 "	.globl hand_far_add, hand_far_fp\n"
+"	.globl hand_r12, hand_r13_mem, hand_ra_r15, hand_ra_at, hand_fp_r14\n"
 "	.globl hand_remember, hand_remembered\n"
 "	.globl hand_advance1, hand_advance2, hand_advance4, hand_gap, hand_signal, hand_restorer\n"
 "	.popsection\n"

@@ -8,7 +8,7 @@
 
 #include "unit.h"
 
-enum { RBX = 3, RBP = 6, RSP = 7, RIP = 16 };
+enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16 };
 
 /*
  * rax to r15 by DWARF number, then rip, in the kernel's struct sigcontext behind struct ucontext's
@@ -39,6 +39,8 @@ static void row_fp(const struct machine *machine, const struct row *row, struct 
 		outcome->fp = word_at(outcome->cfa + (uint64_t)(int64_t)row->fp_offset);
 	else if (row->fp == ROW_FP_FP)
 		outcome->fp = word_at(machine->reg[RBP] + (uint64_t)(int64_t)row->fp_offset);
+	else if (row->fp == ROW_FP_REG)
+		outcome->fp = machine->reg[row->fp_offset];
 }
 
 static void row_bx(const struct machine *machine, const struct row *row, struct outcome *outcome)
@@ -47,11 +49,34 @@ static void row_bx(const struct machine *machine, const struct row *row, struct 
 	outcome->bx = row->bx ? word_at(outcome->cfa - 8 * (uint64_t)row->bx) : machine->reg[RBX];
 }
 
+static void row_keep(const struct machine *machine, const struct row *row, struct outcome *outcome)
+{
+	for (unsigned i = 0; i < ROW_KEPT; i++) {
+		unsigned n = row_kept(row, i);
+
+		outcome->kept_known[i] = n != ROW_KEPT_LOST;
+		outcome->kept[i] = n ? word_at(outcome->cfa - 8 * (uint64_t)n) : machine->reg[R12 + i];
+	}
+}
+
+static uint64_t row_ra(const struct machine *machine, const struct row *row, uint64_t cfa)
+{
+	switch (row->cfa) {
+	case ROW_CFA_SP_RA_REG:
+	case ROW_CFA_FP_RA_REG:
+		return machine->reg[row->cfa_reg];
+	case ROW_CFA_SP_RA_AT:
+	case ROW_CFA_FP_RA_AT:
+		return word_at(cfa + 8 * (uint64_t)(int8_t)row->cfa_reg);
+	default:
+		return word_at(cfa - 8);
+	}
+}
+
 static struct outcome signal_outcome(const struct machine *machine)
 {
 	uint64_t sp = machine->reg[RSP];
-
-	return (struct outcome){
+	struct outcome outcome = {
 		.kind = OUTCOME_FRAME,
 		.cfa = word_at(sp + sigcontext[RSP]),
 		.pc = word_at(sp + sigcontext[RIP]),
@@ -60,19 +85,28 @@ static struct outcome signal_outcome(const struct machine *machine)
 		.fp_known = true,
 		.bx_known = true,
 	};
+
+	for (unsigned i = 0; i < ROW_KEPT; i++) {
+		outcome.kept[i] = word_at(sp + sigcontext[R12 + i]);
+		outcome.kept_known[i] = true;
+	}
+	return outcome;
 }
 
 struct outcome outcome_of_row(const struct machine *machine, const struct row *row)
 {
 	struct outcome outcome = { .kind = OUTCOME_FRAME };
-	uint64_t offset = (uint64_t)(int64_t)row->cfa_offset, add = (uint64_t)(int64_t)row->cfa_add;
+	uint64_t offset = (uint64_t)(int64_t)row->cfa_offset, add = row_add(row);
 
 	switch ((enum row_cfa)row->cfa) {
 	case ROW_CFA_SP:
 	case ROW_CFA_SP_RA_REG:
+	case ROW_CFA_SP_RA_AT:
 		outcome.cfa = machine->reg[RSP] + offset;
 		break;
 	case ROW_CFA_FP:
+	case ROW_CFA_FP_RA_REG:
+	case ROW_CFA_FP_RA_AT:
 		outcome.cfa = machine->reg[RBP] + offset;
 		break;
 	case ROW_CFA_REG:
@@ -84,9 +118,12 @@ struct outcome outcome_of_row(const struct machine *machine, const struct row *r
 	case ROW_CFA_SP_MEM:
 		outcome.cfa = word_at(machine->reg[RSP] + offset) + add;
 		break;
+	case ROW_CFA_REG_MEM:
+		outcome.cfa = word_at(machine->reg[row_reg(row)] + offset) + add;
+		break;
 	case ROW_CFA_PLT:
 		outcome.cfa = machine->reg[RSP] + offset;
-		outcome.cfa += (machine->reg[RIP] & 15) >= add ? 8 : 0;
+		outcome.cfa += (machine->reg[RIP] & 15) >= row->cfa_reg ? 8 : 0;
 		break;
 	case ROW_CFA_SIGNAL:
 		return signal_outcome(machine);
@@ -97,8 +134,8 @@ struct outcome outcome_of_row(const struct machine *machine, const struct row *r
 	default:
 		return (struct outcome){ .kind = OUTCOME_NONE };
 	}
-	outcome.pc = row->cfa == ROW_CFA_SP_RA_REG ? machine->reg[row->cfa_reg] :
-						     word_at(outcome.cfa - 8);
+	outcome.pc = row_ra(machine, row, outcome.cfa);
+	row_keep(machine, row, &outcome);
 	row_fp(machine, row, &outcome);
 	row_bx(machine, row, &outcome);
 	return outcome;
@@ -235,5 +272,8 @@ struct outcome outcome_of_frame(const struct machine *machine, Dwarf_Frame *fram
 	outcome.bx_known = true;
 	if (!frame_register(machine, frame, RBX, outcome.cfa, &outcome.bx))
 		outcome.bx = machine->reg[RBX];
+	for (int i = 0; i < ROW_KEPT; i++)
+		outcome.kept_known[i] = frame_register(machine, frame, R12 + i, outcome.cfa,
+						       &outcome.kept[i]);
 	return outcome;
 }

@@ -19,8 +19,8 @@ struct machine {
 /* What a rule set makes of it. */
 struct outcome {
 	enum { OUTCOME_NONE, OUTCOME_END, OUTCOME_FRAME, OUTCOME_COMPLEX } kind;
-	uint64_t cfa, pc, fp, bx;
-	bool fp_known, bx_known;
+	uint64_t cfa, pc, fp, bx, kept[ROW_KEPT];
+	bool fp_known, bx_known, kept_known[ROW_KEPT];
 };
 
 void machine_init(struct machine *machine, uint64_t pc);

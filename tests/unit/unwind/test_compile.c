@@ -33,7 +33,7 @@ static struct elf_file *open_file(const char *path)
 }
 
 struct tally {
-	unsigned long frames, complex, fp_unknown, bx_unknown, wrong;
+	unsigned long frames, complex, fp_unknown, bx_unknown, kept_unknown, wrong;
 	unsigned long fdes, bad_fdes, rows;
 };
 
@@ -64,6 +64,12 @@ static void compare_at(uint64_t pc, const struct row *row, Dwarf_Frame *frame, s
 		tally->wrong += !want.bx_known || got.bx != want.bx;
 	else
 		tally->bx_unknown += want.bx_known;
+	for (unsigned i = 0; i < ROW_KEPT; i++) {
+		if (got.kept_known[i])
+			tally->wrong += !want.kept_known[i] || got.kept[i] != want.kept[i];
+		else
+			tally->kept_unknown += want.kept_known[i];
+	}
 }
 
 /* Walk all PCs in the steps that either side makes. */
@@ -174,6 +180,7 @@ static void check_file(const char *path)
 	CU_ASSERT(tally.complex * 1000 <= tally.frames);
 	CU_ASSERT(tally.fp_unknown * 1000 <= tally.frames);
 	CU_ASSERT(tally.bx_unknown * 1000 <= tally.frames);
+	CU_ASSERT(tally.kept_unknown * 1000 <= tally.frames);
 }
 
 static void test_libc(void)
@@ -283,9 +290,22 @@ static void test_hand(void)
 	CHECK_ROW(hand_drap_body, 0, ROW_CFA_FP_MEM, -8);
 	CHECK_ROW(hand_drap_ret, 0, ROW_CFA_SP, 8);
 	CHECK_ROW(hand_plt, 0, ROW_CFA_PLT, 8);
-	CU_ASSERT_EQUAL(at(hand_plt, 0).cfa_add, 11);
+	CU_ASSERT_EQUAL(at(hand_plt, 0).cfa_reg, 11);
 	CHECK_ROW(hand_sp_mem, 0, ROW_CFA_SP_MEM, 40);
-	CU_ASSERT_EQUAL(at(hand_sp_mem, 0).cfa_add, 8);
+	CU_ASSERT_EQUAL(row_add(&(struct row){ .cfa_reg = at(hand_sp_mem, 0).cfa_reg }), 8);
+}
+
+static void test_hand_registers(void)
+{
+	CHECK_ROW(hand_r12, 0, ROW_CFA_REG, 16);
+	CU_ASSERT_EQUAL(at(hand_r12, 0).cfa_reg, 12);
+	CU_ASSERT_EQUAL(at(hand_r12, 0).kept, 0xf002);
+	CHECK_ROW(hand_r13_mem, 0, ROW_CFA_REG_MEM, -16);
+	CHECK_ROW(hand_ra_r15, 0, ROW_CFA_FP_RA_REG, 16);
+	CHECK_ROW(hand_ra_at, 0, ROW_CFA_SP_RA_AT, 32);
+	CU_ASSERT_EQUAL((int8_t)at(hand_ra_at, 0).cfa_reg, -3);
+	CU_ASSERT_EQUAL(at(hand_fp_r14, 0).fp, ROW_FP_REG);
+	CU_ASSERT_EQUAL(at(hand_fp_r14, 0).fp_offset, 14);
 }
 
 static void test_hand_rest(void)
@@ -365,6 +385,7 @@ void suite_compile(void)
 	CU_add_test(suite, "redis-server as libdw reads it", test_redis);
 	CU_add_test(suite, "python3 as libdw reads it", test_python);
 	CU_add_test(suite, "functions written by hand", test_hand);
+	CU_add_test(suite, "functions that need R12 to R15", test_hand_registers);
 	CU_add_test(suite, "more functions written by hand", test_hand_rest);
 	CU_add_test(suite, "the index", test_index);
 	CU_add_test(suite, "ranges that are refused", test_refused);

@@ -102,7 +102,7 @@ static void test_registers(void)
 	s.reg[16] = LEAF;
 	s.word[0] = BY_R10;
 	run(&s);
-	CHECK(s, WALK_COMPLEX, LEAF, BY_R10);
+	CHECK(s, WALK_REGISTER, LEAF, BY_R10);
 	/* RBX is, through a frame that saved it; not through one that lost it. */
 	s = scene(SAVES_BX, 0);
 	s.word[1] = slot(20);
@@ -118,13 +118,116 @@ static void test_registers(void)
 	CHECK(s, WALK_COMPLETE, LEAF, BY_BX, OUTERMOST);
 	s.reg[16] = LOSES_BX;
 	run(&s);
-	CHECK(s, WALK_COMPLEX, LOSES_BX, BY_BX);
+	CHECK(s, WALK_REGISTER, LOSES_BX, BY_BX);
 	/* Nor through one without CFI. */
 	s.reg[16] = NO_CFI;
 	s.reg[6] = slot(4);
 	s.word[5] = BY_BX;
 	run(&s);
-	CHECK(s, WALK_COMPLEX, NO_CFI, BY_BX);
+	CHECK(s, WALK_REGISTER, NO_CFI, BY_BX);
+}
+
+/* R12 to R15, through frames that saved them, that did not touch them, and that lost them. */
+static void test_kept(void)
+{
+	struct scene s = scene(KEEPS, 0);
+
+	s.reg[12] = slot(40);		/* of KEEPS, whose caller's is this: */
+	s.word[1] = slot(20);
+	s.word[3] = LEAF;
+	s.word[4] = BY_R12;
+	s.word[21] = OUTERMOST;
+	run(&s);
+	CHECK(s, WALK_COMPLETE, KEEPS, LEAF, BY_R12, OUTERMOST);
+	s.reg[16] = LEAF;
+	s.reg[12] = slot(30);
+	s.word[0] = BY_R12;
+	s.word[31] = OUTERMOST;
+	run(&s);
+	CHECK(s, WALK_COMPLETE, LEAF, BY_R12, OUTERMOST);
+	/* A word at R13; behind it R12 is not known any more. */
+	s = scene(LEAF, 0);
+	s.reg[13] = slot(20);
+	s.reg[12] = slot(40);
+	s.word[0] = BY_R13_MEM;
+	s.word[21] = slot(29);
+	s.word[29] = BY_R12;
+	s.word[41] = OUTERMOST;
+	run(&s);
+	CHECK(s, WALK_REGISTER, LEAF, BY_R13_MEM, BY_R12);
+	s.word[29] = RA_IN_R15;		/* but this is */
+	s.reg[15] = OUTERMOST;
+	run(&s);
+	CHECK(s, WALK_COMPLETE, LEAF, BY_R13_MEM, RA_IN_R15, OUTERMOST);
+	/* Lost, and by code without CFI. */
+	s = scene(KEEPS, 0);
+	s.word[3] = FP_IN_R14;
+	s.word[4] = FRAMED;
+	run(&s);
+	CHECK(s, WALK_REGISTER, KEEPS, FP_IN_R14, FRAMED);
+	s = scene(NO_CFI, slot(4));
+	s.word[5] = BY_R12;
+	run(&s);
+	CHECK(s, WALK_REGISTER, NO_CFI, BY_R12);
+}
+
+/* BP in R14, and return addresses that are not where calls put them. */
+static void test_moved(void)
+{
+	struct scene s = scene(LEAF, 0);
+
+	s.reg[14] = slot(10);
+	s.word[0] = FP_IN_R14;
+	s.word[1] = FRAMED;
+	s.word[11] = OUTERMOST;
+	run(&s);
+	CHECK(s, WALK_COMPLETE, LEAF, FP_IN_R14, FRAMED, OUTERMOST);
+	s = scene(LEAF, slot(10));
+	s.reg[15] = OUTERMOST;
+	s.word[0] = FRAMED_RA_IN_R15;
+	run(&s);
+	CHECK(s, WALK_COMPLETE, LEAF, FRAMED_RA_IN_R15, OUTERMOST);
+	s.reg[6] = STACK;		/* no frame of a caller's */
+	s.word[0] = RA_BELOW;
+	s.word[2] = FRAMED_RA_ABOVE;	/* at CFA - 24 */
+	s.reg[6] = slot(10);
+	s.word[13] = OUTERMOST;
+	run(&s);
+	CHECK(s, WALK_COMPLETE, LEAF, RA_BELOW, FRAMED_RA_ABOVE, OUTERMOST);
+	s.reg[6] = slot(3);		/* below SP by then */
+	run(&s);
+	CHECK(s, WALK_LOOP, LEAF, RA_BELOW, FRAMED_RA_ABOVE);
+}
+
+/* From a caller on, as the agent walks. */
+static void test_kept_by_caller(void)
+{
+	struct scene s = scene(LEAF, 0);
+	struct walk_regs regs = { .pc = LEAF, .sp = STACK, .regs = s.reg, .nr_regs = 16 };
+	struct walk_stack stack = { .copy = s.word, .low = STACK,
+				    .high = STACK + sizeof(s.word) };
+	const struct walk_start start = { &map, &regs, &stack, NULL, true };
+	struct walk_trace trace;
+
+	s.reg[12] = slot(20);
+	s.word[0] = BY_R12;
+	s.word[21] = OUTERMOST;
+	s.nr = walk(&start, s.pc, 16, &s.end, &trace);
+	CHECK(s, WALK_COMPLETE, LEAF, BY_R12, OUTERMOST);
+	CU_ASSERT_FALSE(trace.whole);
+	regs.nr_regs = 4;
+	s.nr = walk(&start, s.pc, 16, &s.end, &trace);
+	CHECK(s, WALK_REGISTER, LEAF, BY_R12);
+	/* If it was saved, its slot tells. */
+	regs.pc = KEEPS;
+	s.word[1] = slot(30);
+	s.word[3] = BY_R12;
+	s.word[31] = OUTERMOST;
+	s.nr = walk(&start, s.pc, 16, &s.end, &trace);
+	CHECK(s, WALK_COMPLETE, KEEPS, BY_R12, OUTERMOST);
+	CU_ASSERT_TRUE(trace.whole);
+	CU_ASSERT_EQUAL(trace.nr, 3);
+	CU_ASSERT_EQUAL(trace.address[1], slot(1));
 }
 
 static void test_memory_rows(void)
@@ -554,6 +657,9 @@ void suite_stack_walk(void)
 	CU_add_test(suite, "plain frames", test_plain);
 	CU_add_test(suite, "one byte back", test_one_back);
 	CU_add_test(suite, "frames that hang from registers", test_registers);
+	CU_add_test(suite, "R12 to R15", test_kept);
+	CU_add_test(suite, "return addresses and BP elsewhere", test_moved);
+	CU_add_test(suite, "R12 to R15 of a caller", test_kept_by_caller);
 	CU_add_test(suite, "frames that hang from memory", test_memory_rows);
 	CU_add_test(suite, "the PLT", test_plt);
 	CU_add_test(suite, "signal frames", test_signal);

@@ -80,7 +80,7 @@ static void test_caller(void)
 	/* No register but RBX is the caller's. */
 	s = begin(BY_R10, 0);
 	run(&s, &trace);
-	CU_ASSERT_EQUAL(s.end, WALK_COMPLEX);
+	CU_ASSERT_EQUAL(s.end, WALK_REGISTER);
 	check_flags(true, false, false);
 }
 
