@@ -403,3 +403,23 @@ case heap-static 60 {
 	live_end $m
 	finish $t
 }
+
+# Chunks of their own in pages of hugetlbfs are found, and no page of the pool is taken.
+case heap-huge-pages 30 {
+	with_huge_pages 16 {
+		set t [start_command env GLIBC_TUNABLES=glibc.malloc.hugetlb=2 $::build/targets/hard]
+		order $t "make 4 [expr {5 << 20}]"
+		if {[regexp -all {/anon_hugepage} [slurp /proc/[pid_of $t]/maps]] < 4} {
+			finish $t
+			skip {no huge pages, or a glibc that does not use them}
+		}
+		regexp {HugetlbPages:[^\n]*} [slurp /proc/[pid_of $t]/status] before
+		set m [live_start --no-arm -p [pid_of $t]]
+		set text [live $m malloc]
+		check {[regexp {blocks mapped on their own\.+ 4\n} $text]} {$text}
+		regexp {HugetlbPages:[^\n]*} [slurp /proc/[pid_of $t]/status] now
+		check {$now eq $before} {$before became $now}
+		live_end $m
+		finish $t
+	}
+}
