@@ -49,6 +49,7 @@ struct glibc {
 	struct glibc_layout layout;
 	struct window window;
 	struct glibc_libc libc[HEAP_LIBCS_MAX];
+	uint64_t huge_page;	/* hp_pagesize of an mp_; 0: none, or not known */
 	uint32_t led;		/* chunks that glibc_leads_to has looked at */
 	/*
 	 * First words of used blocks that may be links of a list, in order of address: lists go all
@@ -81,11 +82,11 @@ static inline bool glibc_is_main(const struct glibc *glibc, size_t heap)
 
 /* Find the main arenas and all others; walk->arenas has them then. */
 struct err *glibc_find_arenas(struct glibc *glibc) MUST_CHECK;
-/* The spans of all arenas, in order of address. */
+/* The spans of all arenas, in order of address, and what glibc_find_mapped_sums finds. */
 struct err *glibc_find_spans(struct glibc *glibc) MUST_CHECK;
 /* Of one of several glibcs: is the sbrk_base of its mp_ in memory that sbrk has made? */
 bool glibc_has_brk_base(const struct glibc *glibc, size_t libc);
-/* n_mmaps and mmapped_mem, if the mp_ of all glibcs are found. */
+/* n_mmaps, mmapped_mem and hp_pagesize, if the mp_ of all glibcs are found. */
 void glibc_find_mapped_sums(struct glibc *glibc);
 
 /*

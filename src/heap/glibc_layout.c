@@ -279,12 +279,22 @@ static bool read_info(const struct glibc *glibc, uint64_t heap, struct heap_info
 	return !memory_read(glibc->source->memory, heap, ret, sizeof(*ret));
 }
 
-/* Does prev lead from this heap to the first one? */
-static bool heap_chain(const struct glibc *glibc, uint64_t heap, uint64_t first, uint64_t arena)
+/* Is this heap of an arena the one that its top is in? */
+static bool has_top(const struct glibc *glibc, uint64_t heap, const struct heap_arena *arena,
+		    uint64_t max)
 {
 	struct heap_info info;
 
-	for (unsigned i = 0; i < HEAPS_OF_ARENA; i++) {
+	return read_info(glibc, heap, &info) && info.size <= max && arena->top - heap < info.size;
+}
+
+/* Does prev lead from this heap to the first one? */
+static bool heap_chain(const struct glibc *glibc, uint64_t heap, uint64_t first, uint64_t arena,
+		       uint64_t max)
+{
+	struct heap_info info;
+
+	for (unsigned i = 0; i < HEAPS_OF_ARENA && heap % max == 0; i++) {
 		if (!read_info(glibc, heap, &info) || info.arena != arena)
 			return false;
 		if (heap == first)
@@ -294,31 +304,9 @@ static bool heap_chain(const struct glibc *glibc, uint64_t heap, uint64_t first,
 	return false;
 }
 
-static bool try_heap_max(struct glibc *glibc, const struct heap_arena *arena, uint64_t first,
-			 uint64_t max)
-{
-	if (first % max || !heap_chain(glibc, arena->top & ~(max - 1), first, arena->address))
-		return false;
-	glibc->layout.heap_max = max;
-	return true;
-}
-
-/* It is 64 MB unless the heap has huge pages. After the first arena it is known. */
-static bool find_heap_max(struct glibc *glibc, const struct heap_arena *arena, uint64_t first)
-{
-	if (glibc->layout.heap_max &&
-	    try_heap_max(glibc, arena, first, glibc->layout.heap_max))
-		return true;
-	if (try_heap_max(glibc, arena, first, 64ull << 20))
-		return true;
-	for (unsigned shift = 20; shift <= 36; shift++)
-		if (try_heap_max(glibc, arena, first, 1ull << shift))
-			return true;
-	return false;
-}
-
 /* Returns the first heap of an arena that follows its heap_info; 0: neither length fits. */
-static uint64_t first_heap(struct glibc *glibc, const struct heap_arena *arena, uint32_t *len_ret)
+static uint64_t first_heap(const struct glibc *glibc, const struct heap_arena *arena,
+			   uint32_t *len_ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(heap_infos); i++) {
 		uint64_t heap = arena->address - heap_infos[i];
@@ -332,6 +320,52 @@ static uint64_t first_heap(struct glibc *glibc, const struct heap_arena *arena, 
 	return 0;
 }
 
+static bool fits_heap_max(const struct glibc *glibc, const struct heap_arena *arena,
+			  uint64_t first, uint64_t max)
+{
+	uint64_t last = arena->top & ~(max - 1);
+
+	return has_top(glibc, last, arena, max) &&
+	       heap_chain(glibc, last, first, arena->address, max);
+}
+
+/* Take max if more arenas fit it than what was tried before. True: all do. */
+static bool try_heap_max(struct glibc *glibc, uint64_t max, size_t *most)
+{
+	const struct heap_walk *walk = glibc->walk;
+	size_t nr = 0, fit = 0;
+
+	vec_each(arena, &walk->arenas) {
+		uint32_t len;
+		uint64_t first = arena->main || !arena->top ? 0 : first_heap(glibc, arena, &len);
+
+		nr += !!first;
+		fit += first && fits_heap_max(glibc, arena, first, max);
+	}
+	if (fit > *most) {
+		*most = fit;
+		glibc->layout.heap_max = max;
+	}
+	return fit == nr;
+}
+
+/*
+ * All heaps but the main one are aligned to heap_max, which is 64 MB, or four huge pages if the
+ * process wants such (even if it has got none). As a single heap fits many lengths, all arenas are
+ * asked for each.
+ */
+static void find_heap_max(struct glibc *glibc)
+{
+	size_t most = 0;
+
+	if ((glibc->huge_page && try_heap_max(glibc, 4 * glibc->huge_page, &most)) ||
+	    try_heap_max(glibc, 64ull << 20, &most))
+		return;
+	for (unsigned shift = 20; shift <= 36; shift++)
+		if (try_heap_max(glibc, 1ull << shift, &most))
+			return;
+}
+
 static struct err *heap_spans(struct glibc *glibc, size_t number)
 {
 	const struct heap_arena *arena = &glibc->walk->arenas.at[number];
@@ -340,7 +374,8 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 	uint32_t len;
 
 	first = first_heap(glibc, arena, &len);
-	if (!first || !find_heap_max(glibc, arena, first))
+	if (!first || !glibc->layout.heap_max ||
+	    !fits_heap_max(glibc, arena, first, glibc->layout.heap_max))
 		return glibc_damage(glibc, (struct heap_damage){
 					.heap = (uint16_t)number, .address = arena->address },
 				    "the heaps of this arena were not found");
@@ -400,12 +435,16 @@ struct err *glibc_find_spans(struct glibc *glibc)
 	struct heap_walk *walk = glibc->walk;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < walk->arenas.nr && !err; i++) {
+	for (size_t i = 0; i < walk->arenas.nr && !err; i++)
 		if (walk->arenas.at[i].main)
 			err = glibc_main_spans(glibc, i);
-		else if (walk->arenas.at[i].top)
+	if (err)
+		return err;
+	glibc_find_mapped_sums(glibc);
+	find_heap_max(glibc);
+	for (size_t i = 0; i < walk->arenas.nr && !err; i++)
+		if (!walk->arenas.at[i].main && walk->arenas.at[i].top)
 			err = heap_spans(glibc, i);
-	}
 	if (!err)
 		err = in_order(glibc);
 	if (err)

@@ -32,11 +32,8 @@ static struct err *find(struct glibc *glibc, struct heap_ranges *ranges)
 
 	if (!err)
 		err = glibc_find_spans(glibc);
-	if (!err) {
-		/* If it is known how many there are, the search ends with the last one. */
-		glibc_find_mapped_sums(glibc);
+	if (!err)
 		err = glibc_find_mapped(glibc);
-	}
 	for (size_t i = 0; i < glibc->walk->spans.nr && !err; i++)
 		err = vec_push(&ranges->vec, range_of(glibc, &glibc->walk->spans.at[i]));
 	return err;

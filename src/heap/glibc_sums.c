@@ -7,11 +7,14 @@
 #include "base/page.h"
 #include "heap/glibc.h"
 
+#define HUGE_PAGE_MAX	(16ull << 30)
+
 /*
- * Returns the end of struct malloc_par up to sbrk_base. The four counts come right before
- * mmapped_mem, or, since 2.35 has put an int before them, with one int of padding between.
+ * The end of struct malloc_par up to sbrk_base. The four counts come right before mmapped_mem, or,
+ * since 2.35 has put hp_pagesize and an int before them, with one int of padding between.
  */
 struct malloc_par {
+	uint64_t hp_pagesize;
 	int32_t word[6];
 	uint64_t mmapped_mem, max_mmapped_mem, sbrk_base;
 };
@@ -41,6 +44,16 @@ static bool is_malloc_par(const struct malloc_par *par, bool drifts, struct coun
 			return true;
 	}
 	return false;
+}
+
+/* The size of the huge pages that the process wants; 0: none, or a glibc that has no such. */
+static uint64_t huge_page_of(const struct malloc_par *par, const struct counts *counts)
+{
+	uint64_t size = par->hp_pagesize;
+
+	if (memcmp(&par->word[1], counts, sizeof(*counts)) || size & (size - 1))
+		return 0;
+	return size > PAGE && size <= HUGE_PAGE_MAX ? size : 0;
 }
 
 /* What sbrk_base must be. */
@@ -128,5 +141,6 @@ void glibc_find_mapped_sums(struct glibc *glibc)
 		}
 		walk->mmapped += (uint64_t)counts.n_mmaps;
 		walk->mmapped_bytes += par.mmapped_mem;
+		glibc->huge_page = MAX(glibc->huge_page, huge_page_of(&par, &counts));
 	}
 }

@@ -369,10 +369,8 @@ struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret)
 	glibc_doubt_arenas(&glibc);
 	if (!err)
 		err = glibc_find_spans(&glibc);
-	if (!err) {
-		glibc_find_mapped_sums(&glibc);
+	if (!err)
 		err = glibc_find_mapped(&glibc);
-	}
 	if (!err)
 		err = walk_spans(&glibc);
 	if (!err)

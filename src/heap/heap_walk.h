@@ -22,7 +22,8 @@
  *	other arenas	They follow the heap_info at the start of their first heap: ar_ptr, prev,
  *			size. The arena's place behind it tells which of the two lengths heap_info
  *			has (2.35 added pagesize). The last heap is the one with top, at a multiple
- *			of the largest heap size, which is found by trial; prev leads to the others.
+ *			of the largest heap size; prev leads to the others. That size follows from
+ *			mp_ (hp_pagesize), and is the one that fits the heaps of all arenas.
  *	main heap	It ends with top; if it is contiguous, it begins system_mem before that. If
  *			other code has called sbrk, or sbrk has failed, it is in pieces, and all but
  *			the last end with two fenceposts: the other pieces are searched for

@@ -53,6 +53,11 @@ void proc_maps_free(struct proc_maps *maps);
 /* Returns the mapping that holds addr, or NULL. */
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr);
 
+/*
+ * Is it private, and of no file? Such is memory without a name, with one that the program has given
+ * it ([anon:NAME]), and in huge pages of hugetlbfs' pool.
+ */
+bool proc_map_is_anonymous(const struct proc_map *map);
 /* Was it certainly mapped to be executed? */
 static inline bool proc_map_is_exec(const struct proc_map *map)
 {

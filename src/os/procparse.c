@@ -155,6 +155,12 @@ const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t add
 	return at < maps->vec.nr && maps->vec.at[at].start <= addr ? &maps->vec.at[at] : NULL;
 }
 
+bool proc_map_is_anonymous(const struct proc_map *map)
+{
+	return !map->shared && (!*map->path || !strncmp(map->path, "[anon:", 6) ||
+				!strcmp(map->path, "/anon_hugepage"));
+}
+
 /* Copy the name, in which the kernel writes newline as \n and backslash as \\. */
 static void status_name(const char *text, size_t len, char *name, size_t room)
 {

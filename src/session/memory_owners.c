@@ -91,11 +91,6 @@ static struct err *facts_job(struct session *session, void *arg)
 	return add_own(finder, target->region);
 }
 
-static bool is_anonymous(const struct proc_map *map)
-{
-	return !map->shared && (!*map->path || !strncmp(map->path, "[anon:", 6));
-}
-
 static bool is_touched(void *ctx, uint64_t address)
 {
 	struct finder *finder = ctx;
@@ -122,7 +117,7 @@ static struct err *find_heaps(struct finder *finder)
 	for (size_t i = 0; i < finder->smaps->maps.vec.nr && !err; i++) {
 		const struct proc_map *map = &finder->smaps->maps.vec.at[i];
 		struct heap_map is = { map->start, map->end, !strcmp(map->path, "[heap]"),
-				       is_anonymous(map) };
+				       proc_map_is_anonymous(map) };
 
 		if (map->read && map->write && !map->shared)
 			err = vec_push(&maps, is);
@@ -180,7 +175,7 @@ static struct err *find_by_blocks(struct finder *finder)
 	memset(is.vec.at, 0, nr * sizeof(*is.vec.at));
 	err = blocks_each(session_log(session), NULL, note_block, &is);
 	for (size_t i = 0; i < nr && !err; i++)
-		if (is.vec.at[i] && is_anonymous(&is.maps->vec.at[i]))
+		if (is.vec.at[i] && proc_map_is_anonymous(&is.maps->vec.at[i]))
 			err = add_owner(finder, is.maps->vec.at[i].start, is.maps->vec.at[i].end,
 					MEMORY_HEAP, 0);
 	vec_free(&is.vec);
@@ -239,7 +234,7 @@ static bool has_guard(const struct finder *finder, size_t i)
 {
 	const struct proc_map *map = &finder->smaps->maps.vec.at[i];
 
-	return i && map[-1].end == map->start && is_anonymous(&map[-1]) &&
+	return i && map[-1].end == map->start && proc_map_is_anonymous(&map[-1]) &&
 	       !map[-1].read && !map[-1].write && !map[-1].exec;
 }
 
@@ -277,14 +272,15 @@ static bool is_in_memory(const struct smaps *smaps, size_t i)
 {
 	const uint64_t *figure = smaps->figures.nr > i ? smaps->figures.at[i].figure : NULL;
 
-	return !figure || figure[SMAPS_RSS] || figure[SMAPS_SWAP];
+	return !figure || figure[SMAPS_RSS] || figure[SMAPS_SWAP] ||
+	       figure[SMAPS_HUGETLB_PRIVATE];
 }
 
 static bool may_be_stack(const struct finder *finder, size_t i)
 {
 	const struct proc_map *map = &finder->smaps->maps.vec.at[i];
 
-	return is_anonymous(map) && map->read && map->write &&
+	return proc_map_is_anonymous(map) && map->read && map->write &&
 	       map->end - map->start >= STACK_LEAST && is_in_memory(finder->smaps, i);
 }
 
@@ -344,7 +340,7 @@ static struct err *find_by_sp(struct finder *finder)
 		    procfs_stack_pointer(tid, &sp) || !sp)
 			continue;
 		map = proc_maps_find(&finder->smaps->maps, sp);
-		if (map && is_anonymous(map) && map->write)
+		if (map && proc_map_is_anonymous(map) && map->write)
 			err = add_owner(finder, map->start, map->end, MEMORY_STACKS, tid);
 	}
 	return err;
@@ -360,7 +356,7 @@ static struct err *find_core_stacks(struct finder *finder)
 		const struct session_thread *thread = &threads.vec.at[i];
 		const struct proc_map *map = proc_maps_find(&finder->smaps->maps, thread->pthread);
 
-		if (!thread->main && map && is_anonymous(map))
+		if (!thread->main && map && proc_map_is_anonymous(map))
 			err = add_owner(finder, map->start, map->end, MEMORY_STACKS, thread->lwp);
 	}
 	vec_free(&threads.vec);

@@ -406,8 +406,8 @@ case heap-static 60 {
 
 # Chunks of their own in pages of hugetlbfs are found, and no page of the pool is taken.
 case heap-huge-pages 30 {
-	with_huge_pages 16 {
-		set t [start_command env GLIBC_TUNABLES=glibc.malloc.hugetlb=2 $::build/targets/hard]
+	with_huge_pages 40 {
+		set t [start_command env GLIBC_TUNABLES=glibc.malloc.hugetlb=2 $::build/targets/hard -t 4]
 		order $t "make 4 [expr {5 << 20}]"
 		if {[regexp -all {/anon_hugepage} [slurp /proc/[pid_of $t]/maps]] < 4} {
 			finish $t
@@ -417,9 +417,23 @@ case heap-huge-pages 30 {
 		set m [live_start --no-arm -p [pid_of $t]]
 		set text [live $m malloc]
 		check {[regexp {blocks mapped on their own\.+ 4\n} $text]} {$text}
+		check {[regexp {no damage found} [live $m "malloc check"]]} {[live $m "malloc check"]}
+		set kinds [dict get [live_value $m mdbg::memory] kinds]
+		check {[dict get $kinds mapped vsize] == [dict get [live_value $m mdbg::malloc] mappedbytes]} {$kinds}
 		regexp {HugetlbPages:[^\n]*} [slurp /proc/[pid_of $t]/status] now
 		check {$now eq $before} {$before became $now}
 		live_end $m
 		finish $t
 	}
+}
+
+# The arenas of such a process lie as if they had huge pages, if there are none as well.
+case heap-no-huge-pages 30 {
+	set t [start_command env GLIBC_TUNABLES=glibc.malloc.hugetlb=2 $::build/targets/hard -t 8]
+	order $t "make 4 [expr {5 << 20}]"
+	set m [live_start --no-arm -p [pid_of $t]]
+	check {[regexp {no damage found} [live $m "malloc check"]]} {[live $m "malloc check"]}
+	check {[dict get [live_value $m mdbg::malloc] mapped] == 4} {[live $m malloc]}
+	live_end $m
+	finish $t
 }

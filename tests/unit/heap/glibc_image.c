@@ -13,8 +13,7 @@
 #define TLS		(0x7f0000300000ull + image->spec.shift)
 #define MAPPED		(0x7f0000400000ull + image->spec.shift)
 #define BRK		(0x555555600000ull + image->spec.shift)
-#define HEAP_MAX	(64ull << 20)
-#define HEAP(n)		(0x7e0000000000ull + image->spec.shift + (n) * HEAP_MAX)
+#define HEAPS		(0x7e0000000000ull + image->spec.shift)
 #define TLS_LEN		8192u
 /* of `tcache`, below the thread pointer; another one for each glibc */
 #define TLS_OFFSET	(72u + 16u * (image->spec.shift >> 36))
@@ -75,6 +74,16 @@ static void add_piece(struct image *image, uint64_t start, size_t len, bool brk,
 	image->map[image->nr_pieces++] = (struct heap_map){ start, start + len, brk, anonymous };
 }
 
+uint64_t image_heap_max(const struct image *image)
+{
+	return image->spec.huge_page ? 4 * image->spec.huge_page : 64ull << 20;
+}
+
+static uint64_t heap_at(const struct image *image, unsigned n)
+{
+	return HEAPS + n * image_heap_max(image);
+}
+
 static unsigned state_len(const struct image *image)
 {
 	return image->bins + 261 * 8;
@@ -95,7 +104,7 @@ static void init_arena(struct image *image, unsigned heap, uint64_t arena)
 /* heap_info, arena, and where the first chunk goes. */
 static void init_heap(struct image *image, unsigned heap)
 {
-	uint64_t base = HEAP(heap), info = image->spec.page_size ? 48 : 32, chunk;
+	uint64_t base = heap_at(image, heap), info = image->spec.page_size ? 48 : 32, chunk;
 
 	add_piece(image, base, IMAGE_SPACE + IMAGE_BEHIND, false, true);
 	init_arena(image, heap, base + info);
@@ -111,7 +120,8 @@ static void init_heap(struct image *image, unsigned heap)
 void image_next_heap(struct image *image)
 {
 	unsigned heap = image->spec.heaps - 1;
-	uint64_t base = HEAP(heap), end = base + IMAGE_SPACE, next = HEAP(IMAGE_HEAPS);
+	uint64_t base = heap_at(image, heap), end = base + IMAGE_SPACE;
+	uint64_t next = heap_at(image, IMAGE_HEAPS);
 
 	image_chunk(image, heap, end - 32 - image->at[heap], CHUNK_FREE);
 	image_put(image, end - 32 + 8, 16 | 1);
@@ -186,7 +196,7 @@ void image_init(struct image *image, const struct image_spec *spec)
 	for (unsigned i = 1; i < spec->heaps; i++)
 		init_heap(image, i);
 	if (spec->second_heap)
-		add_piece(image, HEAP(IMAGE_HEAPS), IMAGE_SPACE + IMAGE_BEHIND, false, true);
+		add_piece(image, heap_at(image, IMAGE_HEAPS), IMAGE_SPACE + IMAGE_BEHIND, false, true);
 	if (spec->blocked)
 		add_piece(image, PIECES, 2 * IMAGE_SPACE, false, true);
 	add_piece(image, DATA, 16384, false, false);
@@ -322,6 +332,8 @@ static void end_malloc_par(struct image *image)
 	uint64_t sums = DATA + MALLOC_PAR, counts = sums - (image->spec.page_size ? 20 : 16);
 	uint64_t sum = image->mapped_bytes + (image->spec.no_fastbins ? DRIFT : 0);
 
+	if (image->spec.page_size)
+		image_put(image, counts - 12, image->spec.huge_page);
 	put_int(image, counts, image->spec.mapped);
 	put_int(image, counts + 4, 65536);
 	put_int(image, counts + 8, image->spec.mapped);

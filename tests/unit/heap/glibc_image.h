@@ -32,6 +32,7 @@ struct image_spec {
 	bool safe_linking;	/* 2.32 */
 	bool page_size;		/* 2.35: in heap_info, and an int more in malloc_par */
 	bool room;		/* 2.42: caches count what they have room for, and have larger blocks */
+	uint64_t huge_page;	/* 2.35: that the process wants; 0: none */
 	bool no_fastbins;	/* 2.43: and mapped chunks end before their mapping */
 	unsigned heaps;		/* 1 to IMAGE_HEAPS arenas */
 	bool second_heap;	/* the youngest arena has two (image_next_heap) */
@@ -84,6 +85,8 @@ void image_next_heap(struct image *image);
 /* The same of the main heap: a piece right below the one before. */
 void image_next_piece(struct image *image);
 void image_end(struct image *image);
+/* The length that is reserved for each heap but the main one, and their alignment. */
+uint64_t image_heap_max(const struct image *image);
 /* All of that: populate adds the chunks of a heap, and is called for each of its parts. */
 void image_make(struct image *image, const struct image_spec *spec,
 		void (*populate)(struct image *image, unsigned heap));

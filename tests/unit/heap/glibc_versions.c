@@ -28,6 +28,8 @@ const struct image_spec image_versions[IMAGE_VERSIONS] = {
 	  .no_fastbins = true, .heaps = 1 },
 	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .page_size = true,
 	  .heaps = 2, .mapped = 2, .blocked = true },
+	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .page_size = true,
+	  .huge_page = 2ull << 20, .heaps = 4, .mapped = 2, .second_heap = true },
 };
 
 void image_populate(struct image *image, unsigned heap)

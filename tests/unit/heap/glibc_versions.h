@@ -4,7 +4,7 @@
 
 #include "glibc_image.h"
 
-#define IMAGE_VERSIONS	13u
+#define IMAGE_VERSIONS	14u
 
 extern const struct image_spec image_versions[IMAGE_VERSIONS];
 

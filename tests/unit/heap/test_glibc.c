@@ -76,6 +76,8 @@ static void has_ranges(void)
 
 			CU_ASSERT_PTR_NOT_NULL_FATAL(range);
 			CU_ASSERT_EQUAL(range->mapped, image.chunk[j].heap == IMAGE_MAPPED);
+			CU_ASSERT_TRUE(range->mapped || !image.chunk[j].heap ||
+				       range->end - range->start == image_heap_max(&image));
 		}
 		heap_ranges_free(&ranges);
 		/* Where there is no arena there is nothing, and it is not said to be all. */
