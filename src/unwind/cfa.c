@@ -153,9 +153,13 @@ static bool op_def_cfa(struct machine *machine, const struct op *op)
 	uint64_t n;
 
 	if ((op->operands & both) != both) {
+		bool after_expression = machine->state.cfa.kind == RULE_EXPRESSION &&
+					op->operands == OPERAND_REG;
+
 		rule = machine->state.cfa;
-		if (rule.kind != RULE_REGISTER)
+		if (rule.kind != RULE_REGISTER && !after_expression)
 			return false;
+		rule.kind = RULE_REGISTER;
 	}
 	if (op->operands & OPERAND_REG) {
 		if (!uleb(machine, &n))
@@ -173,7 +177,8 @@ static bool op_def_cfa(struct machine *machine, const struct op *op)
 
 static bool op_def_cfa_expression(struct machine *machine, const struct op *op UNUSED)
 {
-	machine->state.cfa = (struct rule){ .kind = RULE_EXPRESSION };
+	/* A register may be set next, and then the offset is the last one (libgcrypt, by libgcc). */
+	machine->state.cfa.kind = RULE_EXPRESSION;
 	return expression_read(machine, &machine->state.cfa);
 }
 

@@ -52,6 +52,16 @@ __asm__(
 "	nop\n"
 "	.cfi_endproc\n"
 
+/* libgcrypt: the same, and then a register with the offset that was set before. */
+"	.cfi_startproc\n"
+"	.cfi_def_cfa 7, 56\n"
+"	.cfi_escape 0x0f, 5, 0x77, 40, 6, 0x23, 8\n"
+"	nop\n"
+"	.cfi_def_cfa_register 6\n"
+"hand_register_again:\n"
+"	nop\n"
+"	.cfi_endproc\n"
+
 /* vfork: the return address is popped into rdi. */
 "	.cfi_startproc\n"
 "	popq %rdi\n"
@@ -206,7 +216,7 @@ __asm__(
 
 "	.globl step_on, step_off\n"
 "	.globl hand_drap_entry, hand_drap_r10, hand_drap_rbp, hand_drap_body, hand_drap_ret\n"
-"	.globl hand_plt, hand_sp_mem, hand_ra_reg, hand_end, hand_complex\n"
+"	.globl hand_plt, hand_sp_mem, hand_register_again, hand_ra_reg, hand_end, hand_complex\n"
 "	.globl hand_far_add, hand_far_fp\n"
 "	.globl hand_r12, hand_r13_mem, hand_ra_r15, hand_ra_at, hand_fp_r14\n"
 "	.globl hand_remember, hand_remembered\n"

@@ -8,7 +8,7 @@
 extern const char hand_drap_entry[], hand_drap_r10[], hand_drap_rbp[];
 extern const char hand_drap_body[], hand_drap_ret[];
 extern const char hand_plt[];
-extern const char hand_sp_mem[];
+extern const char hand_sp_mem[], hand_register_again[];
 extern const char hand_ra_reg[];
 extern const char hand_r12[], hand_r13_mem[], hand_ra_r15[], hand_ra_at[], hand_fp_r14[];
 extern const char hand_end[];

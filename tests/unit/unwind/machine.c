@@ -146,19 +146,24 @@ struct stack {
 	unsigned nr;
 	bool value;	/* the result is the value, not where it lies */
 	bool reg;	/* the result is what a register holds */
+	bool unknown;	/* it has an operation that this machine has not */
 };
 
 static uint64_t pop(struct stack *stack)
 {
-	if (!stack->nr)
-		abort();
+	if (!stack->nr) {
+		stack->unknown = true;
+		return 0;
+	}
 	return stack->word[--stack->nr];
 }
 
 static void push(struct stack *stack, uint64_t word)
 {
-	if (stack->nr == 16)
-		abort();
+	if (stack->nr == 16) {
+		stack->unknown = true;
+		return;
+	}
 	stack->word[stack->nr++] = word;
 }
 
@@ -186,7 +191,7 @@ static void binary(struct stack *stack, uint8_t atom)
 		push(stack, (int64_t)left >= (int64_t)right);
 		break;
 	default:
-		abort();	/* an operation that no library here had when this was written */
+		stack->unknown = true;
 	}
 }
 
@@ -197,6 +202,10 @@ static void operate(const struct machine *machine, struct stack *stack, const Dw
 		push(stack, machine->reg[op->atom - DW_OP_breg0] + op->number);
 	} else if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
 		push(stack, op->atom - DW_OP_lit0);
+	} else if (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts) {
+		push(stack, op->number);
+	} else if (op->atom == DW_OP_drop) {
+		pop(stack);
 	} else if (op->atom == DW_OP_regx) {
 		push(stack, machine->reg[op->number]);
 		stack->reg = true;
@@ -225,7 +234,7 @@ static struct stack evaluate(const struct machine *machine, const Dwarf_Op *ops,
 	return stack;
 }
 
-/* The caller's value of a register; false if undefined. */
+/* The caller's value of a register; false if undefined, or beyond this machine. */
 static bool frame_register(const struct machine *machine, Dwarf_Frame *frame, int reg, uint64_t cfa,
 			   uint64_t *ret)
 {
@@ -241,7 +250,7 @@ static bool frame_register(const struct machine *machine, Dwarf_Frame *frame, in
 		return true;
 	stack = evaluate(machine, ops, nr, cfa);
 	*ret = stack.value || stack.reg ? pop(&stack) : word_at(pop(&stack));
-	return true;
+	return !stack.unknown;
 }
 
 struct outcome outcome_of_frame(const struct machine *machine, Dwarf_Frame *frame)
@@ -254,10 +263,13 @@ struct outcome outcome_of_frame(const struct machine *machine, Dwarf_Frame *fram
 
 	if (!frame)
 		return (struct outcome){ .kind = OUTCOME_NONE };
-	CU_ASSERT_FATAL(dwarf_frame_cfa(frame, &ops, &nr) == 0);
+	if (dwarf_frame_cfa(frame, &ops, &nr))
+		return (struct outcome){ .kind = OUTCOME_INVALID };
 	if (nr) {
 		stack = evaluate(machine, ops, nr, 0);
 		outcome.cfa = pop(&stack);
+		if (stack.unknown)
+			return (struct outcome){ .kind = OUTCOME_COMPLEX };
 	}
 	if (!frame_register(machine, frame, RIP, outcome.cfa, &outcome.pc))
 		return (struct outcome){ .kind = OUTCOME_END };

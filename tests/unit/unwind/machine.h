@@ -18,7 +18,7 @@ struct machine {
 
 /* What a rule set makes of it. */
 struct outcome {
-	enum { OUTCOME_NONE, OUTCOME_END, OUTCOME_FRAME, OUTCOME_COMPLEX } kind;
+	enum { OUTCOME_NONE, OUTCOME_END, OUTCOME_FRAME, OUTCOME_COMPLEX, OUTCOME_INVALID } kind;
 	uint64_t cfa, pc, fp, bx, kept[ROW_KEPT];
 	bool fp_known, bx_known, kept_known[ROW_KEPT];
 };

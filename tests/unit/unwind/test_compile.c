@@ -3,168 +3,21 @@
 
 #include "unwind/compile.h"
 
-#include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "arch/x86_64/frame.h"
 #include "base/compiler.h"
-#include "elf/cfi.h"
 #include "elf/elf_file.h"
 #include "hand.h"
-#include "machine.h"
 #include "unit.h"
-#include "unwind/cfa.h"
+#include "versus.h"
 
 void suite_compile(void);
 
-static struct elf_file *open_file(const char *path)
-{
-	struct elf_file *file;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return NULL;
-	CU_ASSERT_PTR_NULL_FATAL(elf_file_open(fd, path, &file));
-	return file;
-}
-
-struct tally {
-	unsigned long frames, complex, fp_unknown, bx_unknown, kept_unknown, wrong;
-	unsigned long fdes, bad_fdes, rows;
-};
-
-static void compare_at(uint64_t pc, const struct row *row, Dwarf_Frame *frame, struct tally *tally)
-{
-	static const struct row none = { .cfa = ROW_CFA_NONE };
-	struct machine machine;
-	struct outcome want, got;
-
-	machine_init(&machine, pc);
-	want = outcome_of_frame(&machine, frame);
-	got = outcome_of_row(&machine, row ? row : &none);
-	tally->frames++;
-	if (got.kind == OUTCOME_COMPLEX) {
-		tally->complex++;
-		tally->wrong += want.kind == OUTCOME_NONE || want.kind == OUTCOME_END;
-		return;
-	}
-	tally->wrong += got.kind != want.kind;
-	if (got.kind != want.kind || got.kind != OUTCOME_FRAME)
-		return;
-	tally->wrong += got.cfa != want.cfa || got.pc != want.pc;
-	if (got.fp_known)
-		tally->wrong += !want.fp_known || got.fp != want.fp;
-	else
-		tally->fp_unknown += want.fp_known;
-	if (got.bx_known)
-		tally->wrong += !want.bx_known || got.bx != want.bx;
-	else
-		tally->bx_unknown += want.bx_known;
-	for (unsigned i = 0; i < ROW_KEPT; i++) {
-		if (got.kept_known[i])
-			tally->wrong += !want.kept_known[i] || got.kept[i] != want.kept[i];
-		else
-			tally->kept_unknown += want.kept_known[i];
-	}
-}
-
-/* Walk all PCs in the steps that either side makes. */
-static void compare(Dwarf_CFI *cfi, const struct rows *rows, uint64_t start, uint64_t size,
-		    struct tally *tally)
-{
-	uint64_t pc = start;
-
-	while (pc < start + size) {
-		const struct row *row = rows_find(rows, (uint32_t)(pc - start));
-		uint64_t next = start + size;
-		Dwarf_Frame *frame = NULL;
-		Dwarf_Addr frame_start, frame_end;
-		bool signal;
-
-		if (row && row + 1 < rows->row + rows->nr)
-			next = start + row[1].pc;
-		else if (!row)
-			next = start + rows->row[0].pc;
-		if (dwarf_cfi_addrframe(cfi, pc, &frame)) {
-			compare_at(pc, row, NULL, tally);
-			compare_at(next - 1, row, NULL, tally);
-			pc = next;
-			continue;
-		}
-		dwarf_frame_info(frame, &frame_start, &frame_end, &signal);
-		CU_ASSERT_FATAL(frame_end > pc);
-		next = next < frame_end ? next : frame_end;
-		if (row && row->cfa == ROW_CFA_PLT)
-			next = pc + 1;	/* it depends on the PC itself */
-		compare_at(pc, row, frame, tally);
-		compare_at(next - 1, row, frame, tally);
-		free(frame);
-		pc = next;
-	}
-}
-
-static struct err *emit_nothing(uint64_t pc UNUSED, const struct cfa_state *state UNUSED,
-				void *ctx UNUSED)
-{
-	return NULL;
-}
-
-static void count_fdes(struct elf_file *file, struct tally *tally)
-{
-	const struct cfi *cfi;
-
-	CU_ASSERT_PTR_NULL_FATAL(cfi_of(file, &cfi));
-	tally->fdes += cfi->fdes.nr;
-	tally->bad_fdes += cfi->bad;
-	for (size_t i = 0; i < cfi->fdes.nr; i++) {
-		const struct cfi_fde *fde = &cfi->fdes.at[i];
-		const struct cfi_cie *cie = &cfi->cies.at[fde->cie];
-		struct cfa_state state;
-		bool bad = true;
-
-		if (cie->return_column == FRAME_RA && cfa_run_cie(cie, &state))
-			CU_ASSERT_PTR_NULL(cfa_run_fde(cie, &state, fde, emit_nothing, NULL, &bad));
-		tally->bad_fdes += bad;
-	}
-}
-
-static void compare_file(const char *path, struct tally *tally)
-{
-	struct elf_file *file = open_file(path);
-	const struct elf_segment *segment;
-	Dwarf_CFI *cfi;
-	Elf *elf;
-	size_t nr;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	CU_ASSERT_FATAL(file && fd >= 0);
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	cfi = dwarf_getcfi_elf(elf);
-	CU_ASSERT_FATAL(cfi != NULL);
-	segment = elf_file_segments(file, &nr);
-	for (size_t i = 0; i < nr; i++) {
-		struct rows rows;
-
-		if (!segment[i].exec)
-			continue;
-		CU_ASSERT_PTR_NULL_FATAL(rows_compile(file, segment[i].vaddr, segment[i].memsz,
-						      &rows));
-		tally->rows += rows.nr;
-		compare(cfi, &rows, segment[i].vaddr, segment[i].memsz, tally);
-		rows_free(&rows);
-	}
-	count_fdes(file, tally);
-	dwarf_cfi_end(cfi);
-	elf_end(elf);
-	close(fd);
-	elf_file_close(file);
-}
-
-/* At most one frame in a thousand may be too much for rows. */
+/* At most one place in a thousand may be too much for rows. */
 static void check_file(const char *path)
 {
 	struct tally tally = { 0 };
@@ -173,14 +26,9 @@ static void check_file(const char *path)
 		unit_skip(path);
 		return;
 	}
-	compare_file(path, &tally);
-	CU_ASSERT_EQUAL(tally.wrong, 0);
-	CU_ASSERT_EQUAL(tally.bad_fdes, 0);
+	versus_libdw(path, &tally);
+	versus_check(&tally);
 	CU_ASSERT(tally.fdes > 0 && tally.rows > tally.fdes);
-	CU_ASSERT(tally.complex * 1000 <= tally.frames);
-	CU_ASSERT(tally.fp_unknown * 1000 <= tally.frames);
-	CU_ASSERT(tally.bx_unknown * 1000 <= tally.frames);
-	CU_ASSERT(tally.kept_unknown * 1000 <= tally.frames);
 }
 
 static void test_libc(void)
@@ -216,6 +64,28 @@ static void test_redis(void)
 static void test_python(void)
 {
 	check_file("/usr/bin/python3");
+}
+
+/* More files, of which it is printed what came out: ROWS_FILES has a path a line. */
+static void test_files(void)
+{
+	char *paths = strdup(getenv("ROWS_FILES")), *rest = paths;
+	struct tally all = { 0 };
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(paths);
+	versus_print_head();
+	for (const char *path = strsep(&rest, "\n"); path; path = strsep(&rest, "\n")) {
+		struct tally tally = { 0 };
+
+		if (!*path)
+			continue;
+		versus_libdw(path, &tally);
+		versus_check(&tally);
+		versus_print(path, &tally);
+		versus_add(&all, &tally);
+	}
+	versus_print("all", &all);
+	free(paths);
 }
 
 /* This program: what is written by hand in it, its PLT, and what the compiler made. */
@@ -278,9 +148,9 @@ static void test_hand(void)
 {
 	struct tally tally = { 0 };
 
-	compare_file("/proc/self/exe", &tally);
-	CU_ASSERT(tally.wrong <= 2);
-	CU_ASSERT(tally.wrong >= 1);
+	versus_libdw("/proc/self/exe", &tally);
+	CU_ASSERT_EQUAL(tally.wrong, 0);
+	CU_ASSERT(tally.restorers >= 1 && tally.restorers <= 2);
 	CU_ASSERT_EQUAL(tally.bad_fdes, 0);
 	CHECK_ROW(hand_drap_entry, 0, ROW_CFA_SP, 8);
 	CHECK_ROW(hand_drap_r10, 0, ROW_CFA_REG, 0);
@@ -310,6 +180,7 @@ static void test_hand_registers(void)
 
 static void test_hand_rest(void)
 {
+	CHECK_ROW(hand_register_again, 0, ROW_CFA_FP, 56);
 	CHECK_ROW(hand_ra_reg, 0, ROW_CFA_SP_RA_REG, 0);
 	CU_ASSERT_EQUAL(at(hand_ra_reg, 0).cfa_reg, 5);
 	CHECK_ROW(hand_end, 0, ROW_CFA_END, 0);
@@ -353,11 +224,12 @@ static void test_index(void)
 
 static void test_refused(void)
 {
-	struct elf_file *file = open_file("/proc/self/exe");
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_file *file;
 	struct rows rows;
 	struct err *err;
 
-	CU_ASSERT_FATAL(file != NULL);
+	CU_ASSERT_PTR_NULL_FATAL(elf_file_open(fd, "/proc/self/exe", &file));
 	err = rows_compile(file, 0x1000, 0, &rows);
 	CU_ASSERT(err && err->code == ERR_UNSUPPORTED);
 	err = rows_compile(file, 0x1000, 1ull << 32, &rows);
@@ -384,6 +256,8 @@ void suite_compile(void)
 	CU_add_test(suite, "libjemalloc as libdw reads it", test_jemalloc);
 	CU_add_test(suite, "redis-server as libdw reads it", test_redis);
 	CU_add_test(suite, "python3 as libdw reads it", test_python);
+	if (getenv("ROWS_FILES"))
+		CU_add_test(suite, "files as libdw reads them", test_files);
 	CU_add_test(suite, "functions written by hand", test_hand);
 	CU_add_test(suite, "functions that need R12 to R15", test_hand_registers);
 	CU_add_test(suite, "more functions written by hand", test_hand_rest);
