@@ -64,6 +64,7 @@ struct err *module_note(struct module *module, struct err *err)
 {
 	if (!err || module_is_lack(err))
 		return err;
+	module->over_limit = err->code == ERR_RANGE;
 	snprintf(module->why, sizeof(module->why), "%.*s", (int)sizeof(module->why) - 1, err->msg);
 	trace_line("module %s: %s", module->path, err->msg);
 	return NULL;
@@ -84,7 +85,6 @@ struct err *module_open_elf(struct module *module, int fd)
 	err = elf_file_open(elf_fd, module->path, &module->elf);
 	if (!err)
 		elf_fd = -1;
-	module->over_limit = err && err->code == ERR_RANGE;
 	return module_note(module, err);
 }
 
@@ -103,12 +103,10 @@ struct err *module_load_rows(struct module *module, struct rows_cache *cache, ui
 		err = limit_err(module->path, "too many rows of CFI in all modules",
 				LIMIT_ALL_ROWS);
 	}
-	module->over_limit = err && err->code == ERR_RANGE;
 	err = module_note(module, err);
 	/* The file is correct, but mdbg cannot use it. */
 	if (err || *module->why || !*elf_file_doubt(module->elf))
 		return err;
-	module->over_limit = true;
 	return module_note(module, err_create(ERR_RANGE, "%s", elf_file_doubt(module->elf)));
 }
 

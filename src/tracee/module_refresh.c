@@ -167,6 +167,9 @@ static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
 	open_err = refresh->world->open(refresh->world->ctx, refresh->world->maps, map, &fd);
 	if (open_err && (open_err->code == ERR_FORMAT || map != exec))
 		return module_is_lack(open_err) ? open_err : NULL;
+	/* The user is told this (over_limit). */
+	if (open_err && open_err->code == ERR_RANGE)
+		open_err = err_wrap(open_err, "%s", map->path);
 	err = module_create(map, map->path, &module);
 	if (!err)
 		err = open_err ? module_note(module, open_err) :

@@ -61,6 +61,19 @@ case hostile-debuglink 60 {
 	check_limit debuglink "too many bytes of a debug file"
 }
 
+# The program's own file is too large to be read: that is said, and once.
+case hostile-size 60 {
+	file copy $::build/targets/hard $::tmp/large
+	if {[catch {exec truncate -s 70G $::tmp/large} why]} {
+		skip "no file of 70 GB can be made here: $why"
+	}
+	set t [start_command $::tmp/large]
+	mdbg -p [pid_of $t] -c where -c where
+	check {[regexp -all {/large: its length: too many bytes} $::err] == 1} {not told once: $::err}
+	finish $t
+	file delete $::tmp/large
+}
+
 # Nobody writes to the FIFO: whoever opens it for reading waits for ever.
 case hostile-dwo 60 {
 	frames_of dwo
