@@ -255,13 +255,15 @@ static void find_body(struct source *source, struct unit *unit)
 	    type != DW_UT_skeleton)
 		return;
 	err = debug_dwo_check(&unit->die);
+	if (!err && (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &body, NULL, NULL, NULL) ||
+		     !body.addr))
+		err = err_create(ERR_NOTFOUND, "a .dwo file that is not of this build, or damaged");
+	if (!err)
+		unit->body = body;
 	if (err && !source->bodies_missing)
 		debug_warn(source->search,
 			   err_wrap(err, "%s: no inlined functions", source->name));
 	source->bodies_missing |= err != NULL;
-	if (!err && dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &body, NULL, NULL, NULL) == 0 &&
-	    body.addr)
-		unit->body = body;
 }
 
 static void walk_unit(struct source *source, struct unit *unit, bool thorough)
