@@ -22,6 +22,9 @@
 #define STACK		(16u << 10)
 #define IDLE_SECONDS	1
 #define REFUSE_NS	5000000000ull	/* after a call was given up */
+/* How much later a call may come that waits for nobody, and how often that is looked at. */
+#define BUSY_NS		2000000000ull
+#define LOOK_NS		5000000u
 
 enum state { IDLE, ASKED, GONE, LEFT };
 
@@ -124,16 +127,30 @@ static struct err *make_process(struct errand *errand)
 	return NULL;
 }
 
+/* It has a processor, or waits for one as the machine is busy: no server keeps it. */
+static bool is_running(const struct errand *errand)
+{
+	struct proc_stat stat;
+
+	return !procfs_stat(errand->pid, &stat) && stat.state == 'R';
+}
+
 /* Wait until the call has returned. False: it has not in time, and is left alone from now on. */
 static bool await(struct errand *errand, uint64_t deadline)
 {
-	while (__atomic_load_n(&errand->state, __ATOMIC_ACQUIRE) == ASKED) {
-		uint64_t now = procfs_clock(CLOCK_MONOTONIC), left = deadline - now;
-		struct timespec timeout = { (time_t)(left / 1000000000u),
-					    (long)(left % 1000000000u) };
+	const uint64_t last = deadline + BUSY_NS;
 
-		if (now >= deadline)
+	while (__atomic_load_n(&errand->state, __ATOMIC_ACQUIRE) == ASKED) {
+		uint64_t now = procfs_clock(CLOCK_MONOTONIC), left;
+		struct timespec timeout;
+
+		if (now >= last || (now >= deadline && !is_running(errand)))
 			return !moves(errand, ASKED, LEFT);
+		if (now >= deadline)
+			deadline = now + LOOK_NS;
+		left = deadline - now;
+		timeout = (struct timespec){ (time_t)(left / 1000000000u),
+					     (long)(left % 1000000000u) };
 		futex(errand, FUTEX_WAIT, ASKED, &timeout);
 	}
 	return true;

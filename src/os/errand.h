@@ -7,9 +7,9 @@
  *
  * The process shares mdbg's memory (CLONE_VM), so that it costs 50 us to make and no memory, and no
  * more than that: not the table of descriptors, of which it has a copy with the one descriptor that
- * its calls are about, and no signals. It runs on mdbg's thread-local storage, so it makes bare system calls and uses nothing
- * else. An errand's bytes lie in a buffer of the errand's: a call that was given up may still write
- * to it.
+ * its calls are about, and no signals. It runs on mdbg's thread-local storage, so it makes bare
+ * system calls and uses nothing else. An errand's bytes lie in a buffer of the errand's: a call that
+ * was given up may still write to it.
  *
  *	idle -> asked	by errands_call		asked -> idle	by the process, with a result
  *	idle -> gone	by the process, after a second without work; so it never outlives mdbg for
@@ -46,8 +46,10 @@ struct errands {
  */
 struct err *errands_ready(struct errands *errands, uint8_t **bytes_ret) MUST_CHECK;
 /*
- * Make the system call nr about the descriptor arg[0], the same for all calls, within `within` nanoseconds. *ret is what the kernel returns: an error
- * is a negative number. ERR_TIMEOUT: it was given up; the bytes must not be used any more.
+ * Make the system call nr about the descriptor arg[0], the same for all calls. *ret is what the
+ * kernel returns: an error is a negative number. ERR_TIMEOUT: it has waited for more than `within`
+ * nanoseconds, and was given up; the bytes must not be used any more. (One that does not wait, but
+ * is short of a processor, gets up to two seconds more.)
  */
 struct err *errands_call(struct errands *errands, uint64_t within, long *ret, long nr,
 			 const long arg[6]) MUST_CHECK;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -85,6 +86,26 @@ static void given_up(void)
 	end(&world);
 }
 
+/* 16 MB of random bytes take a processor for more than 10 ms, and wait for nobody. */
+static void takes_long(void)
+{
+	const size_t len = 16u << 20;
+	struct world world;
+	void *bytes = malloc(len);
+	int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+	CU_ASSERT_FATAL(fd >= 0);
+	begin(&world);
+	CU_ASSERT_PTR_NULL_FATAL(errands_ready(&world.errands, &world.bytes));
+	CU_ASSERT_PTR_NULL(errands_call(&world.errands, 1000000, &world.got, SYS_read,
+					(long[6]){ fd, (long)bytes, (long)len }));
+	CU_ASSERT_EQUAL(world.got, (long)len);
+	end(&world);
+	close(fd);
+	free(bytes);
+}
+
 void suite_errand(void);
 void suite_errand(void)
 {
@@ -92,4 +113,5 @@ void suite_errand(void)
 
 	CU_add_test(suite, "comes back", comes_back);
 	CU_add_test(suite, "given up", given_up);
+	CU_add_test(suite, "takes long", takes_long);
 }
