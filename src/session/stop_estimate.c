@@ -21,7 +21,8 @@
 #define CHUNK_LEAST	32u
 #define CHUNK_USUAL	96u		/* if nothing is known */
 #define SIZE_FLAGS	7ull
-#define HEAP_ALIGN	(64ull << 20)	/* heaps other than the main one begin at a multiple */
+/* Heaps other than the main one begin at a multiple, of 64 MB unless they are in huge pages. */
+#define HEAP_ALIGN	(1ull << 20)
 
 static uint64_t per_chunk(const struct stop_facts *facts)
 {
