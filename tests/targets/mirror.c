@@ -69,7 +69,7 @@ static void forge(uint64_t bytes)
 
 	head[0] = (uint64_t)arena;
 	head[2] = 4096 + bytes;
-	arena[TOP] = (uint64_t)heap + HEAP_MAX - 4096;
+	arena[TOP] = (uint64_t)heap + bytes;	/* in the last page */
 	for (unsigned i = 0; i < BINS; i++)
 		arena[BIN_BYTES / 8 + 2 * i] = arena[BIN_BYTES / 8 + 2 * i + 1] = (uint64_t)arena + TOP * 8 + i * 16;
 	arena[NEXT] = (uint64_t)of_main;
