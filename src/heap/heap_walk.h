@@ -212,14 +212,20 @@ struct heap_source {
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 void heap_walk_free(struct heap_walk *walk);
 
-/*
- * Shows whether glibc's allocator does anything: a checksum of the bins, tops and sums of all
- * arenas, read without a walk and without a stop. If two of them differ, chunks were given out or
- * taken back in between. If they are equal, that proves nothing, since blocks that go to and from a
- * thread's cache touch no arena. Locks, and how many threads an arena has, are not part of it. It
- * uses the memory and the libcs of source. 0: there is no arena yet.
- */
-struct err *glibc_pulse(const struct heap_source *source, uint64_t *ret) MUST_CHECK;
+/* What the arenas say of themselves. Zeros: there are none yet. */
+struct heap_pulse {
+	/*
+	 * Shows whether the allocator does anything: a checksum of the bins, tops and sums of all
+	 * arenas. If two of them differ, chunks were given out or taken back in between. If they
+	 * are equal, that proves nothing, since blocks that go to and from a thread's cache touch no
+	 * arena. Locks, and how many threads an arena has, are not part of it.
+	 */
+	uint64_t sum;
+	uint64_t acquired;	/* bytes from the kernel, but for chunks that are mapped */
+};
+
+/* Read without a walk and without a stop. It uses the memory and the libcs of source. */
+struct err *glibc_pulse(const struct heap_source *source, struct heap_pulse *ret) MUST_CHECK;
 
 /* Memory that the allocator has got from the kernel. */
 struct heap_range {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* glibc's arenas, summed up in one number (heap_walk.h). */
+/* glibc's arenas, summed up (heap_walk.h). */
 
 #include "base/cleanup.h"
 #include "heap/glibc.h"
@@ -22,12 +22,12 @@ static struct err *add_arena(const struct glibc *glibc, uint64_t address, uint64
 	return err;
 }
 
-struct err *glibc_pulse(const struct heap_source *source, uint64_t *ret)
+struct err *glibc_pulse(const struct heap_source *source, struct heap_pulse *ret)
 {
 	struct heap_walk walk = HEAP_WALK_INIT;
 	struct glibc glibc = { .source = source, .walk = &walk };
 	AUTO_FREE uint64_t *word = NULL;
-	uint64_t sum = 1;
+	struct heap_pulse pulse = { .sum = 1 };
 	struct err *err = glibc_find_arenas(&glibc);
 
 	if (!err)
@@ -35,16 +35,20 @@ struct err *glibc_pulse(const struct heap_source *source, uint64_t *ret)
 	if (!err && !word)
 		err = err_nomem;
 	for (size_t i = 0; i < walk.arenas.nr && !err; i++) {
-		sum = add(sum, walk.arenas.at[i].system_mem);
-		err = add_arena(&glibc, walk.arenas.at[i].address, word, &sum);
+		const struct heap_arena *arena = &walk.arenas.at[i];
+
+		if (__builtin_add_overflow(pulse.acquired, arena->system_mem, &pulse.acquired))
+			pulse.acquired = UINT64_MAX;
+		pulse.sum = add(pulse.sum, arena->system_mem);
+		err = add_arena(&glibc, arena->address, word, &pulse.sum);
 	}
 	heap_walk_free(&walk);
 	if (err && err->code == ERR_NOTFOUND) {
 		err_ignore(err);
 		err = NULL;
-		sum = 0;
+		pulse = (struct heap_pulse){ 0 };
 	}
 	if (!err)
-		*ret = sum;
+		*ret = pulse;
 	return err;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct err;
+struct heap_pulse;
 struct heap_ranges;
 struct heap_source;
 struct heap_walk;
@@ -75,7 +76,7 @@ struct allocator {
 	size_t nr_functions;
 	/* heap/heap_walk.h; NULL: its heaps cannot be walked */
 	struct err *(*walk)(const struct heap_source *source, struct heap_walk *ret);
-	struct err *(*pulse)(const struct heap_source *source, uint64_t *ret);
+	struct err *(*pulse)(const struct heap_source *source, struct heap_pulse *ret);
 	struct err *(*ranges)(const struct heap_source *source, struct heap_ranges *ret);
 	const char *arena;		/* symbol of its main arena */
 	/*

@@ -201,3 +201,18 @@ void allocator_libcs(const struct modules *modules, struct allocator_libcs *ret)
 			.main_arena = allocator_main_arena(walkable.allocator, walkable.module[i]),
 		};
 }
+
+struct err *allocator_pulse(const struct target *target, struct heap_pulse *ret)
+{
+	struct heap_source source = { .memory = target->memory };
+	struct allocator_libcs libcs;
+
+	allocator_libcs(&target->modules, &libcs);
+	if (!libcs.allocator || !libcs.allocator->pulse)
+		return err_create(ERR_UNSUPPORTED, "no heaps that are known");
+	if (!libcs.libc[0].nr_data)
+		return err_create(ERR_NOTFOUND, "libc has no data");
+	source.libc = libcs.libc;
+	source.nr_libcs = libcs.nr;
+	return libcs.allocator->pulse(&source, ret);
+}

@@ -39,21 +39,6 @@ static bool is_silent(const struct session *session)
 	return !memcmp(&now, &none, sizeof(now));
 }
 
-static struct err *read_pulse(const struct session *session, uint64_t *ret)
-{
-	struct heap_source source = { .memory = &session->current->target->mem.memory };
-	struct allocator_libcs libcs;
-
-	allocator_libcs(&session->current->target->modules, &libcs);
-	if (!libcs.allocator || !libcs.allocator->pulse)
-		return err_create(ERR_UNSUPPORTED, "no heaps that are known");
-	if (!libcs.libc[0].nr_data)
-		return err_create(ERR_NOTFOUND, "libc has no data");
-	source.libc = libcs.libc;
-	source.nr_libcs = libcs.nr;
-	return libcs.allocator->pulse(&source, ret);
-}
-
 void blind_begin(struct session *session)
 {
 	struct blind blind = { .threads = 1 };
@@ -61,7 +46,7 @@ void blind_begin(struct session *session)
 
 	if (!procfs_status(session->current->target->mem.tid, &status))
 		blind.threads = status.threads;
-	blind.known = !read_pulse(session, &blind.pulse);
+	blind.known = !allocator_pulse(session->current->target, &blind.pulse);
 	session->blind = blind;
 }
 
@@ -73,13 +58,13 @@ static struct err *look_job(struct session *session, void *arg)
 {
 	struct blind *blind = &session->blind;
 	struct look *look = arg;
-	uint64_t pulse;
+	struct heap_pulse pulse;
 
 	look->changed = false;
 	look->silent = blind->known && is_silent(session);
-	if (!look->silent || read_pulse(session, &pulse))
+	if (!look->silent || allocator_pulse(session->current->target, &pulse))
 		return NULL;	/* what cannot be read proves nothing */
-	look->changed = pulse != blind->pulse;
+	look->changed = pulse.sum != blind->pulse.sum;
 	blind->changes += look->changed;
 	blind->pulse = pulse;
 	look->silent = is_silent(session);

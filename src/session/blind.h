@@ -25,12 +25,13 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "heap/heap_walk.h"
 
 struct session;
 
 struct blind {
 	bool known;		/* pulse is */
-	uint64_t pulse;
+	struct heap_pulse pulse;
 	uint32_t changes;	/* of the heap, seen since the probes went in */
 	uint32_t threads;	/* when the probes went in */
 	bool told;

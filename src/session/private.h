@@ -252,6 +252,8 @@ const struct session_allocators *session_allocators(struct session *session);
 uint64_t allocator_main_arena(const struct allocator *allocator, struct module *module);
 /* Tracer thread. *ret points to itself. */
 void allocator_libcs(const struct modules *modules, struct allocator_libcs *ret);
+/* Tracer thread; the target may run. ERR_UNSUPPORTED, ERR_NOTFOUND: there are no such arenas. */
+struct err *allocator_pulse(const struct target *target, struct heap_pulse *ret) MUST_CHECK;
 
 /* These are in pause.c, and run on the tracer thread. */
 

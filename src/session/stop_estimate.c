@@ -21,8 +21,6 @@
 #define CHUNK_LEAST	32u
 #define CHUNK_USUAL	96u		/* if nothing is known */
 #define SIZE_FLAGS	7ull
-/* Heaps other than the main one begin at a multiple, of 64 MB unless they are in huge pages. */
-#define HEAP_ALIGN	(1ull << 20)
 
 static uint64_t per_chunk(const struct stop_facts *facts)
 {
@@ -65,29 +63,14 @@ static void sample(struct memory *memory, const struct proc_map *heap, struct st
 	}
 }
 
-/*
- * Does an arena begin here (glibc's heap_info: its arena, the heap before, how much of it is used
- * and may be)? Other mappings begin at such a multiple by chance.
- */
-static bool is_arena(struct memory *memory, const struct proc_map *map)
+/* What cannot be read is not walked either. */
+static struct err *look_at_arenas(struct session *session, void *arg)
 {
-	uint64_t info[4];
+	struct heap_pulse pulse = { 0 };
 
-	return !*map->path && map->start % HEAP_ALIGN == 0 &&
-	       !memory_read(memory, map->start, info, sizeof(info)) && info[0] && info[2] &&
-	       info[2] % PAGE == 0 && info[2] <= info[3] && info[3] <= map->end - map->start;
-}
-
-static void look_at_map(struct memory *memory, const struct proc_map *map, struct stop_facts *facts)
-{
-	bool brk = !strcmp(map->path, "[heap]");
-
-	if (!map->read || !map->write || map->shared)
-		return;
-	if (brk || is_arena(memory, map))
-		facts->heap_bytes += map->end - map->start;
-	if (brk && !facts->sampled)
-		sample(memory, map, facts);
+	err_ignore(allocator_pulse(session->current->target, &pulse));
+	*(uint64_t *)arg = pulse.acquired;
+	return NULL;
 }
 
 struct err *stop_estimate_get(struct session *session, struct stop_estimate *ret)
@@ -103,10 +86,15 @@ struct err *stop_estimate_get(struct session *session, struct stop_estimate *ret
 	if (err)
 		return err;
 	facts.own_bytes = (status.anonymous_kb + status.swap_kb) << 10;
-	vec_each(map, &maps.vec)
-		look_at_map(target->memory, map, &facts);
+	vec_each(map, &maps.vec) {
+		if (!facts.sampled && !strcmp(map->path, "[heap]"))
+			sample(target->memory, map, &facts);
+	}
 	facts.maps = maps.vec.nr;
 	proc_maps_free(&maps);
+	err = session_call(session, look_at_arenas, &facts.heap_bytes);
+	if (err)
+		return err;
 	if (session->region) {
 		struct log_accounts accounts = log_accounts_get(&session->region->log);
 

@@ -7,8 +7,8 @@
  *
  *	fork	by the mappings, and the pages that page tables have to be copied for
  *	walk	by the number of chunks: as many as the log has blocks, and for the rest of glibc's
- *		heaps as many as there would be if all were as long as the first ones of the main
- *		heap are on average
+ *		heaps, whose bytes the arenas tell, as many as there would be if all were as long as
+ *		the first ones of the main heap are on average
  *	search	by the chunks as well, and by the memory that is read
  *
  * docs/bench/README.md has the measured rates. A machine that is slower, or busy, takes longer.

@@ -8,10 +8,14 @@ void suite_glibc(void);
 
 static uint64_t pulse_of(const struct image *image)
 {
-	uint64_t pulse = 0;
+	struct heap_pulse pulse = { 0 };
+	uint64_t acquired = 0;
 
+	for (unsigned heap = 0; heap < IMAGE_HEAPS; heap++)
+		acquired += image->system_mem[heap];
 	CU_ASSERT_PTR_NULL(glibc_pulse(&image->source, &pulse));
-	return pulse;
+	CU_ASSERT_EQUAL(pulse.acquired, acquired);
+	return pulse.sum;
 }
 
 /* What is given out or taken back changes it, in whatever arena; locks, and blocks' contents, do not. */
