@@ -151,6 +151,16 @@ struct err *procfs_maps_again(int fd, struct proc_maps *ret)
 	return err ? err : procparse_maps(str.at, ret);
 }
 
+/* The inode of the first PID namespace (PROC_PID_INIT_INO). */
+#define FIRST_NAMESPACE	0xeffffffcu
+
+bool procfs_sees_all(void)
+{
+	struct stat st;
+
+	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_NAMESPACE;
+}
+
 struct err *procfs_task_stat(pid_t pid, pid_t tid, struct proc_stat *ret)
 {
 	AUTO_FREE char *text = NULL;

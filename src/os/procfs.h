@@ -73,6 +73,9 @@ void proc_map_protection(const struct proc_map *map, char ret[5]);
  */
 struct err *procfs_nr_threads(pid_t tid, uint32_t *ret) MUST_CHECK;
 
+/* Does mdbg's /proc have all processes of the machine? */
+bool procfs_sees_all(void);
+
 /* The threads of tid's process, in order of LWP id. */
 struct proc_tasks {
 	VEC(pid_t) vec;

@@ -7,10 +7,10 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "os/cgroup.h"
 #include "os/file.h"
 #include "os/memory_limits.h"
 #include "os/procfs.h"
+#include "os/task_limits.h"
 
 #define MARGIN			(64ull << 20)	/* for everything else that happens meanwhile */
 #define TASKS_MARGIN		16u
@@ -67,10 +67,11 @@ static struct err *check_descriptors(pid_t pid)
 	return err;
 }
 
-static struct err *check_memory(pid_t pid, uint64_t anonymous)
+static struct err *check_limits(pid_t pid, uint64_t anonymous)
 {
 	uint64_t wanted = anonymous + anonymous / 512 + MARGIN;
 	struct memory_limit limit;
+	const char *close;
 
 	if (memory_never_overcommitted())
 		return no("memory is never overcommitted here (vm.overcommit_memory)");
@@ -79,9 +80,8 @@ static struct err *check_memory(pid_t pid, uint64_t anonymous)
 		return err_create(ERR_UNSUPPORTED,
 				  "no snapshot: %s, of which %" PRIu64 " MB are left, and it may "
 				  "take %" PRIu64, limit.name, limit.left >> 20, wanted >> 20);
-	if (cgroup_tasks(pid) < TASKS_MARGIN)
-		return no("the control group is close to its limit of tasks (pids.max)");
-	return NULL;
+	close = task_limits_close(pid, TASKS_MARGIN);
+	return close ? no(close) : NULL;
 }
 
 /* Pages of hugetlbfs that a fork would share until one side writes. */
@@ -110,7 +110,7 @@ struct err *forkable_check(pid_t pid, struct smaps *ret)
 		err = err_create(ERR_UNSUPPORTED, "the kernel does not say what a fork copies "
 				 "(no VmFlags in smaps)");
 	if (!err)
-		err = check_memory(pid, smaps.anonymous);
+		err = check_limits(pid, smaps.anonymous);
 	if (!err && has_private_huge(&smaps))
 		err = no("the process has private memory of huge pages (hugetlbfs), of which a fork "
 			 "may take the last");

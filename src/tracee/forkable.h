@@ -6,8 +6,8 @@
  *			There must be room for all of it to be written: in its control groups, and in
  *			the machine. Where memory is never overcommitted what the fork reserves would
  *			be missing when the process itself asks for some.
- *	tasks		The child counts (pids.max): one that is about to use up its limit must not
- *			be kept from it.
+ *	tasks		The child counts (os/task_limits.h): one that is about to use up its limit
+ *			must not be kept from it.
  *	direct I/O	A device that writes into a page while a fork shares it may write into the copy
  *			that the process loses (open(2), O_DIRECT: "should never be run concurrently
  *			with the fork(2) system call"). So with a descriptor that is open for it, io_uring,

@@ -86,16 +86,6 @@ static bool is_named_mdbg(pid_t pid)
 	return !procfs_status(pid, &status) && !strncmp(status.name.bytes, "mdbg", 4);
 }
 
-/* The inode of the first PID namespace, in which all processes are seen (PROC_PID_INIT_INO). */
-#define FIRST_NAMESPACE	0xeffffffcu
-
-static bool sees_all(void)
-{
-	struct stat st;
-
-	return !stat("/proc/self/ns/pid", &st) && st.st_ino == FIRST_NAMESPACE;
-}
-
 enum owner { OWNER_GONE, OWNER_LIVES, OWNER_UNKNOWN };
 
 /*
@@ -118,7 +108,7 @@ static enum owner find_owner(const struct previous *left)
 		return OWNER_GONE;
 	if (find_view(&left->file))
 		return OWNER_LIVES;
-	if (!sees_all())
+	if (!procfs_sees_all())
 		return OWNER_UNKNOWN;
 	/* One whose maps may not be seen. A killed mdbg is a zombie until its parent reaps it. */
 	return geteuid() && is_named_mdbg((pid_t)journal->owner) &&
