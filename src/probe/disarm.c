@@ -5,6 +5,12 @@
  *
  * All stacks are examined: any thread may have entered a thunk unseen; and a thread may have got a
  * signal while its PC was in a slot, so that the signal's handler returns there.
+ *
+ * Stacks of gigabytes in all are not read in one stop. A thread that has left our code never comes
+ * back, as no text leads there any more, so each look goes on where the last one had no time left:
+ * first the threads that were not looked at yet, and only when there are none those that were
+ * inside. Only our handler of SIGTRAP is entered without any text (somebody may send that signal).
+ * Where that is in, all threads are looked at in one stop.
  */
 
 #include "probe/probe.h"
@@ -25,7 +31,10 @@
 #include "tracee/wait.h"
 
 #define DRAIN_NS	3000000000ull	/* the longest wait for threads inside, ... */
-#define DRAIN_STEP_NS	1000000ull	/* ... in steps of so long */
+#define DRAIN_STEP_NS	1000000ull	/* ... in steps of so long, ... */
+#define DRAIN_STEP_MOST	16000000ull	/* ... and then of so long */
+#define LOOK_NS		20000000ull	/* the longest look, but for the last of its threads */
+#define DRAIN_MOST_NS	30000000000ull	/* the wait, where some were not looked at yet */
 #define CALLS_NS	20000000ull	/* ... and, where no thread is, for calls that are counted */
 
 static void restore_text(struct probes *probes)
@@ -48,6 +57,10 @@ struct inside {
 	struct probes *probes;
 	struct stack_range range[AGENT_PC_RANGES];
 	uint32_t nr;
+	uint64_t look_end;
+	uint64_t *deadline, most;	/* of the wait */
+	uint32_t looked;	/* at how many, by this look */
+	uint32_t unknown;	/* threads that there was no time for yet */
 	uint32_t threads;
 	uint64_t calls;		/* that are counted, and have not returned */
 	uint64_t calls_end;	/* how long they are waited for; 0: they were not seen alone yet */
@@ -97,9 +110,8 @@ static void move_out(struct probes *probes, struct thread *thread)
 	err_ignore(thread_flush_regs(thread));	/* fails only if the thread was killed */
 }
 
-static void look_inside(struct thread *thread, const struct stack_top *top UNUSED, void *ctx)
+static bool is_inside(struct inside *inside, struct thread *thread)
 {
-	struct inside *inside = ctx;
 	struct probes *probes = inside->probes;
 	struct thread_ops *ops = thread->data;
 	bool stopped = thread_is_stopped(thread);
@@ -108,8 +120,61 @@ static void look_inside(struct thread *thread, const struct stack_top *top UNUSE
 	if (stopped && area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))
 		move_out(probes, thread);
 	/* It is stuck, perhaps on a page of a slow disk, and will come back to its caller. */
-	inside->threads += (has_ops && !stopped) ||
-			   stack_of_uses(thread, inside->range, inside->nr);
+	return (has_ops && !stopped) || stack_of_uses(thread, inside->range, inside->nr);
+}
+
+/* Look at the threads of which that is known, while there is time. */
+static void look_at_those(struct inside *inside, enum thread_inside known)
+{
+	struct target *target = inside->probes->target;
+	struct thread *thread;
+
+	for_each_thread(thread, target) {
+		if (thread->inside != known)
+			continue;
+		if (inside->looked && tracer_now() > inside->look_end)
+			return;
+		inside->looked++;
+		thread->inside = is_inside(inside, thread) ? INSIDE_YES : INSIDE_NO;
+	}
+}
+
+static void count_threads(struct inside *inside)
+{
+	struct thread *thread;
+
+	inside->unknown = inside->threads = 0;
+	for_each_thread(thread, inside->probes->target) {
+		inside->unknown += thread->inside == INSIDE_UNKNOWN;
+		inside->threads += thread->inside == INSIDE_YES;
+	}
+}
+
+static void forget_inside(struct target *target)
+{
+	struct thread *thread;
+
+	for_each_thread(thread, target)
+		thread->inside = INSIDE_UNKNOWN;
+}
+
+static void look_at_threads(struct inside *inside)
+{
+	struct probes *probes = inside->probes;
+	struct target *target = probes->target;
+	bool whole = probes->has_sigaction || !target_can_move(target, NULL, NULL);
+
+	if (probes->has_sigaction)
+		forget_inside(target);
+	inside->look_end = whole ? UINT64_MAX : tracer_now() + LOOK_NS;
+	inside->looked = 0;
+	/* Those that were inside come last: one that stays must not take the time of the others. */
+	count_threads(inside);
+	if (!inside->unknown)
+		look_at_those(inside, INSIDE_YES);
+	look_at_those(inside, INSIDE_UNKNOWN);
+	stack_forget_maps(target);
+	count_threads(inside);
 }
 
 /* Calls in which no thread is may be suspended for long (tracee/call_count.h). */
@@ -118,12 +183,13 @@ static struct err *nobody_inside(void *ctx, bool *done_ret)
 	struct inside *inside = ctx;
 	uint64_t now = tracer_now();
 
-	inside->threads = 0;
-	stack_each_top(inside->probes->target, look_inside, inside);
+	look_at_threads(inside);
+	if (inside->unknown)
+		*inside->deadline = MIN(now + DRAIN_NS, inside->most);
 	inside->calls = area_calls(inside->probes, &inside->probes->target->mem.bring);
-	if (!inside->threads && !inside->calls_end)
+	if (!inside->threads && !inside->unknown && !inside->calls_end)
 		inside->calls_end = now + CALLS_NS;
-	*done_ret = !inside->threads && (!inside->calls || now >= inside->calls_end);
+	*done_ret = !inside->threads && !inside->unknown && (!inside->calls || now >= inside->calls_end);
 	return NULL;
 }
 
@@ -133,16 +199,19 @@ static struct err *nobody_inside(void *ctx, bool *done_ret)
  */
 static struct err *drain(struct probes *probes, bool *clean)
 {
-	struct inside inside = { .probes = probes };
-	const struct target_wait wait = {
+	uint64_t now = tracer_now();
+	struct inside inside = { .probes = probes, .most = now + DRAIN_MOST_NS };
+	struct target_wait wait = {
 		.look = nobody_inside, .ctx = &inside,
-		.step = DRAIN_STEP_NS, .deadline = tracer_now() + DRAIN_NS,
+		.step = DRAIN_STEP_NS, .step_most = DRAIN_STEP_MOST, .deadline = now + DRAIN_NS,
 	};
 	struct err *err;
 
+	inside.deadline = &wait.deadline;
+	forget_inside(probes->target);
 	inside.nr = agent_pc_ranges(probes, inside.range);
 	err = target_wait(probes->target, &wait, clean);
-	probes->calls_left = inside.threads ? 0 : inside.calls;
+	probes->calls_left = inside.threads || inside.unknown ? 0 : inside.calls;
 	*clean = *clean && !inside.calls;
 	return err;
 }

@@ -11,7 +11,7 @@
 #include "tracee/target.h"
 
 #define DEPTH		512	/* frames that are looked at */
-#define WORDS		512	/* read at once */
+#define WORDS		4096	/* read at once */
 #define SCAN_MAX	(1ull << 20)	/* bytes of a stack */
 
 static bool is_jump(const struct probe *probe)

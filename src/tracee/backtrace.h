@@ -95,7 +95,7 @@ bool stack_uses(struct target *target, const struct regs *regs, const struct sta
  */
 bool stack_by_thread(struct target *target, const struct regs *regs, uint64_t *low_ret,
 		     uint64_t *high_ret);
-/* For stack_each_top, which ends with it: mappings are read anew when they are needed again. */
+/* After the last stack_of_uses of a stop: mappings are read anew when they are needed again. */
 void stack_forget_maps(struct target *target);
 
 /*
@@ -104,8 +104,8 @@ void stack_forget_maps(struct target *target);
  */
 bool stack_stuck_regs(const struct thread *thread, struct regs *ret);
 /*
- * stack_uses for a thread that is stopped or stuck; true if its stack cannot be examined. It is
- * called by a function that stack_each_top calls.
+ * stack_uses for a thread that is stopped or stuck; true if its stack cannot be examined.
+ * stack_forget_maps comes after the last one of a stop.
  */
 bool stack_of_uses(struct thread *thread, const struct stack_range *range, uint32_t nr);
 

@@ -41,13 +41,14 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "os/procfs.h"
 #include "tracee/gadget.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
 #include "tracee/tcb.h"
 
-#define WINDOW		4096u
+#define WINDOW		32768u
 #define WORDS_MAX	(8u << 20)
 #define WALK_DEPTH	2048
 #define FRAME_FLAGS	7	/* the largest uc_flags that the kernel sets */
@@ -137,6 +138,7 @@ struct search {
 	const struct regs *regs;
 	const struct stack_range *range;
 	uint32_t nr;
+	uint64_t low, len;	/* all ranges lie in here */
 	unsigned stacks;
 };
 
@@ -252,7 +254,7 @@ static bool has_flags(const struct search *search, uint64_t context)
 /* Do these words begin a signal's frame: the restorer, uc_flags, uc_link? The context is the second. */
 static bool is_frame(const struct search *search, const uint64_t word[3], uint64_t context)
 {
-	return word[1] <= FRAME_FLAGS && !word[2] &&
+	return word[1] <= FRAME_FLAGS && !word[2] && word[0] >= PAGE &&
 	       (in_any(search, word[0]) || modules_find(&search->target->modules, word[0])) &&
 	       gadget_is_restorer(search->target, word[0]) && has_flags(search, context);
 }
@@ -285,7 +287,7 @@ static bool stack_has(struct search *search, uint64_t sp)
 	words_begin(&words, search->target, search->target->memory, sp);
 	words.end = MIN(words.end, end);
 	while (next_word(&words, &last[2])) {
-		if (returns_to(search, last[2]))
+		if (last[2] - search->low < search->len && returns_to(search, last[2]))
 			return true;
 		context = last_address(&words) - 8;
 		if (is_frame(search, last, context) && frame_has(search, context, sp, end))
@@ -302,8 +304,14 @@ static bool stack_has(struct search *search, uint64_t sp)
 static bool uses(struct target *target, const struct regs *regs, const struct stack_range *range,
 		 uint32_t nr)
 {
-	struct search search = { target, regs, range, nr, 0 };
+	struct search search = { target, regs, range, nr, UINT64_MAX, 0, 0 };
+	uint64_t high = 0;
 
+	for (uint32_t i = 0; i < nr; i++) {
+		search.low = MIN(search.low, range[i].start);
+		high = MAX(high, range[i].end);
+	}
+	search.len = high - search.low;
 	return in_any(&search, regs_get(regs, target->arch->pc)) ||
 	       stack_has(&search, regs_get(regs, target->arch->sp));
 }

@@ -92,6 +92,9 @@ enum thread_state {
 	THREAD_STOPPED,		/* in PTRACE_EVENT_STOP */
 };
 
+/* Is it in code that is about to be taken out, or will it return there (probe/disarm.c)? */
+enum thread_inside { INSIDE_UNKNOWN, INSIDE_YES, INSIDE_NO };
+
 struct thread {
 	struct target *target;
 	pid_t tid, tgid;
@@ -114,6 +117,7 @@ struct thread {
 	/* Set by all code that handles its stop, in any order; the first includes the second. */
 	bool regs_changed;	/* regs must be written before it goes on */
 	bool pc_changed;	/* only the PC must: cheaper */
+	enum thread_inside inside;
 	void *data;		/* of the owner of ops */
 };
 
