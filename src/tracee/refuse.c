@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "os/file.h"
+#include "os/memory_lock.h"
 #include "os/tracer.h"
 #include "tracee/refuse_facts.h"
 #include "tracee/translator.h"
@@ -243,8 +244,11 @@ static struct err *check_alive(pid_t pid, pid_t parent)
 
 	if (err)
 		return not_seen(pid, err);
-	/* First: rr traces its processes, and says more about them than that they are traced. */
+	/* All that follows looks at its memory. */
 	if (tasks.vec.nr)
+		err = memory_lock_check(tasks.vec.at[tasks.vec.nr - 1]);
+	/* First: rr traces its processes, and says more about them than that they are traced. */
+	if (!err && tasks.vec.nr)
 		err = check_translator(pid, tasks.vec.at[tasks.vec.nr - 1]);
 	if (!err)
 		err = check_threads(pid, &tasks, &alive);

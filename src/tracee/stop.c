@@ -42,6 +42,7 @@
 #include <time.h>
 
 #include "base/trace.h"
+#include "os/memory_lock.h"
 #include "os/tracer.h"
 #include "tracee/target.h"
 
@@ -316,6 +317,17 @@ static void prepare(struct target *target)
 	nanosleep(&rest, NULL);
 }
 
+/* A thread that waits in the kernel may keep what everybody needs who looks at the memory. */
+static struct err *check_stuck(const struct target *target)
+{
+	struct thread *thread;
+
+	for_each_thread(thread, target)
+		if (thread->state == THREAD_STUCK)
+			return memory_lock_check(target->mem.tid);
+	return NULL;
+}
+
 struct err *target_stop(struct target *target, bool *was_ret)
 {
 	uint64_t end = tracer_now() + TARGET_TIMEOUT_NS;
@@ -343,6 +355,8 @@ struct err *target_stop(struct target *target, bool *was_ret)
 			err = err_create(ERR_TIMEOUT, "stop process %d: its threads make others "
 					 "faster than they can be traced", target->pid);
 	} while (!err && missed);
+	if (!err)
+		err = check_stuck(target);
 	if (err) {
 		target_resume(target);
 		return err;
