@@ -217,6 +217,8 @@ static void *run(void *arg)
 	int status;
 	pid_t tid;
 
+	/* Without it (there may be no thread more) all is the same, but for its limit. */
+	tracer->watched = !stall_watch_begin(&tracer->watch, gettid(), &tracer->tracees);
 	sigemptyset(&knock);
 	sigaddset(&knock, TRACER_SIGNAL);
 	/*
@@ -245,12 +247,14 @@ static void *run(void *arg)
 			follow(tracer, tid);
 			tracer->stopped(tracer->ctx, tid, status);
 		} else if (tid < 0 && errno == ECHILD) {
-			tracer->tracees = 0;
+			__atomic_store_n(&tracer->tracees, 0, __ATOMIC_RELAXED);
 			unpin(tracer);
 		}
 	}
 	if (tracer->has_timer)
 		timer_delete(tracer->timer);
+	if (tracer->watched)
+		stall_watch_end(&tracer->watch);
 	return NULL;
 }
 
@@ -396,7 +400,8 @@ void tracer_hurry(const struct tracer *tracer, bool hurry)
 void tracer_count(struct tracer *tracer, int by)
 {
 	if (by > 0 || tracer->tracees > 0)
-		tracer->tracees += (unsigned)by;
+		__atomic_store_n(&tracer->tracees, tracer->tracees + (unsigned)by,
+				 __ATOMIC_RELAXED);
 }
 
 bool tracer_poll(pid_t tid, int *status_ret)

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "os/robust.h"
+#include "os/stall_watch.h"
 #include "os/tracer.h"
 
 struct tracer {
@@ -21,7 +22,9 @@ struct tracer {
 	_Atomic bool call;		/* there may be a request, or the thread must end */
 	bool failed;
 	struct err err;
-	unsigned tracees;		/* tracer thread only */
+	unsigned tracees;		/* written by the tracer thread only, atomically */
+	struct stall_watch watch;	/* of the tracer thread, if there is one */
+	bool watched;
 	struct robust robust;		/* words of this thread; tracer thread only */
 	bool exits;			/* exit events are wanted; tracer thread only */
 	pid_t kept;			/* see tracer_keep_end; 0: none. Tracer thread only */
