@@ -66,7 +66,9 @@ static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t 
 	if (UNLIKELY(!thread))
 		return unwind_cache_stack(NULL, &walk);
 	thread->cache.more = agent_stack_word;
-	thread->cache.others = (struct agent_walk){ state, call->thread, walk.sp, walk.high, 0 };
+	thread->cache.others = (struct agent_walk){
+		.state = state, .thread = call->thread, .low = walk.sp, .high = walk.high,
+	};
 	return unwind_cache_stack(&thread->cache, &walk);
 }
 

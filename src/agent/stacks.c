@@ -45,7 +45,10 @@ static bool ask(struct agent_walk *walk, uint64_t address)
 	if (walk->page == page && page + LOG_PAGE - address >= sizeof(uint64_t))
 		return true;
 	agent_stacks_miss(&walk->state->stacks, address);
-	if (!walk->state->stacks.asks || !cpu_can_read(address))
+	if (!walk->state->stacks.asks)
+		return false;
+	walk->refused = !cpu_can_read(address);
+	if (walk->refused)
 		return false;
 	walk->page = page;
 	return true;

@@ -66,6 +66,7 @@ struct agent_walk {
 	struct ledger_thread *thread;	/* NULL: it has no state */
 	uint64_t low, high;
 	uint64_t page;			/* that can be read, as the kernel said last; 0: none */
+	bool refused;			/* the kernel has said of a word that nobody can read it */
 };
 
 /* The function for walk_stack.more; ctx is a struct agent_walk. */

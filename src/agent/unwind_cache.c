@@ -300,7 +300,7 @@ static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *
 	pcs[0] = from->function;
 	if (depth > 1)
 		nr += walk(&start, pcs + 1, depth - 1, &end, trace);
-	if (UNLIKELY(end == WALK_MEMORY) && scratch->stack.more)
+	if (UNLIKELY(end == WALK_MEMORY) && scratch->stack.more && !cache->others.refused)
 		end = WALK_STACK;
 	if (cache && UNLIKELY(cache->outside.pc))
 		id = defer(cache, from, nr, end);

@@ -51,7 +51,10 @@ enum walk_end {
 	WALK_LOOP,		/* SP did not grow: a corrupt stack */
 	/* set without a walk: the library was not known yet (log/deferred.h) */
 	WALK_DEFERRED,
-	/* set by the agent in place of WALK_MEMORY: a stack that it does not know (agent/stacks.h) */
+	/*
+	 * set by the agent in place of WALK_MEMORY, unless the kernel has said so: a stack that it
+	 * does not know (agent/stacks.h)
+	 */
 	WALK_STACK,
 	WALK_REGISTER,		/* CFI that needs a register which is not known in that frame */
 	WALK_ENDS,

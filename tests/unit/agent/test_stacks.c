@@ -141,6 +141,26 @@ static void test_another(void)
 	memset(&world.state->stacks, 0, sizeof(world.state->stacks));
 }
 
+/* Whether nobody can read a word or nobody was asked are two reasons. CFI leads behind the stack here. */
+static void test_reason(void)
+{
+	static const struct row row = { .cfa = ROW_CFA_SP, .cfa_offset = 2 * PAGE };
+	static const struct walk_module module = { WORLD_RA - 1, WORLD_RA + 1, { .row = &row, .nr = 1 } };
+
+	world.map.module = &module;
+	world.map.nr = 1;
+	for (unsigned asks = 0; asks < 2; asks++) {
+		struct agent_frame *frame = lay_frames(outermost());
+		struct log_stack_view view;
+
+		world.state->stacks.asks = asks;
+		view = stack_of(frame, A);
+		CU_ASSERT_EQUAL(view.nr, 2);
+		CU_ASSERT_EQUAL(view.end, asks ? WALK_MEMORY : WALK_STACK);
+	}
+	world.map.nr = 0;
+}
+
 void suite_stacks(void)
 {
 	CU_pSuite suite = CU_add_suite("stacks", world_create, world_destroy);
@@ -150,4 +170,5 @@ void suite_stacks(void)
 	CU_add_test(suite, "known", test_known);
 	CU_add_test(suite, "not good any more", test_not_good);
 	CU_add_test(suite, "another stack", test_another);
+	CU_add_test(suite, "reason", test_reason);
 }
