@@ -416,6 +416,11 @@ static void note_outside(const struct walker *walker)
 		(void)word_read(walker->stack, walker->bx_at, &outside->bx);
 }
 
+static bool begins_in_module(const struct walker *walker)
+{
+	return walk_map_find(walker->map, walker->innermost->pc - 1);
+}
+
 /*
  * For code without CFI, use [BP] and [BP+8] if that looks like a frame. A module's code may have
  * been called by JIT code (as V8's builtins are): such a caller, and its callers, are unproven
@@ -441,7 +446,7 @@ static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk
 		return false;
 	if (walk_map_find(walker->map, pc - 1))
 		walker->unproven = 0;
-	else if (in_module || walker->unproven)
+	else if (in_module || walker->unproven || begins_in_module(walker))
 		walker->unproven++;
 	walker->fp = fp;
 	walker->fp_at = frame;
@@ -574,7 +579,8 @@ static ALWAYS_INLINE uint32_t frames(struct walker *walker, const struct walk_ar
 	} while (more);
 	if (UNLIKELY(walker->unproven) && *end != WALK_DEPTH) {
 		nr -= MIN(nr, walker->unproven);
-		*end = WALK_NO_ROW;
+		*end = nr && !walk_map_find(walker->map, pcs[nr - 1] - 1) ? WALK_NO_MODULE :
+			WALK_NO_ROW;
 	}
 	return nr;
 }

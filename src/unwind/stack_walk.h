@@ -158,8 +158,9 @@ struct walk_start {
  *
  * If a row is missing, [BP] and [BP+8] are tried as a frame pointer frame. They are accepted only
  * if BP is inside the readable stack, above SP, and the return address lies in a module, or outside
- * of all modules (JIT code) if frame pointers lead from it to a module. A walk that begins outside
- * of all modules goes as far as frame pointers lead.
+ * of all modules (JIT code) if frame pointers lead from it to a module; if they do not, the JIT
+ * code to which CFI has led is the last frame. A walk that begins outside of all modules goes as
+ * far as frame pointers lead.
  */
 uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum walk_end *end,
 	      struct walk_trace *trace);

@@ -324,7 +324,20 @@ static void test_no_cfi(void)
 	s.word[9] = OUTERMOST;
 	run(&s);
 	CHECK(s, WALK_COMPLETE, JIT, JIT + 5, OUTERMOST);
+	/* From unknown code to which CFI has led, only if it leads to a module. */
+	s = scene(LEAF, slot(4));
+	s.word[0] = JIT;
+	s.word[4] = slot(8);
+	s.word[5] = JIT + 5;
+	s.word[8] = 0;
+	s.word[9] = OUTERMOST;
+	run(&s);
+	CHECK(s, WALK_COMPLETE, LEAF, JIT, JIT + 5, OUTERMOST);
+	s.word[9] = JIT + 9;
+	run(&s);
+	CHECK(s, WALK_NO_MODULE, LEAF, JIT);
 	/* Not to below SP, outside the stack, or nowhere. */
+	s = scene(JIT, slot(4));
 	s.reg[7] = slot(5);
 	run(&s);
 	CHECK(s, WALK_NO_MODULE, JIT);
