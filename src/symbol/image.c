@@ -18,6 +18,7 @@
 
 #include <elfutils/libdw.h>
 
+#include "arch/arch.h"
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -422,6 +423,50 @@ struct symtab *image_symtab(struct image *image)
 		image->symtab_tried = go_on(image, err);
 	}
 	return &image->symtab;
+}
+
+/* Returns the offset in the file of addr; *len_ret bytes before it are in its segment. */
+static uint64_t code_before(Elf *elf, uint64_t addr, uint64_t *len_ret)
+{
+	size_t nr = 0;
+
+	elf_getphdrnum(elf, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		GElf_Phdr phdr;
+
+		if (gelf_getphdr(elf, (int)i, &phdr) && phdr.p_type == PT_LOAD &&
+		    addr > phdr.p_vaddr && addr - phdr.p_vaddr <= phdr.p_filesz) {
+			*len_ret = addr - phdr.p_vaddr;
+			return phdr.p_offset + *len_ret;
+		}
+	}
+	*len_ret = 0;
+	return 0;
+}
+
+/* (The few bytes are not taken into the view: each would bring its page.) */
+bool image_ends_in_call(struct image *image, uint64_t addr)
+{
+	uint8_t code[UINT8_MAX];
+	const struct arch *arch;
+	uint64_t end, len;
+	GElf_Ehdr ehdr;
+
+	if (!image_usable(image) || !gelf_getehdr(image->view.elf, &ehdr))
+		return true;
+	arch = arch_find(ehdr.e_machine, ehdr.e_ident[EI_CLASS]);
+	end = code_before(image->view.elf, addr, &len);
+	if (!arch || !len)
+		return true;
+	len = MIN(len, (uint64_t)arch->call_most);
+	if (image->fd < 0) {
+		if (end > image->view.len)
+			return true;
+		memcpy(code, image->view.bytes + end - len, len);
+	} else if (pread(image->fd, code, len, (off_t)(end - len)) != (ssize_t)len) {
+		return true;
+	}
+	return arch->ends_in_call(code, len);
 }
 
 static struct err *open_alt(struct image *image)

@@ -38,6 +38,11 @@ struct symtab *image_symtab(struct image *image);
 /* Returns NULL if there is no debug information. */
 struct source *image_source(struct image *image);
 /*
+ * Can the code right before this address of the file end with a call, so that the address can be a
+ * return address? True if the code cannot be read.
+ */
+bool image_ends_in_call(struct image *image, uint64_t addr);
+/*
  * Does the file have its own debug information, or is there a debug file? A closed image is opened
  * for this, without a fetch (debug_file.h).
  */

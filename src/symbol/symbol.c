@@ -415,10 +415,14 @@ static void query_run(struct symbols *symbols, struct query *query)
 
 	query->nr = 1;
 	memset(query->frames, 0, sizeof(query->frames));
-	if (module && module->image && image_usable(module->image))
+	if (module && module->image && image_usable(module->image)) {
+		if (query->addr != query->pc &&
+		    !image_ends_in_call(module->image, query->pc - module->bias))
+			query->addr = query->pc;
 		query_image(symbols, query);
-	else
+	} else {
 		query_perf_map(symbols, query);
+	}
 	for (size_t i = 0; i < query->nr; i++) {
 		struct symbol_frame *frame = &query->frames[i];
 

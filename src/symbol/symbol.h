@@ -145,7 +145,10 @@ struct err *symbols_each_file(struct symbols *symbols,
  * Get the frames at pc as of generation (if no module was there, in one that came later, since the
  * map is read afterwards): the innermost inlined function first, the real function last; always at
  * least one. With return_address, the instruction before pc is looked up (pc and offset still refer
- * to pc). It never fails: unknown members are NULL. The frames belong to symbols.
+ * to pc), if it can be a call. If not, pc is no return address: a signal has interrupted there, or
+ * it was laid on the stack by hand (the restorer of a signal frame, the first function of a
+ * coroutine). The instruction before it may then be another function's, and pc is looked up itself.
+ * It never fails: unknown members are NULL. The frames belong to symbols.
  */
 const struct symbol_frame *symbols_resolve(struct symbols *symbols, uint64_t pc,
 					   uint32_t generation, bool return_address,

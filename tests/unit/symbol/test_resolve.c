@@ -75,6 +75,33 @@ static void test_text(void)
 	symbols_destroy(symbols);
 }
 
+/*
+ * A function that ends with a call, and one that does not, each right in front of another one: only in
+ * the first case is the address between them a return address, for which the caller is meant.
+ */
+__asm__(".text\n.type ends_in_call, @function\nends_in_call:\n	nop\n	call ends_in_call\n"
+	".size ends_in_call, . - ends_in_call\n"
+	".globl behind_call\n.type behind_call, @function\nbehind_call:\n	nop\n	ret\n"
+	".size behind_call, . - behind_call\n"
+	".globl behind_return\n.type behind_return, @function\nbehind_return:\n	nop\n	ret\n"
+	".size behind_return, . - behind_return\n");
+extern const char behind_call[], behind_return[];
+
+static void test_no_return_address(void)
+{
+	struct symbols *symbols = fixture_symbols("");
+	uint64_t call = (uint64_t)(uintptr_t)behind_call, plain = (uint64_t)(uintptr_t)behind_return;
+	size_t nr;
+
+	CU_ASSERT(!strncmp(text_of(symbols, call, 1, true), "ends_in_call+0x6 ", 17));
+	CU_ASSERT(!strncmp(text_of(symbols, call, 1, false), "behind_call ", 12));
+	CU_ASSERT(!strncmp(text_of(symbols, plain, 1, true), "behind_return ", 14));
+	CU_ASSERT_EQUAL(symbols_resolve(symbols, plain, 1, true, &nr)->offset, 0);
+	/* Between its instructions it is itself, in either way. */
+	CU_ASSERT(!strncmp(text_of(symbols, plain + 1, 1, true), "behind_return+0x1 ", 18));
+	symbols_destroy(symbols);
+}
+
 static void test_nothing_known(void)
 {
 	struct symbols *symbols;
@@ -319,6 +346,7 @@ void suite_resolve(void)
 
 	CU_add_test(suite, "inlined calls and lines", test_inlined);
 	CU_add_test(suite, "text", test_text);
+	CU_add_test(suite, "no return address", test_no_return_address);
 	CU_add_test(suite, "nothing known", test_nothing_known);
 	CU_add_test(suite, "public names", test_public_names);
 	CU_add_test(suite, "libc by its debug file, and without", test_debug_libc);
