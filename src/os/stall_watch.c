@@ -14,6 +14,7 @@
 #include "os/procfs.h"
 
 #define LOOK_NS	1000000000ull
+#define STACK	(256u << 10)	/* the usual one counts as 8 MB of RLIMIT_DATA */
 
 bool stall_look(struct stall *stall, char state, unsigned long long switches)
 {
@@ -93,6 +94,7 @@ static void *run(void *arg)
 struct err *stall_watch_begin(struct stall_watch *watch, pid_t watched, const unsigned *tracees)
 {
 	pthread_condattr_t monotonic;
+	pthread_attr_t attr;
 	int errnum;
 
 	*watch = (struct stall_watch){ .watched = watched, .tracees = tracees };
@@ -101,7 +103,10 @@ struct err *stall_watch_begin(struct stall_watch *watch, pid_t watched, const un
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&watch->ends, &monotonic);
 	pthread_condattr_destroy(&monotonic);
-	errnum = pthread_create(&watch->thread, NULL, run, watch);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	errnum = pthread_create(&watch->thread, &attr, run, watch);
+	pthread_attr_destroy(&attr);
 	if (!errnum)
 		return NULL;
 	errno = errnum;

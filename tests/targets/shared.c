@@ -9,7 +9,6 @@
  *	fuse FOLDER	mount a FUSE file system there (tests/targets/fuse.h), and map a page of it that is written to, with the
  *			only pointer to a block of 5009 bytes, before pages that are never delivered; `no` without the right
  *	fuse-stack	a thread waits with SP in a page that is never delivered
- *	fuse-lock	a thread reads one through /proc/self/mem and so keeps the lock of the memory, another waits for that lock
  *	library FOLDER FILE	mount one there that delivers FILE, a library, and load it from it; `no` without the right
  *	stall, go	it answers nothing any more; it does again
  *	missing		a thread waits with SP in a page that userfaultfd was asked to fill, by nobody; `no` without the right
@@ -226,41 +225,6 @@ static void begin_thread(char *sp)
 	say(pthread_create(&thread, &attr, wait_on, sp) ? "bad no thread" : "ok");
 }
 
-static void *keep_lock(void *arg)
-{
-	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-	char byte;
-
-	(void)!pread(fd, &byte, 1, (off_t)(uintptr_t)(delivered + 5 * PAGE));
-	return arg;
-}
-
-static volatile unsigned mapped;
-
-static void *map_again(void *arg)
-{
-	for (;; mapped++)
-		munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), PAGE);
-	return arg;
-}
-
-/* It is so once the second one gets nowhere for a while. */
-static void begin_lock(void)
-{
-	pthread_t thread;
-	unsigned seen;
-
-	if (pthread_create(&thread, NULL, map_again, NULL) || pthread_create(&thread, NULL, keep_lock, NULL)) {
-		say("bad no thread");
-		return;
-	}
-	do {
-		seen = mapped;
-		nap_us(300000);
-	} while (!seen || mapped != seen);
-	say("ok");
-}
-
 static void begin_missing(void)
 {
 	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
@@ -307,8 +271,6 @@ int main(void)
 			begin_fuse(line + 5);
 		else if (!strcmp(line, "fuse-stack"))
 			begin_thread(delivered + 3 * PAGE);
-		else if (!strcmp(line, "fuse-lock"))
-			begin_lock();
 		else if (!strncmp(line, "library ", 8))
 			load(line + 8);
 		else if (!strcmp(line, "stall"))

@@ -269,11 +269,20 @@ proc has_slept {pid sleeps n} {
 	return 0
 }
 
+# mdbg has children of its own for a moment (os/errand.h).
+proc child_named {pid name} {
+	foreach child [children_of $pid] {
+		if {![catch {slurp /proc/$child/comm} comm] && [string trim $comm] eq $name} {
+			return $child
+		}
+	}
+	return ""
+}
+
 # A program that was started, is let go since it execs, and is stopped: mdbg must not spin.
 case started-execs-and-is-stopped 60 {
 	set m [open |[list $::mdbg_program -n -q -- /bin/sh -c "exec /bin/sleep 30" 2>@stderr] r+]
-	until {[set pid [string trim [children_of [pid $m]]]] ne ""}
-	until {[string match "*sleep*" [slurp /proc/$pid/comm]]}
+	until {[set pid [child_named [pid $m] sleep]] ne ""}
 	until {![string match "*TracerPid:\t[pid $m]*" [slurp /proc/$pid/status]]}
 	exec kill -STOP $pid
 	until {[regexp {State:\tT} [slurp /proc/$pid/status]]}

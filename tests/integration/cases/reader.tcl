@@ -78,19 +78,6 @@ case reader-of-fuse 120 {
 	finish $t
 }
 
-# Whoever looks at the process waits in the kernel, past SIGTERM; mdbg does not begin.
-case reader-of-a-locked-memory 60 {
-	set t [start_fuse fuse]
-	order $t fuse-lock
-	foreach options {{} --no-arm} {
-		set begun [clock milliseconds]
-		mdbg -limit 30 -n -q -p [pid_of $t] {*}$options -c status
-		check_refused 3 "*its memory is locked: *" "*/task/*/stack"
-		check {[clock milliseconds] - $begun < 10000 * $::slower} {it took long}
-	}
-	finish $t
-}
-
 case reader-of-userfaultfd 60 {
 	set t [start_with missing userfaultfd]
 	check_quick $t -c "malloc leaks" -c "where all" -c malloc -c "malloc leaks -snapshot"
