@@ -340,6 +340,9 @@ struct err *previous_session_clean(struct target *target, bool *found_ret, char 
 
 	*found_ret = false;
 	*left_ret = '\0';
+	/* As it is found: what is unmapped shows whose descriptor it was (previous_file.h). */
+	if (!err)
+		err = procfs_maps(target->mem.tid, &maps);
 	/* When the later one has gone, nobody leads to the earlier one. */
 	do {
 		before = led;
@@ -349,8 +352,6 @@ struct err *previous_session_clean(struct target *target, bool *found_ret, char 
 	if (!err && led)
 		previous_say(&each, "the SIGTRAP handler of a later mdbg leads to what an earlier "
 			     "one left: its pages stay");
-	if (!err)
-		err = procfs_maps(target->mem.tid, &maps);
 	return err ? err : close_descriptors(target, &maps, found_ret);
 }
 
