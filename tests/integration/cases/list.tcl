@@ -321,7 +321,7 @@ case long-lists 120 {
 	skip_if_sanitized "the sanitizers take memory of their own"
 	set n 600000
 	set t [start million]
-	limit_mdbg "-d [expr {$n * 24 / 1024 + 49152}]"
+	limit_mdbg "-d [expr {$n * 24 / 1024 + 51200}]"
 	set m [live_start -p [pid_of $t]]
 	order $t "make $n" 100
 	check {[regexp {allocations currently active\.+ (\d+)\n +of them} [live $m malloc] -> active] && $active == $n} {malloc: $active}
