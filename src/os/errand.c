@@ -141,16 +141,14 @@ static bool await(struct errand *errand, uint64_t deadline)
 	const uint64_t last = deadline + BUSY_NS;
 
 	while (__atomic_load_n(&errand->state, __ATOMIC_ACQUIRE) == ASKED) {
-		uint64_t now = procfs_clock(CLOCK_MONOTONIC), left;
+		uint64_t now = procfs_clock(CLOCK_MONOTONIC);
 		struct timespec timeout;
 
 		if (now >= last || (now >= deadline && !is_running(errand)))
 			return !moves(errand, ASKED, LEFT);
 		if (now >= deadline)
 			deadline = now + LOOK_NS;
-		left = deadline - now;
-		timeout = (struct timespec){ (time_t)(left / 1000000000u),
-					     (long)(left % 1000000000u) };
+		timeout = procfs_timespec(deadline - now);
 		futex(errand, FUTEX_WAIT, ASKED, &timeout);
 	}
 	return true;

@@ -417,6 +417,11 @@ uint64_t procfs_clock(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+struct timespec procfs_timespec(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };
+}
+
 struct err *procfs_start_realtime(pid_t tid, uint64_t *ret)
 {
 	struct proc_stat stat;

@@ -4,7 +4,6 @@
 #include "os/stall_watch.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
@@ -16,7 +15,7 @@
 #define LOOK_NS	1000000000ull
 #define STACK	(256u << 10)	/* the usual one counts as 8 MB of RLIMIT_DATA */
 
-bool stall_look(struct stall *stall, char state, unsigned long long switches)
+bool stall_look(struct stall *stall, char state, uint64_t switches)
 {
 	bool same = state == 'D' && stall->looks && stall->switches == switches;
 
@@ -28,15 +27,15 @@ bool stall_look(struct stall *stall, char state, unsigned long long switches)
 static bool look(const struct stall_watch *watch, struct stall *stall)
 {
 	struct proc_stat stat;
-	uint64_t asked = 0;
+	uint64_t switches = 0;
 	char path[64];
 
 	if (procfs_task_stat(getpid(), watch->watched, &stat))
 		return stall_look(stall, 'S', 0);
 	snprintf(path, sizeof(path), "/proc/self/task/%d/status", watch->watched);
-	if (!file_number(path, "voluntary_ctxt_switches:", &asked))
+	if (!file_number(path, "voluntary_ctxt_switches:", &switches))
 		return stall_look(stall, 'S', 0);
-	return stall_look(stall, stat.state, asked);
+	return stall_look(stall, stat.state, switches);
 }
 
 #define WHY \
@@ -67,13 +66,6 @@ static void give_up(const struct stall_watch *watch, bool first)
 	}
 }
 
-static struct timespec next_look(void)
-{
-	uint64_t ns = procfs_clock(CLOCK_MONOTONIC) + LOOK_NS;
-
-	return (struct timespec){ (time_t)(ns / LOOK_NS), (long)(ns % LOOK_NS) };
-}
-
 static void *run(void *arg)
 {
 	struct stall_watch *watch = arg;
@@ -82,7 +74,7 @@ static void *run(void *arg)
 
 	pthread_mutex_lock(&watch->lock);
 	while (!watch->end) {
-		until = next_look();
+		until = procfs_timespec(procfs_clock(CLOCK_MONOTONIC) + LOOK_NS);
 		if (pthread_cond_timedwait(&watch->ends, &watch->lock, &until) == ETIMEDOUT &&
 		    look(watch, &stall))
 			give_up(watch, stall.looks == STALL_LOOKS);

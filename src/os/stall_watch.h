@@ -21,6 +21,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -44,8 +45,8 @@ void stall_watch_end(struct stall_watch *watch);
 /* What is known of the thread from earlier looks; zeros at first. */
 struct stall {
 	unsigned looks;			/* in a row that found the same wait */
-	unsigned long long switches;
+	uint64_t switches;
 };
 
 /* Take one look more. True: it has stalled. */
-bool stall_look(struct stall *stall, char state, unsigned long long switches);
+bool stall_look(struct stall *stall, char state, uint64_t switches);

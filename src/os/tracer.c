@@ -14,7 +14,6 @@
 
 #define TRACER_SIGNAL	SIGUSR2
 #define NS_PER_MS	1000000ull
-#define NS_PER_S	1000000000ull
 /*
  * Times between the signals of a request that is not taken up: the first, and the most. Each is
  * twice as long as the last.
@@ -45,11 +44,6 @@
 uint64_t tracer_now(void)
 {
 	return procfs_clock(CLOCK_MONOTONIC);
-}
-
-static struct timespec to_timespec(uint64_t ns)
-{
-	return (struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 }
 
 /* The signal ends a waitpid with EINTR, and a PTRACE_SEIZE that would not end. */
@@ -92,7 +86,7 @@ static void wait_request(struct tracer *tracer)
 		pthread_cond_wait(&tracer->work, &tracer->lock);
 		return;
 	}
-	until = to_timespec(tracer->poll_next);
+	until = procfs_timespec(tracer->poll_next);
 	pthread_cond_timedwait(&tracer->work, &tracer->lock, &until);
 }
 
@@ -260,7 +254,7 @@ static void *run(void *arg)
 
 struct err *tracer_set_poll(struct tracer *tracer, tracer_poll_fn *on_poll, uint64_t every)
 {
-	struct itimerspec spec = { .it_interval = to_timespec(on_poll ? every : 0) };
+	struct itimerspec spec = { .it_interval = procfs_timespec(on_poll ? every : 0) };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = TRACER_SIGNAL };
 
 	spec.it_value = spec.it_interval;
@@ -334,7 +328,7 @@ static struct timespec knock(struct tracer *tracer, uint64_t *wait)
 	struct timespec until;
 
 	pthread_kill(tracer->thread, TRACER_SIGNAL);
-	until = to_timespec(procfs_clock(CLOCK_REALTIME) + *wait);
+	until = procfs_timespec(procfs_clock(CLOCK_REALTIME) + *wait);
 	*wait = MIN(2 * *wait, KNOCK_MOST_NS);
 	return until;
 }
