@@ -131,7 +131,8 @@ static bool is_in_use(const struct thread *thread, uint64_t low, uint64_t high)
 	return sp >= low && sp < high + arch->red_zone;
 }
 
-static bool find_spare(struct thread *thread, const struct part *part, size_t len,
+/* known: the part was found before, so that there must be a mark at its low end. */
+static bool find_spare(struct thread *thread, const struct part *part, bool known, size_t len,
 		      struct frame_place *ret)
 {
 	struct target *target = thread->target;
@@ -139,10 +140,11 @@ static bool find_spare(struct thread *thread, const struct part *part, size_t le
 
 	for (uint64_t at = ALIGN_UP(part->low, PAGE); at - part->low < LOOK_MOST; at = end) {
 		is = spare_at(target, at, part->high);
-		if (!is)
+		if (!is && !known)
 			is = make_spare(target, at, need, part->high);
 		if (!is)
 			return false;
+		known = false;
 		end = at + is * PAGE;
 		if (is < need || is_in_use(thread, at, end))
 			continue;
@@ -159,10 +161,9 @@ static bool spare(struct thread *thread, size_t len, struct frame_place *ret)
 	struct target *target = thread->target;
 	struct part part = { target->spare.low, target->spare.high };
 
-	if (target->spare.tid == thread->tid && spare_at(target, part.low, part.high) &&
-	    find_spare(thread, &part, len, ret))
+	if (target->spare.tid == thread->tid && find_spare(thread, &part, true, len, ret))
 		return true;
-	if (!own_part(thread, false, &part) || !find_spare(thread, &part, len, ret))
+	if (!own_part(thread, false, &part) || !find_spare(thread, &part, false, len, ret))
 		return false;
 	target->spare = (struct frame_spare){ thread->tid, ALIGN_UP(part.low, PAGE), part.high };
 	return true;

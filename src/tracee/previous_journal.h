@@ -26,7 +26,7 @@ struct previous {
 	VEC(struct stack_range) ranges;	/* where threads may be */
 	VEC(uint64_t) counts;		/* addresses of the counts of calls in there */
 	uint64_t calls;			/* that have not returned, although no thread is there */
-	bool led_to;			/* nobody is there, but a later mdbg's handler leads there */
+	bool led_to;			/* it stays, since another journal leads there */
 	char *said;			/* what is left, for the user; NULL: not wanted */
 	size_t room;
 	/*

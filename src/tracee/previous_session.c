@@ -128,7 +128,7 @@ static bool has_unknown(struct previous *left)
 	return true;
 }
 
-/* Would the handler that this other journal's mdbg has found lead into an area of ours? */
+/* Is the SIGTRAP handler that the other mdbg has found, and will put back, in an area of this one? */
 static bool leads_to(const struct journal *other, const struct previous *left,
 		     const struct proc_maps *maps)
 {
@@ -143,10 +143,9 @@ static bool leads_to(const struct journal *other, const struct previous *left,
 	return false;
 }
 
-/* A later mdbg was killed, too, has found the handler of ours, and would put that back. */
+/* Does the journal of another mdbg, which came later and was killed, too, lead to this one's areas? */
 static bool is_led_to(const struct previous *left, const struct proc_maps *maps)
 {
-	struct err *err;
 	bool led = false;
 
 	vec_each_while(map, &maps->vec, !led) {
@@ -155,9 +154,7 @@ static bool is_led_to(const struct previous *left, const struct proc_maps *maps)
 		if (undo_is_of_file(map, &left->file) || !undo_is_journal(map) ||
 		    previous_is_a_view(maps, &other.file))
 			continue;
-		err = previous_read(&other, map);
-		led = !err && leads_to(other.journal, left, maps);
-		err_ignore(err);
+		led = !previous_read(&other, map) && leads_to(other.journal, left, maps);
 		journal_writer_free(&other.writer);
 	}
 	return led;

@@ -12,8 +12,9 @@
  *			displaced code, which are still there, and records in its log
  *	wait		until no thread has a PC, a return address or a queued trap in what will be
  *			unmapped
- *	led to		what a later mdbg, which was killed, too, found as the handler of SIGTRAP,
- *			and will put back, stays until that one has been taken out
+ *	order		A later mdbg may have found the SIGTRAP handler of an earlier one, and been
+ *			killed as well. Its journal says to put that handler back. So the earlier
+ *			one's areas stay until the later one's changes are taken out
  *	mappings	and the disposition of SIGTRAP: code, the agent's data, every mapping of
  *			the region's file, its journal last
  *
