@@ -5,7 +5,8 @@
  *
  * A frame is a PC, the SP in it and, as far as they are known, BP, RBX, R12 to R15 and (innermost)
  * the other registers. Its row gives the CFA, which is the caller's SP; the return address lies
- * right below. The walk ends at a row that says so (_start, clone3), or where it cannot continue with certainty.
+ * right below. The walk ends at a row that says so (_start, clone3), or where it cannot continue
+ * with certainty.
  * It guesses only in one case: the frame pointer of code without any CFI.
  *
  * Each frame's SP is above the last one's, or the stack is corrupt. There are two exceptions. A
