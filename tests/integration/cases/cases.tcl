@@ -214,7 +214,11 @@ case cases-the-same-pages-again-and-again 60 {
 		order $t "answers 100"
 		set text [typed $m "growth fault limit 1"]
 		check {[regexp {\n#1  (\d+) pages in (\d+) faults } $text -> pages faults]} {$text}
-		check {$pages >= 250 && $pages <= 256 && $faults >= 99 * $pages && $faults <= 101 * $pages} {$text}
+		# On a busy machine mdbg may be too late for some; the answer counts them then.
+		set lost 0
+		regexp {(\d+) page faults were lost} $text -> lost
+		check {$pages >= 250 && $pages <= 256 && $faults <= 101 * $pages} {$text}
+		check {$faults + $lost >= 99 * $pages} {$text}
 	}
 }
 
