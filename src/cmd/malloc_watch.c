@@ -177,9 +177,9 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_malloc_watch = {
 	.name		= "malloc watch",
-	.usage		= "SECONDS ?COUNT?",
+	.usage		= "?SECONDS ?COUNT??",
 	.brief		= "the top sites, again and again",
-	.help		= "The sites are printed at once, and then every SECONDS (0.5, 90s, 5m): COUNT\n"
+	.help		= "The sites are printed at once, and then every SECONDS (1, 0.5, 90s, 5m): COUNT\n"
 			  "times in all, or until Ctrl-C, which is no error, or until the process\n"
 			  "ends. Each site has the bytes and blocks that are held, the growth of bytes\n"
 			  "since the reading before, the allocations and frees a second since then,\n"
@@ -195,6 +195,5 @@ const struct cmd cmd_malloc_watch = {
 			  "sites. The process is not stopped.\n",
 	.need		= call_need_target,
 	.run		= run,
-	.min_args	= 1,
 	.max_args	= 2,
 };

@@ -133,9 +133,9 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_memory_watch = {
 	.name		= "memory watch",
-	.usage		= "SECONDS ?COUNT?",
+	.usage		= "?SECONDS ?COUNT??",
 	.brief		= "memory of the process and the machine, again and again",
-	.help		= "A reading is printed at once, and then every SECONDS (0.5, 90s, 5m): COUNT\n"
+	.help		= "A reading is printed at once, and then every SECONDS (1, 0.5, 90s, 5m): COUNT\n"
 			  "times in all, or until Ctrl-C, which is no error, or until the process\n"
 			  "ends. On a terminal it is drawn in place, and q ends it. The names are\n"
 			  "those of atop; all sizes are bytes (`set units` shortens them).\n"
@@ -155,6 +155,5 @@ const struct cmd cmd_memory_watch = {
 			  "stopped.\n"
 			  "Errors: {MDBG USAGE}, {MDBG STATE} without a process.\n",
 	.run		= run,
-	.min_args	= 1,
 	.max_args	= 2,
 };

@@ -14,6 +14,7 @@
 #include "report/progress.h"
 
 #define SHORTEST	100000000ull	/* ns between readings */
+#define UNASKED		1000000000ull	/* the same, if SECONDS are not given */
 #define LONGEST		(86400 * 1000000000ull)
 #define SERVE		1000000ull	/* ns that are left for events if a reading is late */
 #define EVENT		10000000000ull	/* ns for the event of a process that has ended */
@@ -21,13 +22,17 @@
 
 struct err *watch_loop_parse(struct call *call, struct watch_loop *loop)
 {
-	struct err *err = parse_duration(call->argv[0], &loop->every_ns);
+	struct err *err;
 
+	loop->every_ns = UNASKED;
+	loop->count = UINT64_MAX;
+	if (!call->argc)
+		return NULL;
+	err = parse_duration(call->argv[0], &loop->every_ns);
 	if (err)
 		return err;
 	if (loop->every_ns < SHORTEST || loop->every_ns > LONGEST)
 		return err_create(ERR_USAGE, "'%s': SECONDS are from 0.1 to 1d", call->argv[0]);
-	loop->count = UINT64_MAX;
 	if (call->argc < 2)
 		return NULL;
 	err = parse_number(call->argv[1], &loop->count);

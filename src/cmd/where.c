@@ -12,8 +12,9 @@
 #define FRAMES_MAX	4096	/* of one stack, unless the user wants fewer */
 #define INDENT	6	/* the width of "#0    " */
 
+/* max: how many frames were asked for. */
 static struct err *print_stack(const struct call *call, const struct session_stack *stack,
-			       struct outside name, struct stack_ends *ends)
+			       uint32_t max, struct outside name, struct stack_ends *ends)
 {
 	struct symbols *symbols = session_symbols(call->session);
 	AUTO_STR struct str text = STR_INIT;
@@ -38,7 +39,9 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 		out_f(call->out, "#%-*zu", INDENT - 1, i);
 		frame_lines_print(call->out, text.at, text.len, dim);
 	}
-	if (!err && stack->end != WALK_COMPLETE)
+	if (!err && stack->end == WALK_DEPTH && max < FRAMES_MAX)
+		out_f(call->out, "%*s(more frames follow)\n", INDENT, "");
+	else if (!err && stack->end != WALK_COMPLETE)
 		out_f(call->out, "%*s(stack ends here: %s)\n", INDENT, "",
 		      stack_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
 	return err;
@@ -52,7 +55,8 @@ static struct outside name_of(const struct session_threads *threads, pid_t lwp)
 	return (struct outside){ "" };
 }
 
-static struct err *print_stacks(const struct call *call, const struct session_stacks *stacks)
+static struct err *print_stacks(const struct call *call, const struct session_stacks *stacks,
+				uint32_t max)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
 	struct stack_ends ends = { .session = call->session };
@@ -62,7 +66,7 @@ static struct err *print_stacks(const struct call *call, const struct session_st
 	for (i = 0; !err && i < stacks->vec.nr; i++) {
 		if (i)
 			out_text(call->out, "\n");
-		err = print_stack(call, &stacks->vec.at[i],
+		err = print_stack(call, &stacks->vec.at[i], max,
 				  name_of(&threads, stacks->vec.at[i].lwp), &ends);
 	}
 	vec_free(&threads.vec);
@@ -114,7 +118,7 @@ static struct err *run(struct call *call)
 	if (!err)
 		err = session_where(call->session, lwp, max, &stacks);
 	if (!err)
-		err = print_stacks(call, &stacks);
+		err = print_stacks(call, &stacks, max);
 	if (!err)
 		stood_print(call->out, session_stood(call->session), "");
 	return err;

@@ -58,8 +58,8 @@ struct err *memory_print(const struct memory_use *use, const struct memory_look 
 			 struct out *out)
 {
 	static const char *const titles[] = {
-		"KIND", ">VSIZE", ">RSIZE", ">VGROW", ">RGROW", ">PSS", ">SWAP", "?>LOCKED",
-		">MINFLT", ">MAJFLT",
+		"KIND", ">VSIZE", ">RSIZE", ">VGROW", ">RGROW", "?>PSS", "?>SWAP", "?>LOCKED",
+		"?>MINFLT", ">MAJFLT",
 	};
 	struct table table;
 

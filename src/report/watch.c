@@ -4,6 +4,7 @@
 #include "report/watch.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "log/log.h"
 #include "report/lack_text.h"
@@ -88,6 +89,23 @@ static void print_figures(const struct watch_view *view, const struct rate *rate
 	      "  %s\n", size_text(out, rate->bytes).at, rate->count, growth, allocs, frees, spark);
 }
 
+/* The sums in two lines, for terminals on which one would be cut. */
+static void print_sums_short(const struct watch_view *view, struct out *out)
+{
+	const struct rates *rates = view->rates;
+	char time[32], growth[FIGURE_ROOM], allocs[FIGURE_ROOM], frees[FIGURE_ROOM];
+	char spark[SPARK_ROOM];
+
+	format_time(time, sizeof(time), rates->time_ns);
+	growth_text(growth, rates, &rates->all, out);
+	per_second(allocs, rates, rates->all.new_allocs, true);
+	per_second(frees, rates, rates->all.new_frees, true);
+	spark_text(view, &rates->all, RATES_PAST, spark);
+	out_f(out, "%s  %s bytes in %" PRIu64 " blocks, growth %s bytes\n", strchr(time, ' ') + 1,
+	      size_text(out, rates->all.bytes).at, rates->all.count, growth);
+	out_f(out, "          %s allocations/s, %s frees/s  %s\n", allocs, frees, spark);
+}
+
 /* The time of the reading, and the sums. */
 static void print_sums(const struct watch_view *view, struct out *out)
 {
@@ -135,7 +153,7 @@ static struct err *print_row(const struct watch_view *view, size_t row, bool sel
 	const struct rate *rate = &view->rates->vec.at[stack];
 	char growth[FIGURE_ROOM], allocs[FIGURE_ROOM], frees[FIGURE_ROOM], spark[SPARK_ROOM];
 	AUTO_STR struct str headline = STR_INIT;
-	struct err *err = site_headline(view->names, stack, &headline);
+	struct err *err = stack_names_headline(view->names, stack, &headline);
 
 	growth_text(growth, view->rates, rate, out);
 	per_second(allocs, view->rates, rate->new_allocs, is_counted(stack));
@@ -159,7 +177,10 @@ struct err *watch_print_table(const struct watch_view *view, size_t selected, si
 	out_f(out, "malloc watch: process %d every %s, by %s%s%s\n", session_pid(view->session),
 	      every, watch_sort_words[view->sort], *view->note ? ", " : "", view->note);
 	out_text(out, "s: sort  1-9, Enter: open a site  up, down: choose one  m: mark  q: quit\n");
-	print_sums(view, out);
+	if (columns < WIDE)
+		print_sums_short(view, out);
+	else
+		print_sums(view, out);
 	err = lacks_print(view->session, out);
 	sampling_print(view->session, out);
 	out_text(out, "\n  #       BYTES   BLOCKS     GROWTH  ALLOCS/S   FREES/S ");
