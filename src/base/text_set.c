@@ -59,6 +59,16 @@ struct err *text_set_number(struct text_set *set, const char *text, uint32_t *re
 	return NULL;
 }
 
+struct err *text_set_keep(struct text_set *set, const char *text, const char **ret)
+{
+	uint32_t number;
+	struct err *err = text_set_copy(set, text, &number);
+
+	if (!err)
+		*ret = set->vec.at[number];
+	return err;
+}
+
 bool text_set_has(const struct text_set *set, const char *text)
 {
 	return set->nr_slots && *find_slot(set, text);

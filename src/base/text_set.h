@@ -22,5 +22,7 @@ struct text_set {
 struct err *text_set_number(struct text_set *set, const char *text, uint32_t *ret) MUST_CHECK;
 /* The same of a text that does not live so long. */
 struct err *text_set_copy(struct text_set *set, const char *text, uint32_t *ret) MUST_CHECK;
+/* The same; *ret is the text in the set, until text_set_free. */
+struct err *text_set_keep(struct text_set *set, const char *text, const char **ret) MUST_CHECK;
 bool text_set_has(const struct text_set *set, const char *text);
 void text_set_free(struct text_set *set);

@@ -2,43 +2,50 @@
 /* mdbg::history: the totals of all samples of the history. */
 
 #include "cmd/cmd.h"
-#include "cmd/values.h"
+#include "answer/answer.h"
 #include "session/history.h"
 
-static Tcl_Obj *sample_dict(const struct history *history, const struct history_sample *sample)
-{
-	size_t i = (size_t)(sample - history->samples.at);
-	Tcl_Obj *dict = Tcl_NewDictObj();
+struct sample_row {
+	uint64_t time, bytes, count, rss;
+	bool gap;
+};
 
-	dict_double(dict, "time", (double)sample->time_ns / 1e9);
-	dict_number(dict, "bytes", sample->bytes);
-	dict_number(dict, "count", sample->count);
-	if (sample->rss)
-		dict_number(dict, "rss", sample->rss);
-	else
-		dict_text(dict, "rss", "-");
-	dict_number(dict, "gap", history_gap_before(history, i));
-	return dict;
-}
+#define IS(kind, member)	COLUMN(kind, struct sample_row, member)
 
-static struct err *value(struct call *call, Tcl_Obj **ret)
+static const struct column sample_columns[] = {
+	{ "time", "TIME", NULL, IS(TIME, time) },
+	{ "bytes", ">BYTES", "held by recorded blocks; an estimate if the log samples", IS(BYTES, bytes) },
+	{ "count", ">COUNT", "held by recorded blocks; an estimate if the log samples",
+	  IS(NUMBER, count) },
+	{ "rss", ">RSS", "resident bytes of the process", IS(BYTES, rss), .flags = COLUMN_0_UNKNOWN },
+	{ "gap", NULL, "1: there was a time without samples before this one, as after `malloc off`",
+	  IS(NUMBER, gap) },
+};
+
+static const struct relation sample_relation = RELATION("samples", sample_columns, struct sample_row);
+
+static struct err *rows(struct call *call, struct answer *ret)
 {
 	const struct history *history = &session_history(call->session)->history;
+	struct err *err = NULL;
 
-	*ret = value_list(&history->samples, sample, sample_dict(history, sample));
-	return NULL;
+	*ret = (struct answer)ANSWER_KEPT(&sample_relation);
+	for (size_t i = 0; !err && i < history->samples.nr; i++) {
+		const struct history_sample *sample = &history->samples.at[i];
+
+		err = answer_add(ret, &(struct sample_row){ sample->time_ns, sample->bytes,
+							    sample->count, sample->rss,
+							    history_gap_before(history, i) });
+	}
+	return err;
 }
 
 const struct cmd cmd_api_history = {
 	.name		= "mdbg::history",
 	.brief		= "list of dicts: the samples of the history, oldest first",
-	.help		= "    time           seconds since the epoch\n"
-			  "    bytes count    held by recorded blocks; estimates if the log samples\n"
-			  "    rss            resident bytes of the process; `-`: not known\n"
-			  "    gap            1: there was a time without samples before this one, as\n"
-			  "                   after `malloc off`\n"
-			  "The samples begin with the attach or the last `malloc reset`. Of old ones\n"
+	.help		= "The samples begin with the attach or the last `malloc reset`. Of old ones\n"
 			  "fewer are kept, but the one with the most bytes is always kept.\n",
 	.need		= call_need_recording,
-	.value		= value,
+	.of		= &sample_relation,
+	.rows		= rows,
 };

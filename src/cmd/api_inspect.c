@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mdbg::frames, read, symbol, pid, lacks: the target as Tcl values. */
 
+#include "answer/answer.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
@@ -182,36 +183,38 @@ const struct cmd cmd_api_pid = {
 	.value		= get_pid,
 };
 
-static Tcl_Obj *lack_dict(const struct session_lack *lack)
-{
-	Tcl_Obj *dict = Tcl_NewDictObj();
+struct lack_row {
+	const char *function, *why;
+};
 
-	dict_text(dict, "function", lack->function);
-	dict_text(dict, "why", lack->why);
-	return dict;
-}
+static const struct column lack_columns[] = {
+	{ "function", "FUNCTION", "one that is not watched; empty if all are concerned: the log samples "
+	  "or is full, the probes were out, no call is seen", COLUMN(TEXT, struct lack_row, function) },
+	{ "why", "WHY", NULL, COLUMN(TEXT, struct lack_row, why) },
+};
 
-static struct err *lacks(struct call *call, Tcl_Obj **ret)
+static const struct relation lack_relation = RELATION("lacks", lack_columns, struct lack_row);
+
+static struct err *lack_rows(struct call *call, struct answer *ret)
 {
 	struct session_lacks list = { VEC_INIT };
 	struct err *err = session_lacks(call->session, &list);
 
-	if (err)
-		return err;
-	*ret = value_list(&list.vec, lack, lack_dict(lack));
+	*ret = (struct answer)ANSWER_KEPT(&lack_relation);
+	vec_each_while(lack, &list.vec, !err)
+		err = answer_add(ret, &(struct lack_row){ lack->function, lack->why });
 	vec_free(&list.vec);
-	return NULL;
+	return err;
 }
 
 const struct cmd cmd_api_lacks = {
 	.name		= "mdbg::lacks",
 	.brief		= "list of dicts: what the answers of this target do not have",
-	.help		= "Each dict has: function (one that is not watched; empty if all are\n"
-			  "concerned: the log samples or is full, the probes were out, no call is\n"
-			  "seen) why. The list is empty if nothing is lacking. `malloc`,\n"
+	.of		= &lack_relation,
+	.help		= "The list is empty if nothing is lacking. `malloc`,\n"
 			  "allocations, sites, leaks, stale, check and find say the same in lines\n"
 			  "that begin with `Incomplete:`.\n"
 			  "Error: {MDBG STATE} before the first attach.\n",
 	.need		= call_need_log,
-	.value		= lacks,
+	.rows		= lack_rows,
 };

@@ -15,6 +15,8 @@
 
 #include "report/out.h"
 
+struct relation;
+struct answer;
 struct session;
 struct shell;
 
@@ -44,6 +46,8 @@ enum cmd_flags {
 	CMD_EACH	= 1 << 3,	/* takes `-each VAR BODY` after its other words (each.h) */
 	/* It has subcommands, and arguments of its own: a word that is no subcommand is one. */
 	CMD_WORDS	= 1 << 4,
+	CMD_BRIEF	= 1 << 5,	/* takes -brief, anywhere among its words: call->brief */
+	CMD_VERBOSE	= 1 << 6,	/* the same with -v: call->verbose */
 };
 
 #define CMD_ANY	(-1)		/* max_args: no limit */
@@ -57,12 +61,29 @@ struct call {
 	Tcl_Obj *const *objv;		/* the same words */
 	struct out *out;
 	Tcl_Obj *each_var, *each_body;	/* words of `-each VAR BODY`, not in argv; or NULL */
+	bool brief, verbose;		/* -brief and -v, which are not in argv */
 	int code;			/* the Tcl code that a `value` ends with, unless it fails */
+};
+
+/*
+ * The same answer for scripts and for files. It is a command of its own with the words of the one that
+ * prints, but for -v and -brief.
+ */
+struct twin {
+	const char *name;	/* "mdbg::sites" */
+	const char *usage;	/* NULL: that of the command without -v and -brief */
+	const char *brief;
+	const char *help;	/* what is said behind the keys of the relation; NULL: nothing */
+	const struct relation *of;	/* NULL: `help` has the keys */
+	/* The rows of a list, which must not need the session (each.h); it takes -each. */
+	struct err *(*rows)(struct call *call, struct answer *ret);
+	struct err *(*value)(struct call *call, Tcl_Obj **ret);	/* in place of rows */
 };
 
 struct cmd {
 	const char *name;
-	const char *usage;	/* the words after the name; NULL: none */
+	/* the words after the name, without those of the flags; NULL: none */
+	const char *usage;
 	const char *brief;	/* one line, no capital, no full stop */
 	const char *help;	/* shapes, units, errors; NULL if brief says it all */
 	/* It checks that the command can run: call_need_target or the like; NULL: no check. */
@@ -71,6 +92,13 @@ struct cmd {
 	struct err *(*act)(struct session *session);	/* in place of run, if this is all */
 	/* After an error *ret may be set; the caller drops it. */
 	struct err *(*value)(struct call *call, Tcl_Obj **ret);
+	const struct twin *twin;	/* NULL: it has none */
+	/*
+	 * In place of value: the rows of a list (struct twin). Such a command takes -each, and any
+	 * export writes them.
+	 */
+	struct err *(*rows)(struct call *call, struct answer *ret);
+	const struct relation *of;	/* whose keys `help` lists; NULL: it lists none */
 	/* It is set for a name that Tcl has as well: are these words for Tcl's own command? */
 	bool (*for_tcl)(int argc, const char *const *argv);
 	int min_args, max_args;
@@ -92,10 +120,9 @@ struct cmd {
 	X(memory) X(memory_maps) X(memory_watch) X(memory_system)			\
 	X(where) X(thread) X(registers) X(map) X(proc)					\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\
-	X(api_attach) X(api_core) X(api_detach) X(api_pid) X(api_malloc)		\
-	X(api_allocations) X(api_freespace) X(api_sites) X(api_leaks) X(api_stale)	\
-	X(api_find) X(api_check) X(api_trim) X(api_probes) X(api_lacks) X(api_export)	\
-	X(api_mark) X(api_diff) X(api_history) X(api_memory) X(api_memory_maps)		\
+	X(api_attach) X(api_core) X(api_detach) X(api_pid)		\
+	 X(api_probes) X(api_lacks)	\
+	 X(api_diff) X(api_history)		\
 	X(api_memory_system) X(api_growth)						\
 	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_modules)		\
 	X(api_read) X(api_symbol) X(api_on)
@@ -103,11 +130,19 @@ struct cmd {
 #define CMD_DECLARE(name)	extern const struct cmd cmd_##name;
 CMD_LIST(CMD_DECLARE)
 
-/* The commands of CMD_LIST; ends with NULL. */
-extern const struct cmd *const cmd_table[];
+/* The commands of CMD_LIST, those for scripts behind the others; ends with NULL. */
+extern const struct cmd *cmd_table[];
 
 /* Make all commands of CMD_LIST commands of the shell's interpreter. */
 struct err *cmd_register(struct shell *shell) MUST_CHECK;
+/* Add the name and all words of a command: "malloc sites ?-brief? ?by ..." */
+struct err *cmd_usage(const struct cmd *cmd, struct str *ret) MUST_CHECK;
+/* Does it give a Tcl value, and print nothing? */
+static inline bool cmd_is_value(const struct cmd *cmd)
+{
+	return cmd->value || cmd->rows;
+}
+
 /* If cmd is a subcommand of first, return its second word, else NULL. */
 const char *cmd_subcommand(const struct cmd *cmd, const char *first);
 #define CMD_WORD_MAX	64

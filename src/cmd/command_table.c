@@ -13,11 +13,65 @@
 #include "cmd/shell.h"
 #include "report/progress.h"
 
-const struct cmd *const cmd_table[] = {
+static const struct cmd *const commands[] = {
 #define CMD_ROW(name)	&cmd_##name,
 	CMD_LIST(CMD_ROW)
-	NULL,
 };
+
+static struct cmd twins[ARRAY_SIZE(commands)];
+const struct cmd *cmd_table[2 * ARRAY_SIZE(commands) + 1];
+
+static bool takes_each(const struct cmd *cmd)
+{
+	return cmd->rows || cmd->flags & CMD_EACH;
+}
+
+/* The value of a command that gives rows. */
+static struct err *give_rows(struct call *call, Tcl_Obj **ret)
+{
+	struct answer rows = { .nr = 0 };
+	struct err *err = call->cmd->rows(call, &rows);
+
+	if (!err)
+		return each_give(call, &rows, ret);
+	answer_free(&rows);
+	return err;
+}
+
+static struct cmd twin_of(const struct cmd *cmd)
+{
+	const struct twin *twin = cmd->twin;
+	struct cmd ret = *cmd;
+
+	ret.name = twin->name;
+	ret.usage = twin->usage ? twin->usage : cmd->usage;
+	ret.brief = twin->brief;
+	ret.help = twin->help;
+	ret.run = NULL;
+	ret.act = NULL;
+	ret.value = twin->value;
+	ret.rows = twin->rows;
+	ret.of = twin->of;
+	ret.twin = NULL;
+	ret.flags &= ~(unsigned)(CMD_BRIEF | CMD_VERBOSE);
+	return ret;
+}
+
+/* The twins are made of the commands that have one, before anything else runs. */
+__attribute__((constructor)) static void make_table(void)
+{
+	size_t nr = 0, nr_twins = 0;
+
+	for (int values = 0; values < 2; values++)
+		for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+			if (cmd_is_value(commands[i]) == values)
+				cmd_table[nr++] = commands[i];
+			if (values && commands[i]->twin) {
+				twins[nr_twins] = twin_of(commands[i]);
+				cmd_table[nr++] = &twins[nr_twins++];
+			}
+		}
+}
 
 /* A Tcl command. It stands for all commands with this first word. */
 struct group {
@@ -148,12 +202,52 @@ int cmd_fail(Tcl_Interp *tcl, const struct err *err)
 	return TCL_ERROR;
 }
 
+struct err *cmd_usage(const struct cmd *cmd, struct str *ret)
+{
+	struct err *err = str_add(ret, cmd->name);
+
+	if (!err && cmd->usage)
+		err = str_addf(ret, " %s", cmd->usage);
+	if (!err && cmd->flags & CMD_VERBOSE)
+		err = str_add(ret, " ?-v?");
+	if (!err && cmd->flags & CMD_BRIEF)
+		err = str_add(ret, " ?-brief?");
+	return err || !takes_each(cmd) ? err : str_add(ret, " ?-each VAR BODY?");
+}
+
 static struct err *usage_error(const struct cmd *cmd, struct err *err)
 {
-	if (err->code == ERR_USAGE && !err->hint[0])
-		err = err_hint(err, "usage: %s%s%s", cmd->name, cmd->usage ? " " : "",
-			       cmd->usage ? cmd->usage : "");
-	return err;
+	AUTO_STR struct str usage = STR_INIT;
+	struct err *failed;
+
+	if (err->code != ERR_USAGE || err->hint[0])
+		return err;
+	failed = cmd_usage(cmd, &usage);
+	return failed ? failed : err_hint(err, "usage: %s", str_text(&usage));
+}
+
+/* Take an option away, wherever it is, unless it is the value of a condition. */
+static bool take_option(struct call *call, const char **argv, const char *word)
+{
+	for (int at = 0; at < call->argc; at++) {
+		const char *before = at ? argv[at - 1] : "";
+
+		if (strcmp(argv[at], word) || (*before && strchr("=!<>", *before)))
+			continue;
+		memmove(argv + at, argv + at + 1, (size_t)(call->argc-- - at) * sizeof(*argv));
+		return true;
+	}
+	return false;
+}
+
+/* objv stays as it is: the commands that have these options do not use it. */
+static void take_options(struct call *call, const char **argv)
+{
+	if (call->cmd->flags & CMD_BRIEF)
+		call->brief = take_option(call, argv, "-brief") ||
+			      take_option(call, argv, "brief");
+	if (call->cmd->flags & CMD_VERBOSE)
+		call->verbose = take_option(call, argv, "-v");
 }
 
 static struct err *check_count(const struct call *call)
@@ -197,7 +291,8 @@ static struct err *run_printing(struct call *call)
 static struct err *run_value(struct call *call)
 {
 	Tcl_Obj *value = NULL;
-	struct err *err = call->cmd->value(call, &value);
+	struct err *err = call->cmd->rows ? give_rows(call, &value) :
+					    call->cmd->value(call, &value);
 
 	if (!value)
 		return err;
@@ -212,7 +307,7 @@ static struct err *run_one(struct call *call)
 {
 	if (call->cmd->act)
 		return call->cmd->act(call->session);
-	return call->cmd->value ? run_value(call) : run_printing(call);
+	return cmd_is_value(call->cmd) ? run_value(call) : run_printing(call);
 }
 
 /* A silent command has no progress line: it takes as long as its user wants, or it ends mdbg. */
@@ -244,19 +339,23 @@ static struct err *run_redirected(struct call *call, const char **argv)
 	struct err *err, *close_err;
 	int at = call->argc;
 
-	if (call->cmd->flags & CMD_EACH) {
+	if (takes_each(call->cmd)) {
 		err = each_take(call, argv);
 		return err ? err : run(call);
 	}
-	if (!call->cmd->value && !(call->cmd->flags & CMD_RAW))
+	if (!cmd_is_value(call->cmd) && !(call->cmd->flags & CMD_RAW))
 		at = redirect_find(call->argc, argv, call->cmd->flags & CMD_FILTER, &kind);
-	if (!kind)
+	if (!kind) {
+		if (!cmd_is_value(call->cmd))
+			take_options(call, argv);
 		return run(call);
+	}
 	err = redirect_open_words(call->shell, kind, call->argc - at, argv + at);
 	if (err)
 		return err;
 	call->argc = at;
 	argv[at] = NULL;
+	take_options(call, argv);
 	err = run(call);
 	close_err = redirect_close(call->shell);
 	return err ? err : close_err;

@@ -248,7 +248,7 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	const char *word;
 	int i;
 
-	if (cmd->flags & CMD_EACH && (!nr || word_index(words[nr - 1], relops) < 0))
+	if ((cmd->rows || cmd->flags & CMD_EACH) && (!nr || word_index(words[nr - 1], relops) < 0))
 		offer(matches, "-each");
 	switch (cmd->complete) {
 	case COMPLETE_NOTHING:

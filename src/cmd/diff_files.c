@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "answer/answer.h"
 #include "base/cleanup.h"
+#include "base/text_set.h"
 #include "cmd/cmd.h"
 #include "cmd/each.h"
 #include "cmd/query.h"
@@ -162,137 +164,158 @@ struct err *diff_files_print(struct call *call)
 	return err;
 }
 
-/* For scripts: the changes do not depend on the session or the files. */
+/* For scripts: the rows do not depend on the session or the files. */
 
-struct file_change {
-	struct match_change change;
-	int64_t stack;			/* of the log; -1: the site is not there */
-	Tcl_Obj *function, *frames;
+struct frame_row {
+	uint64_t pc;
+	const char *function, *module, *file;
+	uint32_t line;
+	bool inlined;
 };
 
-struct file_changes {
-	VEC(struct file_change) vec;
-	struct dicts dicts;
+static const struct column frame_columns[] = {
+	{ "pc", "PC", NULL, COLUMN(ADDRESS, struct frame_row, pc) },
+	{ "function", "FUNCTION", NULL, COLUMN(TEXT, struct frame_row, function) },
+	{ "module", "MODULE", NULL, COLUMN(TEXT, struct frame_row, module) },
+	{ "file", "FILE", NULL, COLUMN(TEXT, struct frame_row, file) },
+	{ "line", ">LINE", NULL, COLUMN(NUMBER, struct frame_row, line) },
+	{ "inline", NULL, NULL, COLUMN(NUMBER, struct frame_row, inlined) },
 };
 
-static void file_changes_free(struct file_changes *changes)
+static const struct relation frame_relation = {
+	.name = "frames", .columns = frame_columns, .nr = ARRAY_SIZE(frame_columns),
+	.size = sizeof(struct frame_row), .shared = true,
+};
+
+struct change_row {
+	int64_t bytes, count;
+	uint64_t stack;			/* of the log; UINT64_MAX: the site is not there */
+	const char *matched, *function;
+	struct answer frames;
+};
+
+static const struct column file_change_columns[] = {
+	{ "bytes", ">BYTES", "second less first", COLUMN(CHANGE, struct change_row, bytes) },
+	{ "count", ">COUNT", NULL, COLUMN(CHANGE, struct change_row, count) },
+	{ "stack", NULL, NULL, COLUMN(STACK, struct change_row, stack),
+	  .flags = COLUMN_MAX_UNKNOWN },
+	{ "matched", "MATCHED", NULL, COLUMN(TEXT, struct change_row, matched) },
+	{ "function", "FUNCTION", NULL, COLUMN(TEXT, struct change_row, function) },
+	{ "frames", NULL, NULL, COLUMN(ROWS, struct change_row, frames), .rows = &frame_relation },
+};
+
+static const struct relation file_change_relation = RELATION("changes", file_change_columns,
+							     struct change_row);
+
+/* All rows, in memory. */
+struct changes {
+	struct text_set texts;
+	VEC(struct frame_row) frames[2];	/* by model, and number of the frame */
+	VEC(const void *) steps;		/* of all stacks, one behind the other */
+	VEC(struct change_row) vec;
+};
+
+static void changes_free(void *ctx)
 {
-	vec_each(change, &changes->vec) {
-		Tcl_DecrRefCount(change->function);
-		Tcl_DecrRefCount(change->frames);
-	}
+	struct changes *changes = ctx;
+
+	text_set_free(&changes->texts);
+	vec_free(&changes->frames[0]);
+	vec_free(&changes->frames[1]);
+	vec_free(&changes->steps);
 	vec_free(&changes->vec);
-	dicts_free(&changes->dicts);
+	free(changes);
 }
 
-/* The frames of both models as values, which many stacks share; NULL: not asked for yet. */
-struct frame_values {
-	Tcl_Obj **at[2];
-};
-
-static Tcl_Obj *frame_value(const struct model *model, const struct model_step *step)
+static struct err *keep(struct changes *changes, const char *text, const char **ret)
 {
-	const struct model_frame *frame = step->frame;
-	uint32_t module = step->location->module;
-	Tcl_Obj *dict = Tcl_NewDictObj();
-
-	dict_address(dict, "pc", step->location->pc);
-	dict_text(dict, "function", frame->name);
-	dict_text(dict, "module",
-		  module == MODEL_NO_MODULE ? "" : model->modules.at[module].path);
-	dict_text(dict, "file", frame->file ? frame->file : "");
-	dict_number(dict, "line", (uint64_t)frame->line);
-	dict_number(dict, "inline", frame->inlined);
-	return dict;
+	return text ? text_set_keep(&changes->texts, text, ret) : NULL;
 }
 
-static struct err *take_change(const struct files_diff *diff, const struct match_change *change,
-			       struct frame_values *values, struct model_stack *stack,
-			       struct file_changes *ret)
+static struct err *add_frame(struct changes *changes, const struct model *model,
+			     const struct model_location *location, uint32_t number, int which)
 {
-	const struct model *model;
-	const struct model_site *site = compare_site(&diff->compare, change, &model);
-	Tcl_Obj **known = values->at[model == &diff->to];
-	struct file_change made = { .change = *change, .stack = -1 };
-	struct err *err = model_stack_get(model, site, stack);
+	const struct model_frame *frame = &model->frames.at[number];
+	struct frame_row row = { .pc = location->pc, .line = (uint32_t)frame->line,
+				 .inlined = frame->inlined };
+	struct err *err = keep(changes, frame->name, &row.function);
 
+	if (!err && location->module != MODEL_NO_MODULE)
+		err = keep(changes, model->modules.at[location->module].path, &row.module);
 	if (!err)
-		err = vec_reserve(&ret->vec, 1);
-	if (err)
-		return err;
-	if (diff->live && diff->live->model == model)
-		made.stack = site->figures.stack;
-	made.function = Tcl_NewStringObj(model_stack_own(stack)->frame->name, -1);
-	made.frames = Tcl_NewListObj(0, NULL);
-	Tcl_IncrRefCount(made.function);
-	Tcl_IncrRefCount(made.frames);
-	vec_each(step, &stack->vec) {
-		Tcl_Obj **value = &known[step->frame - model->frames.at];
-
-		if (!*value) {
-			*value = frame_value(model, step);
-			Tcl_IncrRefCount(*value);
-		}
-		Tcl_ListObjAppendElement(NULL, made.frames, *value);
-	}
-	ret->vec.at[ret->vec.nr++] = made;
-	return NULL;
+		err = keep(changes, frame->file, &row.file);
+	if (!err)
+		changes->frames[which].at[number] = row;
+	return err;
 }
 
-static void frame_values_free(Tcl_Obj **values, size_t nr)
+static struct err *add_frames(struct changes *changes, const struct model *model, int which)
 {
-	for (size_t i = 0; values && i < nr; i++)
-		if (values[i])
-			Tcl_DecrRefCount(values[i]);
-	free(values);
+	struct err *err = vec_reserve(&changes->frames[which], model->frames.nr);
+
+	vec_each_while(location, &model->locations, !err)
+		for (uint32_t i = 0; !err && i < location->nr; i++)
+			err = add_frame(changes, model, location, location->first + i, which);
+	return err;
 }
 
-static struct err *take_changes(struct call *call, struct file_changes *ret)
-{
-	CLEANUP(files_diff_free) struct files_diff diff = { .live = NULL };
-	struct frame_values values = { { NULL, NULL } };
-	struct model_stack stack = { VEC_INIT };
-	struct err *err = ask(call, &diff);
-
-	if (err)
-		return err;
-	values.at[0] = calloc(diff.from.frames.nr + 1, sizeof(*values.at[0]));
-	values.at[1] = calloc(diff.to.frames.nr + 1, sizeof(*values.at[1]));
-	if (!values.at[0] || !values.at[1])
-		err = err_nomem;
-	vec_each_while(change, &diff.compare.match.vec, !err)
-		err = take_change(&diff, change, &values, &stack, ret);
-	vec_free(&stack.vec);
-	frame_values_free(values.at[0], diff.from.frames.nr);
-	frame_values_free(values.at[1], diff.to.frames.nr);
-	return err ? err : dicts_init(&ret->dicts);
-}
-
-static Tcl_Obj *change_dict(void *ctx, size_t nr)
+/* The frames get their place in changes->steps at the end, when that does not move any more. */
+static struct err *add_change(const struct files_diff *diff, const struct match_change *change,
+			      struct model_stack *stack, struct changes *changes)
 {
 	static const char *const matched[] = {
 		[MATCH_BUILD] = "build-id", [MATCH_NAMES] = "names", [MATCH_ONLY] = "",
 	};
-	struct file_changes *changes = ctx;
-	const struct file_change *change = &changes->vec.at[nr];
-	struct dicts *dicts = &changes->dicts;
+	const struct model *model;
+	const struct model_site *site = compare_site(&diff->compare, change, &model);
+	const struct frame_row *frames = changes->frames[model == &diff->to].at;
+	struct change_row row = { .bytes = change->bytes, .count = change->count,
+				  .stack = UINT64_MAX, .matched = matched[change->by] };
+	struct err *err = model_stack_get(model, site, stack);
 
-	dicts_value(dicts, "bytes", Tcl_NewWideIntObj(change->change.bytes));
-	dicts_value(dicts, "count", Tcl_NewWideIntObj(change->change.count));
-	if (change->stack < 0)
-		dicts_text(dicts, "stack", "-");
-	else
-		dicts_number(dicts, "stack", (uint64_t)change->stack);
-	dicts_text(dicts, "matched", matched[change->change.by]);
-	dicts_value(dicts, "function", change->function);
-	dicts_value(dicts, "frames", change->frames);
-	return dicts_end(dicts);
+	if (!err)
+		err = keep(changes, model_stack_own(stack)->frame->name, &row.function);
+	vec_each_while(step, &stack->vec, !err)
+		err = vec_push(&changes->steps, &frames[step->frame - model->frames.at]);
+	if (diff->live && diff->live->model == model)
+		row.stack = site->figures.stack;
+	row.frames = (struct answer){ .of = &frame_relation, .nr = stack->vec.nr };
+	return err ? err : vec_push(&changes->vec, row);
+}
+
+static struct err *add_changes(const struct files_diff *diff, struct changes *changes)
+{
+	struct model_stack stack = { VEC_INIT };
+	struct err *err = add_frames(changes, &diff->from, 0);
+	size_t at = 0;
+
+	if (!err)
+		err = add_frames(changes, &diff->to, 1);
+	vec_each_while(change, &diff->compare.match.vec, !err)
+		err = add_change(diff, change, &stack, changes);
+	vec_free(&stack.vec);
+	vec_each(row, &changes->vec) {
+		row->frames.each = &changes->steps.at[at];
+		at += row->frames.nr;
+	}
+	return err;
 }
 
 struct err *diff_files_value(struct call *call, Tcl_Obj **ret)
 {
-	CLEANUP(file_changes_free) struct file_changes changes = { .vec = VEC_INIT };
-	struct err *err = take_changes(call, &changes);
+	CLEANUP(files_diff_free) struct files_diff diff = { .live = NULL };
+	struct changes *changes = calloc(1, sizeof(*changes));
+	struct err *err = changes ? ask(call, &diff) : err_nomem;
+	struct answer rows;
 
-	return err ? err : each_give(call, changes.vec.nr, change_dict, &changes, ret);
+	if (!err)
+		err = add_changes(&diff, changes);
+	if (err) {
+		if (changes)
+			changes_free(changes);
+		return err;
+	}
+	rows = (struct answer){ .of = &file_change_relation, .nr = changes->vec.nr,
+			      .at = changes->vec.at, .free = changes_free, .ctx = changes };
+	return each_give(call, &rows, ret);
 }

@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "cmd/suggest.h"
+#include "cmd/values.h"
 #include "report/progress.h"
 
 #define OPTION	"-each"
@@ -101,10 +102,10 @@ static struct err *run_body(struct call *call, bool *done_ret)
 	return NULL;
 }
 
-static struct err *run_for_each(struct call *call, size_t nr,
-				Tcl_Obj *(*element)(void *ctx, size_t i), void *ctx)
+static struct err *run_for_each(struct call *call, struct answer *rows, struct dicts *dicts)
 {
-	struct err *err = NULL;
+	struct err *err;
+	const void *row;
 	bool done = false;
 
 	/*
@@ -112,12 +113,15 @@ static struct err *run_for_each(struct call *call, size_t nr,
 	 * terminal, and its commands may take long.
 	 */
 	progress_end();
-	for (size_t i = 0; !err && !done && i < nr; i++) {
-		err = set_variable(call, element(ctx, i));
+	err = answer_next(rows, &row);
+	while (!err && row && !done) {
+		err = set_variable(call, dicts_row(dicts, row));
 		if (!err)
 			err = run_body(call, &done);
 		if (!err)
 			err = cancel_check();
+		if (!err)
+			err = answer_next(rows, &row);
 	}
 	progress_begin(call->cmd->name);
 	if (!err && call->code == TCL_OK)
@@ -125,17 +129,32 @@ static struct err *run_for_each(struct call *call, size_t nr,
 	return err;
 }
 
-struct err *each_give(struct call *call, size_t nr, Tcl_Obj *(*element)(void *ctx, size_t i),
-		      void *ctx, Tcl_Obj **ret)
+static struct err *make_list(struct answer *rows, struct dicts *dicts, Tcl_Obj *list)
 {
-	struct err *err = NULL;
+	const void *row;
+	struct err *err = answer_next(rows, &row);
 
-	if (call->each_body)
-		return run_for_each(call, nr, element, ctx);
-	*ret = Tcl_NewObj();
-	for (size_t i = 0; !err && i < nr; i++) {
-		Tcl_ListObjAppendElement(NULL, *ret, element(ctx, i));
+	while (!err && row) {
+		Tcl_ListObjAppendElement(NULL, list, dicts_row(dicts, row));
 		err = cancel_check();
+		if (!err)
+			err = answer_next(rows, &row);
 	}
+	return err;
+}
+
+struct err *each_give(struct call *call, struct answer *rows, Tcl_Obj **ret)
+{
+	struct dicts dicts;
+	struct err *err = dicts_init(&dicts, rows->of);
+
+	if (!err && call->each_body) {
+		err = run_for_each(call, rows, &dicts);
+	} else if (!err) {
+		*ret = Tcl_NewObj();
+		err = make_list(rows, &dicts, *ret);
+	}
+	dicts_free(&dicts);
+	answer_free(rows);
 	return err;
 }

@@ -8,13 +8,13 @@
  * The answer is complete before BODY runs for the first time, and does not depend on the session:
  * it has copies of its numbers and names. So BODY may run any command, also this one, may detach,
  * attach to another process or reset the log. The target is not stopped meanwhile. The file that
- * keeps an answer says how much memory it takes (block_values.h: 40 bytes a block).
+ * keeps an answer says how much memory it takes (answer/block_rows.h: 48 bytes a block).
  */
 #pragma once
 
-#include <stddef.h>
 #include <tcl.h>
 
+#include "answer/answer.h"
 #include "base/compiler.h"
 #include "base/err.h"
 
@@ -27,8 +27,7 @@ struct call;
  */
 struct err *each_take(struct call *call, const char **argv) MUST_CHECK;
 /*
- * The answer has nr elements, which `element` makes one by one. Run BODY for each or, without
- * -each, make a list of them. After an error *ret may be set, and the caller drops it.
+ * The rows of an answer as dicts, which are made one by one. Run BODY for each or, without -each, make
+ * a list of them. After an error *ret may be set, and the caller drops it. Frees the rows.
  */
-struct err *each_give(struct call *call, size_t nr, Tcl_Obj *(*element)(void *ctx, size_t i),
-		      void *ctx, Tcl_Obj **ret) MUST_CHECK;
+struct err *each_give(struct call *call, struct answer *rows, Tcl_Obj **ret) MUST_CHECK;

@@ -24,11 +24,13 @@
 struct exported {
 	struct query query;
 	struct model model;
-	bool stream;
+	struct answer answer;	/* any other than that of the sites; else `of` is NULL */
+	struct export_done done;
 };
 
 static void exported_free(struct exported *exported)
 {
+	answer_free(&exported->answer);
 	model_free(&exported->model);
 	query_free(&exported->query);
 }
@@ -157,10 +159,18 @@ static struct err *write_to(const struct export_format *format, const char *name
 
 	if (!Tcl_TranslateFileName(NULL, name, &native))
 		return err_create(ERR_NOTFOUND, "write to %s: no such user", name);
-	err = export_write(format, &exported->model, Tcl_DStringValue(&native),
-			   &exported->stream);
+	err = export_write(format, &exported->model,
+			   exported->answer.of ? &exported->answer : NULL,
+			   Tcl_DStringValue(&native), &exported->done);
 	Tcl_DStringFree(&native);
 	return err;
+}
+
+static void skip_words(struct call *call, int nr)
+{
+	call->argc -= nr;
+	call->argv += nr;
+	call->objv += nr;
 }
 
 /* `export FORMAT FILE growth ...`: what the stacks of `growth` hold. */
@@ -181,9 +191,7 @@ static struct err *export_growth(struct call *call, const struct export_format *
 		return err_hint(err_create(ERR_USAGE, "%s has only what malloc holds", format->name),
 				"folded and flamegraph have growth, too");
 	err = join_words(call->argc, call->argv, &options);
-	call->argc--;
-	call->argv++;
-	call->objv++;
+	skip_words(call, 1);
 	if (!err)
 		err = growth_sites(call, query, &source.unit);
 	if (err)
@@ -199,12 +207,71 @@ static struct err *export_growth(struct call *call, const struct export_format *
 static struct err *export_sites(const struct call *call, const struct export_format *format,
 				struct exported *ret)
 {
-	struct err *err = query_sites(call, &ret->query);
+	struct err *err = call_need_recording(call);
 
+	if (!err)
+		err = query_sites(call, &ret->query);
 	if (!err && ret->query.by != SITE_STACK)
 		err = err_hint(err_create(ERR_USAGE, "an export is by stack"),
 			       "its reader adds stacks up by function, line or module");
 	return err ? err : make_model(call, format, ret);
+}
+
+/*
+ * Find the command whose answer the words name as its twin is named, "leaks" or "memory maps"; they may
+ * begin with malloc. NULL: they name none, or the sites.
+ */
+static const struct cmd *find_answer(const struct call *call, int *used_ret)
+{
+	int at = call->argc > 1 && !strcmp(call->argv[0], "malloc");
+
+	for (unsigned i = 0; at < call->argc && cmd_table[i]; i++) {
+		const char *word = call->argv[at], *name = strrchr(cmd_table[i]->name, ':');
+		size_t len = name ? strcspn(++name, "_") : 0;
+
+		if (!cmd_table[i]->rows || strncmp(name, word, len) || word[len])
+			continue;
+		*used_ret = at + 1;
+		if (!name[len])
+			return strcmp(name, "sites") ? cmd_table[i] : NULL;
+		++*used_ret;
+		if (at + 1 < call->argc && !strcmp(call->argv[at + 1], name + len + 1))
+			return cmd_table[i];
+	}
+	*used_ret = 0;
+	return NULL;
+}
+
+/* The stacks that rows may have: all of the log. Without a log there are none. */
+static struct err *add_stacks(const struct call *call, struct exported *ret)
+{
+	struct call all = *call;
+	struct err *err;
+
+	if (!session_log(call->session) || call_need_recording(call))
+		return NULL;
+	all.argc = 0;
+	err = query_sites(&all, &ret->query);
+	return err ? err :
+		     export_model(call, false, MODEL_ALL_FREED, &ret->query, &ret->model);
+}
+
+/* `export FORMAT FILE ANSWER ...`: the rows of any answer that is a list. */
+static struct err *export_answer(const struct call *call, const struct cmd *cmd,
+				 const struct export_format *format, struct exported *ret)
+{
+	struct call rows = *call;
+	struct err *err = NULL;
+
+	if (!format->rows)
+		return err_hint(err_create(ERR_USAGE, "%s has only sites", format->name),
+				"csv, json and sqlite have any list");
+	rows.cmd = cmd;
+	if (cmd->need)
+		err = cmd->need(&rows);
+	if (!err)
+		err = cmd->rows(&rows, &ret->answer);
+	return err ? err : add_stacks(call, ret);
 }
 
 /* The caller has set *ret to zeros, and frees it also after an error. */
@@ -213,14 +280,20 @@ static struct err *export(const struct call *call, struct exported *ret)
 	const struct export_format *format;
 	struct err *err = export_format_find(call->argv[0], &format);
 	struct call words = *call;
+	const struct cmd *cmd;
+	int used;
 
-	words.argc -= 2;
-	words.argv += 2;
-	words.objv += 2;
-	if (!err)
-		err = words.argc && !strcmp(words.argv[0], "growth") ?
-			      export_growth(&words, format, ret) :
-			      export_sites(&words, format, ret);
+	skip_words(&words, 2);
+	if (err)
+		return err;
+	cmd = find_answer(&words, &used);
+	if (!format->rows && words.argc && !strcmp(words.argv[0], "growth")) {
+		err = export_growth(&words, format, ret);
+	} else {
+		skip_words(&words, used);
+		err = cmd ? export_answer(&words, cmd, format, ret) :
+			    export_sites(&words, format, ret);
+	}
 	return err ? err : write_to(format, call->argv[1], ret);
 }
 
@@ -250,15 +323,20 @@ static void print_past(const struct exported *exported, bool blocks, struct out 
 
 static struct err *run(struct call *call)
 {
-	CLEANUP(exported_free) struct exported exported = { .stream = false };
+	CLEANUP(exported_free) struct exported exported = { .done = { false, 0 } };
 	const struct model *model = &exported.model;
 	struct out *out = call->out;
 	const struct export_format *format;
 	struct err *err = export(call, &exported);
 
 	/* The reader of a pipe expects the format and nothing else. */
-	if (err || exported.stream)
+	if (err || exported.done.stream)
 		return err;
+	if (exported.answer.of) {
+		out_f(out, "%" PRIu64 " rows of %s written to %s\n", exported.done.rows,
+		      exported.answer.of->name, call->argv[1]);
+		return lacks_print(call->session, out);
+	}
 	heap_notes_print(&exported.query.heap, out);
 	heap_stood_print(&exported.query.heap, out);
 	err = export_format_find(call->argv[0], &format);
@@ -276,8 +354,41 @@ static struct err *run(struct call *call)
 	return NULL;
 }
 
-#define WORDS	"FORMAT FILE ?FILTER? ?sort bytes|count|age|growth|rate? ?limit N? "	\
+#define WORDS	"FORMAT FILE ?ANSWER? ?FILTER? ?sort bytes|count|age|growth|rate? ?limit N? "	\
 		"?since MOMENT? ?at MOMENT?"
+
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	CLEANUP(exported_free) struct exported exported = { .done = { false, 0 } };
+	const struct model *model = &exported.model;
+	struct err *err = export(call, &exported);
+
+	if (err)
+		return err;
+	*ret = Tcl_NewDictObj();
+	if (exported.answer.of) {
+		dict_number(*ret, "rows", exported.done.rows);
+		return NULL;
+	}
+	dict_number(*ret, "sites", model->held);
+	dict_number(*ret, "bytes", model->bytes);
+	dict_number(*ret, "count", model->count);
+	dict_number(*ret, "earlybytes", model->early_bytes);
+	dict_number(*ret, "earlycount", model->early_count);
+	dict_number(*ret, "sample", model->sample);
+	return NULL;
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::export",
+	.brief		= "dict: write the file of `export`, and what is in it",
+	.help		= "    sites bytes count      of all that is in the file\n"
+			  "    earlybytes earlycount  the part of it that is from before the attach\n"
+			  "    sample                 one in so many bytes is recorded, and figures\n"
+			  "                           are estimates; 0: all is recorded\n"
+			  "For the words see `help export`.\n",
+	.value		= value,
+};
 
 const struct cmd cmd_export = {
 	.name		= "export",
@@ -304,48 +415,17 @@ const struct cmd cmd_export = {
 			  "that is not known of it: no blocks from before the attach, no all-time and\n"
 			  "freed figures (pprof, callgrind), and an empty table allocations.\n"
 			  "`malloc diff FILE` compares with a sqlite export.\n"
+			  "csv, json and sqlite write any list: ANSWER is allocations, freespace, leaks,\n"
+			  "stale, diff, growth KIND, memory maps, history, threads, maps, modules or\n"
+			  "probes, and the words behind it are those of that command. Rows with a stack\n"
+			  "have its frames.\n"
 			  "folded and flamegraph with `growth KIND ?FILTER? ?limit N?` behind FILE\n"
 			  "have what the stacks of `growth KIND` hold: brk, mmap, shm, or fault.\n"
 			  "mdbg writes a new file beside FILE and renames it, with FILE's mode. If\n"
 			  "that fails, the old file is there as it was. mdbg writes to a FIFO that\n"
 			  "has a reader, or to a device (/dev/stdout), as it is; sqlite cannot.\n",
-	.need		= call_need_recording,
 	.run		= run,
-	.min_args	= 2,
-	.max_args	= CMD_ANY,
-	.flags		= CMD_FILTER,
-	.complete	= COMPLETE_EXPORT,
-};
-
-static struct err *value(struct call *call, Tcl_Obj **ret)
-{
-	CLEANUP(exported_free) struct exported exported = { .stream = false };
-	const struct model *model = &exported.model;
-	struct err *err = export(call, &exported);
-
-	if (err)
-		return err;
-	*ret = Tcl_NewDictObj();
-	dict_number(*ret, "sites", model->held);
-	dict_number(*ret, "bytes", model->bytes);
-	dict_number(*ret, "count", model->count);
-	dict_number(*ret, "earlybytes", model->early_bytes);
-	dict_number(*ret, "earlycount", model->early_count);
-	dict_number(*ret, "sample", model->sample);
-	return NULL;
-}
-
-const struct cmd cmd_api_export = {
-	.name		= "mdbg::export",
-	.usage		= WORDS,
-	.brief		= "dict: write the file of `export`, and what is in it",
-	.help		= "    sites bytes count      of all that is in the file\n"
-			  "    earlybytes earlycount  the part of it that is from before the attach\n"
-			  "    sample                 one in so many bytes is recorded, and figures\n"
-			  "                           are estimates; 0: all is recorded\n"
-			  "For the words see `help export`.\n",
-	.need		= call_need_recording,
-	.value		= value,
+	.twin		= &twin,
 	.min_args	= 2,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,

@@ -420,7 +420,7 @@ const struct cmd cmd_growth = {
 	.complete	= COMPLETE_GROWTH,
 };
 
-static struct err *value(struct call *call, Tcl_Obj **ret)
+static struct err *rows(struct call *call, struct answer *ret)
 {
 	struct growth_ask ask = { .kind = GROWTH_BRK };
 	bool has_kind;
@@ -431,7 +431,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	if (!err && !(running(call->session) & 1u << ask.kind))
 		err = not_recorded(ask.kind);
 	if (!err)
-		err = source_of(ask.kind)->value(call, &ask, ret);
+		err = source_of(ask.kind)->rows(call, &ask, ret);
 	query_free(&ask.query);
 	return err;
 }
@@ -469,7 +469,7 @@ const struct cmd cmd_api_growth = {
 			  "kernel has kind, seen, and as stack a list of dicts with pc, function,\n"
 			  "offset and module.\n",
 	.need		= need_answer,
-	.value		= value,
+	.rows		= rows,
 	.min_args	= 1,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,

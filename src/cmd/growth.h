@@ -45,8 +45,8 @@ struct growth_source {
 	struct err *(*show)(struct call *call, struct growth_ask *ask);
 	/* What `growth` without a kind prints after all kinds of this source; NULL: nothing. */
 	struct err *(*show_end)(struct call *call);
-	/* The same for scripts: a list of dicts, bytes count stack. */
-	struct err *(*value)(struct call *call, struct growth_ask *ask, Tcl_Obj **ret);
+	/* The same for scripts and files: rows with bytes, count and stack. */
+	struct err *(*rows)(struct call *call, struct growth_ask *ask, struct answer *ret);
 	/*
 	 * The same for exports: the bytes and the count of each stack of the log. unit is what is
 	 * counted; NULL: its stacks are not of the log.

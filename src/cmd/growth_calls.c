@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* growth brk, mmap and shm (growth.h). */
 
+#include "answer/answer.h"
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/growth.h"
-#include "cmd/values.h"
 #include "log/growth_ring.h"
 #include "report/growth.h"
 #include "report/traceback.h"
@@ -67,24 +67,23 @@ static struct err *show_end(struct call *call)
 	return err;
 }
 
-static Tcl_Obj *sum_dict(const struct growth_sum *sum)
-{
-	Tcl_Obj *dict = Tcl_NewDictObj();
+static const struct column sum_columns[] = {
+	{ "bytes", ">BYTES", "held", COLUMN(BYTES, struct growth_sum, bytes) },
+	{ "count", ">COUNT", "mappings", COLUMN(NUMBER, struct growth_sum, count) },
+	{ "stack", NULL, NULL, COLUMN(STACK, struct growth_sum, stack) },
+};
 
-	dict_number(dict, "bytes", sum->bytes);
-	dict_number(dict, "count", sum->count);
-	dict_number(dict, "stack", sum->stack);
-	return dict;
-}
+static const struct relation sum_relation = RELATION("growth", sum_columns, struct growth_sum);
 
-static struct err *value(struct call *call, struct growth_ask *ask, Tcl_Obj **ret)
+static struct err *rows(struct call *call, struct growth_ask *ask, struct answer *ret)
 {
 	CLEANUP(session_growth_view_free) struct session_growth_view view = { .mapped = 0 };
 	CLEANUP(sums_free) struct growth_sums sums = { .bytes = 0 };
 	struct err *err = add_up(call, ask, &view, &sums);
 
-	if (!err)
-		*ret = value_list(&sums.vec, sum, sum_dict(sum));
+	*ret = (struct answer)ANSWER_KEPT(&sum_relation);
+	vec_each_while(sum, &sums.vec, !err)
+		err = answer_add(ret, sum);
 	return err;
 }
 
@@ -179,7 +178,7 @@ const struct growth_source growth_calls = {
 	.running	= session_growth_kinds,
 	.show		= show,
 	.show_end	= show_end,
-	.value		= value,
+	.rows		= rows,
 	.sites		= sites,
 	.unit		= "mappings",
 	.log		= print_log,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* growth fault (growth.h). */
 
+#include "answer/answer.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/growth.h"
-#include "cmd/values.h"
 #include "report/faults.h"
 #include "session/session.h"
 
@@ -39,30 +39,40 @@ static struct err *show(struct call *call, struct growth_ask *asked)
 					call->out);
 }
 
-static Tcl_Obj *sum_dict(const struct session_faults *faults, const struct fault_sum *sum)
-{
-	Tcl_Obj *dict = Tcl_NewDictObj();
+struct sum_row {
+	uint64_t bytes, count;
+	struct fault_sum sum;
+	const char *file;
+};
 
-	dict_number(dict, "bytes", sum->pages * 4096);
-	dict_number(dict, "count", sum->minor + sum->major);
-	dict_number(dict, "pages", sum->pages);
-	dict_number(dict, "minor", sum->minor);
-	dict_number(dict, "major", sum->major);
-	dict_text(dict, "file", faults_file(faults, sum));
-	dict_number(dict, "stack", sum->stack);
-	return dict;
-}
+#define IS(kind, member)	COLUMN(kind, struct sum_row, member)
 
-static struct err *value(struct call *call, struct growth_ask *asked, Tcl_Obj **ret)
+static const struct column sum_columns[] = {
+	{ "bytes", ">BYTES", "4096 for each page", IS(BYTES, bytes) },
+	{ "count", ">COUNT", "faults", IS(NUMBER, count) },
+	{ "pages", ">PAGES", NULL, IS(NUMBER, sum.pages) },
+	{ "minor", ">MINOR", NULL, IS(NUMBER, sum.minor) },
+	{ "major", ">MAJOR", NULL, IS(NUMBER, sum.major) },
+	{ "file", "FILE", NULL, IS(TEXT, file) },
+	{ "stack", NULL, NULL, IS(STACK, sum.stack) },
+};
+
+static const struct relation sum_relation = RELATION("growth", sum_columns, struct sum_row);
+
+static struct err *rows(struct call *call, struct growth_ask *asked, struct answer *ret)
 {
 	CLEANUP(session_faults_free) struct session_faults faults = { .minor = 0 };
 	struct err *err = ask(call, asked, &faults);
 
-	if (err)
-		return err;
-	faults.sums.nr = MIN(faults.sums.nr, asked->query.order.limit);
-	*ret = value_list(&faults.sums, sum, sum_dict(&faults, sum));
-	return NULL;
+	*ret = (struct answer)ANSWER_KEPT(&sum_relation);
+	for (size_t i = 0; !err && i < MIN(faults.sums.nr, asked->query.order.limit); i++) {
+		const struct fault_sum *sum = &faults.sums.at[i];
+
+		err = answer_add(ret, &(struct sum_row){
+			sum->pages * 4096, sum->minor + sum->major, *sum,
+			faults_file(&faults, sum) });
+	}
+	return err;
 }
 
 /* A stack has a sum for each file; in a graph they are side by side in one frame. */
@@ -95,7 +105,7 @@ const struct growth_source growth_faults = {
 	.stop		= session_faults_stop,
 	.running	= running,
 	.show		= show,
-	.value		= value,
+	.rows		= rows,
 	.sites		= sites,
 	.unit		= "faults",
 };

@@ -3,10 +3,10 @@
 
 #include <time.h>
 
+#include "answer/answer.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/growth.h"
-#include "cmd/values.h"
 #include "os/procfs.h"
 #include "report/kernel.h"
 #include "session/growth_kernel.h"
@@ -71,52 +71,78 @@ static struct err *show(struct call *call, struct growth_ask *asked)
 	return err;
 }
 
-/* A stack is a list of dicts, as mdbg::frames gives it: the kernel's stacks are in no log. */
-static Tcl_Obj *frames(struct kernel_growth *growth, const struct kernel_names *names,
-		       uint32_t stack)
+/* A stack is a list of its frames, as mdbg::frames gives it: the kernel's stacks are in no log. */
+struct frame_row {
+	uint64_t pc, offset;
+	const char *function, *module;
+};
+
+static const struct column frame_columns[] = {
+	{ "pc", "PC", NULL, COLUMN(ADDRESS, struct frame_row, pc) },
+	{ "function", "FUNCTION", NULL, COLUMN(TEXT, struct frame_row, function) },
+	{ "offset", ">OFFSET", NULL, COLUMN(NUMBER, struct frame_row, offset) },
+	{ "module", "MODULE", NULL, COLUMN(TEXT, struct frame_row, module) },
+};
+
+static const struct relation frame_relation = RELATION("frames", frame_columns, struct frame_row);
+
+struct sum_row {
+	uint64_t bytes, count, seen;
+	const char *kind;
+	struct answer stack;
+};
+
+static const struct column sum_columns[] = {
+	{ "bytes", ">BYTES", NULL, COLUMN(BYTES, struct sum_row, bytes) },
+	{ "count", ">COUNT", NULL, COLUMN(NUMBER, struct sum_row, count) },
+	{ "seen", ">SEEN", NULL, COLUMN(NUMBER, struct sum_row, seen) },
+	{ "kind", "KIND", NULL, COLUMN(TEXT, struct sum_row, kind) },
+	{ "stack", NULL, NULL, COLUMN(ROWS, struct sum_row, stack), .rows = &frame_relation },
+};
+
+static const struct relation sum_relation = RELATION("growth", sum_columns, struct sum_row);
+
+static struct err *add_frames(struct kernel_growth *growth, const struct kernel_names *names,
+			      uint32_t stack, struct answer *ret)
 {
-	Tcl_Obj *list = Tcl_NewObj();
+	struct err *err = NULL;
 	uint32_t nr;
 	const uint64_t *pcs = kernel_stack(growth, names, stack, &nr);
 
-	for (uint32_t i = 0; i < nr; i++) {
+	*ret = (struct answer)ANSWER_KEPT(&frame_relation);
+	for (uint32_t i = 0; !err && i < nr; i++) {
 		const struct kallsyms_name *sym = kallsyms_find(&names->syms, pcs[i] - 1);
-		Tcl_Obj *dict = Tcl_NewDictObj();
+		struct frame_row row = { .pc = pcs[i] };
 
-		dict_address(dict, "pc", pcs[i]);
-		dict_text(dict, "function", sym ? kallsyms_text(&names->syms, sym->name) : "");
-		dict_number(dict, "offset", sym ? pcs[i] - sym->address : 0);
-		dict_text(dict, "module", sym ? kallsyms_text(&names->syms, sym->module) : "");
-		Tcl_ListObjAppendElement(NULL, list, dict);
+		if (sym) {
+			row.function = kallsyms_text(&names->syms, sym->name);
+			row.offset = pcs[i] - sym->address;
+			row.module = kallsyms_text(&names->syms, sym->module);
+		}
+		err = answer_add(ret, &row);
 	}
-	return list;
+	return err;
 }
 
-static Tcl_Obj *sum_dict(struct kernel_growth *growth, const struct kernel_names *names,
-			 const struct kernel_sum *sum)
-{
-	Tcl_Obj *dict = Tcl_NewDictObj();
-
-	dict_number(dict, "bytes", sum->bytes);
-	dict_number(dict, "count", sum->count);
-	dict_number(dict, "seen", sum->seen);
-	dict_text(dict, "kind", sum->pages ? "pages" : "objects");
-	dict_value(dict, "stack", frames(growth, names, sum->stack));
-	return dict;
-}
-
-static struct err *value(struct call *call, struct growth_ask *asked, Tcl_Obj **ret)
+static struct err *rows(struct call *call, struct growth_ask *asked, struct answer *ret)
 {
 	CLEANUP(kernel_names_free) struct kernel_names names = { .known = false };
 	CLEANUP(sums_free) struct kernel_sums sums = { .estimated = 0 };
 	struct kernel_growth *growth = session_kernel(call->session);
 	struct err *err = ask(call, asked, &names, &sums);
 
-	if (err)
-		return err;
-	sums.vec.nr = MIN(sums.vec.nr, asked->query.order.limit);
-	*ret = value_list(&sums.vec, sum, sum_dict(growth, &names, sum));
-	return NULL;
+	*ret = (struct answer)ANSWER_KEPT(&sum_relation);
+	for (size_t i = 0; !err && i < MIN(sums.vec.nr, asked->query.order.limit); i++) {
+		const struct kernel_sum *sum = &sums.vec.at[i];
+		struct sum_row row = { sum->bytes, sum->count, sum->seen,
+				       sum->pages ? "pages" : "objects", { .nr = 0 } };
+		struct err *add_err;
+
+		err = add_frames(growth, &names, sum->stack, &row.stack);
+		add_err = answer_add(ret, &row);
+		err = err ? err : add_err;
+	}
+	return err;
 }
 
 const struct growth_source growth_kernel = {
@@ -129,5 +155,5 @@ const struct growth_source growth_kernel = {
 	.stop		= stop,
 	.running	= running,
 	.show		= show,
-	.value		= value,
+	.rows		= rows,
 };

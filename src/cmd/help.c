@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* help: the list of commands, or one of them. */
 
+#include "answer/answer.h"
+#include "base/cleanup.h"
 #include "cmd/alias.h"
 #include "cmd/shell.h"
+
+#define HELP_WIDTH	78u
 
 static const char first_steps[] =
 	"To find a leak:\n"
@@ -31,32 +35,99 @@ static void print_list(struct out *out, bool values)
 	for (i = 0; cmd_table[i]; i++)
 		width = MAX(width, strlen(cmd_table[i]->name) + 2);
 	for (i = 0; cmd_table[i]; i++) {
-		if (!cmd_table[i]->value == values)
+		if (cmd_is_value(cmd_table[i]) != values)
 			continue;
 		out_column(out, cmd_table[i]->name, width);
 		out_f(out, "%s\n", cmd_table[i]->brief);
 	}
 }
 
-static void print_usage(const struct cmd *cmd, struct out *out)
+static struct err *print_usage(const struct cmd *cmd, struct out *out)
 {
-	out_f(out, "%s%s%s\n    %s\n", cmd->name, cmd->usage ? " " : "",
-	      cmd->usage ? cmd->usage : "", cmd->brief);
+	AUTO_STR struct str usage = STR_INIT;
+	struct err *err = cmd_usage(cmd, &usage);
+
+	if (!err)
+		out_f(out, "%s\n    %s\n", str_text(&usage), cmd->brief);
+	return err;
 }
 
-static void print_command(const struct cmd *cmd, struct out *out)
+/* Print text, broken at blanks so that its lines begin at a column, where the cursor is. */
+static void print_wrapped(struct out *out, const char *text, size_t column)
 {
-	print_usage(cmd, out);
+	size_t at = column;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (at > column && at + 1 + len > HELP_WIDTH) {
+			out_text(out, "\n");
+			out_blanks(out, column);
+			at = column;
+		} else if (at > column) {
+			out_text(out, " ");
+			at++;
+		}
+		out_bytes(out, text, len);
+		at += len;
+		text += len + (text[len] == ' ');
+	}
+	out_text(out, "\n");
+}
+
+/* Print a key, and at `column` what it is. */
+static void print_key(const struct column *key, size_t column, size_t width, struct out *out)
+{
+	const char *text = key->help ? key->help : column_kind_help(key);
+
+	if (*text)
+		out_column(out, key->key, width);
+	else
+		out_text(out, key->key);
+	print_wrapped(out, text, column);
+}
+
+/* Print the keys of the dicts that a command gives. */
+static void print_keys(const struct relation *relation, size_t indent, struct out *out)
+{
+	size_t width = 0;
+
+	for (size_t i = 0; i < relation->nr; i++)
+		width = MAX(width, strlen(relation->columns[i].key) + 2);
+	for (size_t i = 0; i < relation->nr; i++) {
+		const struct column *column = &relation->columns[i];
+
+		if (column->flags & COLUMN_NOT_IN_TCL)
+			continue;
+		out_blanks(out, indent);
+		print_key(column, indent + width, width, out);
+		if (column->rows)
+			print_keys(column->rows, indent + 4, out);
+	}
+}
+
+static struct err *print_command(const struct cmd *cmd, struct out *out)
+{
+	const struct relation *keys = cmd->of;
+	struct err *err = print_usage(cmd, out);
+
+	if (keys || cmd->help)
+		out_text(out, "\n");
+	if (keys)
+		print_keys(keys, 4, out);
+	if (keys && cmd->help)
+		out_text(out, "\n");
 	if (cmd->help)
-		out_f(out, "\n%s", cmd->help);
+		out_text(out, cmd->help);
 	if (strchr(cmd->name, ' '))
-		return;
-	for (unsigned i = 0; cmd_table[i]; i++) {
+		return err;
+	for (unsigned i = 0; !err && cmd_table[i]; i++) {
 		if (cmd_subcommand(cmd_table[i], cmd->name)) {
 			out_text(out, "\n");
-			print_usage(cmd_table[i], out);
+			err = print_usage(cmd_table[i], out);
 		}
 	}
+	return err;
 }
 
 static struct err *run(struct call *call)
@@ -85,8 +156,7 @@ static struct err *run(struct call *call)
 				"`help` lists the commands");
 	if (used < nr)
 		return call_bad_word(words[used]);
-	print_command(cmd, call->out);
-	return NULL;
+	return print_command(cmd, call->out);
 }
 
 const struct cmd cmd_help = {

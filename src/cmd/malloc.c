@@ -14,41 +14,13 @@ static struct err *run(struct call *call)
 	struct figures figures;
 	struct err *err;
 
-	if (call->argc && strcmp(call->argv[0], "-v"))
-		return call_bad_word(call->argv[0]);
 	err = figures_get(call->session, SESSION_HEAP_WALK, &figures);
 	if (err)
 		return err;
-	err = figures_print(call->session, &figures, call->argc, call->out);
+	err = figures_print(call->session, &figures, call->verbose, call->out);
 	figures_free(&figures);
 	return err;
 }
-
-const struct cmd cmd_malloc = {
-	.name		= "malloc",
-	.usage		= "?-v?",
-	.brief		= "what is enabled, and statistics of what is held",
-	.help		= "The process is stopped while the heaps of glibc are walked. The bytes\n"
-			  "held in one heap are all bytes of it that are neither free nor cached,\n"
-			  "with headers; the bytes held in all heaps are those that were asked for.\n"
-			  "Heaps are numbered from the oldest: 0 is the main one, made by sbrk (by\n"
-			  "mmap where sbrk fails), the others are made by mmap. If the process has\n"
-			  "several C libraries (dlmopen, LD_AUDIT), the one that has a heap is named\n"
-			  "beside its number, and the process's own comes first. `allocations since\n"
-			  "attach` of a heap are those that are still held. The line before `Log:`\n"
-			  "says for how long the process stood still; there is none if it was not\n"
-			  "stopped for the answer.\n"
-			  "`malloc sites` uses the log alone. -v adds each probed function with its\n"
-			  "engine and the reason for it, the account in which each event was\n"
-			  "counted, the memory of the log, the interval and the cost of the samples\n"
-			  "of the history (`help malloc diff`), and their memory.\n"
-			  "`Not in these figures:` names the heap of a runtime (Go, a JVM ...),\n"
-			  "which maps it without malloc, and says what shows that heap. Lines that\n"
-			  "begin with `Incomplete:`, here and in the other answers, say what an\n"
-			  "answer does not contain; `mdbg::lacks` has the same for scripts.\n",
-	.run		= run,
-	.max_args	= 1,
-};
 
 static void add_accounts(Tcl_Obj *dict, const struct log_accounts *accounts)
 {
@@ -172,7 +144,7 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	return NULL;
 }
 
-const struct cmd cmd_api_malloc = {
+static const struct twin twin = {
 	.name		= "mdbg::malloc",
 	.brief		= "dict: the figures of `malloc` and `malloc -v`",
 	.help		= "    algorithm core            the allocator; the core file, or empty\n"
@@ -209,4 +181,30 @@ const struct cmd cmd_api_malloc = {
 			  "and the number of chunks of each kind, usedchunks and so on.\n"
 			  "Error: {MDBG STATE} before the first attach.\n",
 	.value		= get_malloc,
+};
+
+const struct cmd cmd_malloc = {
+	.name		= "malloc",
+	.brief		= "what is enabled, and statistics of what is held",
+	.help		= "The process is stopped while the heaps of glibc are walked. The bytes\n"
+			  "held in one heap are all bytes of it that are neither free nor cached,\n"
+			  "with headers; the bytes held in all heaps are those that were asked for.\n"
+			  "Heaps are numbered from the oldest: 0 is the main one, made by sbrk (by\n"
+			  "mmap where sbrk fails), the others are made by mmap. If the process has\n"
+			  "several C libraries (dlmopen, LD_AUDIT), the one that has a heap is named\n"
+			  "beside its number, and the process's own comes first. `allocations since\n"
+			  "attach` of a heap are those that are still held. The line before `Log:`\n"
+			  "says for how long the process stood still; there is none if it was not\n"
+			  "stopped for the answer.\n"
+			  "`malloc sites` uses the log alone. -v adds each probed function with its\n"
+			  "engine and the reason for it, the account in which each event was\n"
+			  "counted, the memory of the log, the interval and the cost of the samples\n"
+			  "of the history (`help malloc diff`), and their memory.\n"
+			  "`Not in these figures:` names the heap of a runtime (Go, a JVM ...),\n"
+			  "which maps it without malloc, and says what shows that heap. Lines that\n"
+			  "begin with `Incomplete:`, here and in the other answers, say what an\n"
+			  "answer does not contain; `mdbg::lacks` has the same for scripts.\n",
+	.run		= run,
+	.twin		= &twin,
+	.flags		= CMD_VERBOSE,
 };

@@ -2,7 +2,6 @@
 /* malloc allocations, mdbg::allocations: list the blocks that are held. */
 
 #include "base/cleanup.h"
-#include "cmd/block_values.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
 #include "report/blocks.h"
@@ -11,9 +10,44 @@ static struct err *run(struct call *call)
 {
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_blocks(call, &query);
+	struct block_source source;
 
-	return err ? err : blocks_print(call->session, query.list, &query.heap, call->out);
+	if (err)
+		return err;
+	source = query_source(call, &query);
+	err = call->brief ?
+		      blocks_print_brief(call->session, &source, &query.heap, call->out) :
+		      blocks_print(call->session, &source, &query.heap, call->verbose, call->out);
+	if (!err)
+		query_print_nobody(&query, list_given(query.list).blocks, call->out);
+	return err;
 }
+
+/* The blocks are taken out of the query, whose memory and heap walk are freed before a script runs. */
+static struct err *rows(struct call *call, struct answer *ret)
+{
+	CLEANUP(query_free) struct query query;
+	struct err *err = query_blocks(call, &query);
+	struct block_source source;
+
+	if (err)
+		return err;
+	source = query_source(call, &query);
+	return block_rows_pack(&source, &block_relation, ret);
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::allocations",
+	.brief		= "list of dicts: the blocks of `malloc allocations`",
+	.help		= "Unknown values are -. Blocks with the same stack have the same value there.\n"
+			  "The words are those of `help malloc allocations`.\n"
+			  "-each runs BODY for each dict, which is in VAR then, as foreach does.\n"
+			  "This takes 48 bytes a block; in a list a dict takes 0.5 KB, and 2 KB\n"
+			  "once it was used. All blocks are read before BODY first runs, so BODY\n"
+			  "may use any command, also detach.\n",
+	.of		= &block_relation,
+	.rows		= rows,
+};
 
 const struct cmd cmd_malloc_allocations = {
 	.name		= "malloc allocations",
@@ -38,79 +72,13 @@ const struct cmd cmd_malloc_allocations = {
 			  "malloc allocations size > 4K and age > 5m > old.txt\n"
 			  "The list is that of the moment in which the process was stopped. If it\n"
 			  "has more than 130,000 blocks, those that are freed before they are\n"
-			  "printed are left out, and counted at the end.\n",
+			  "printed are left out, and counted at the end.\n"
+			  "-v adds the columns AGE (seconds) and USABLE: what malloc_usable_size gives,\n"
+			  "or - where the heap was not walked. -brief prints a line for each block,\n"
+			  "with the function that has allocated it.\n",
 	.run		= run,
+	.twin		= &twin,
 	.max_args	= CMD_ANY,
-	.flags		= CMD_FILTER,
-	.complete	= COMPLETE_BLOCKS,
-};
-
-static void add_origin(struct block_values *blocks, const struct block_value *block)
-{
-	struct log_thread_view thread = blocks->threads.at[block->thread];
-	struct dicts *dicts = &blocks->dicts;
-	uint64_t now = MAX(blocks->now_ns, block->realtime);
-
-	if (thread.lwp)
-		dicts_number(dicts, "thread", thread.lwp);
-	else
-		dicts_text(dicts, "thread", "-");
-	if (thread.thread_pointer)
-		dicts_address(dicts, "pthread", thread.thread_pointer);
-	else
-		dicts_text(dicts, "pthread", "-");
-	dicts_double(dicts, "time", (double)block->realtime / 1e9);
-	dicts_double(dicts, "age", (double)(now - block->realtime) / 1e9);
-	dicts_number(dicts, "seq", block->seq);
-}
-
-static void add_no_origin(struct dicts *dicts)
-{
-	static const char *const keys[] = { "thread", "pthread", "time", "age", "seq" };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(keys); i++)
-		dicts_text(dicts, keys[i], "-");
-}
-
-static Tcl_Obj *block_dict(void *ctx, size_t i)
-{
-	struct block_values *blocks = ctx;
-	const struct block_value *block = &blocks->vec.at[i];
-	struct dicts *dicts = &blocks->dicts;
-
-	dicts_address(dicts, "address", block->address);
-	dicts_number(dicts, "size", block->size);
-	dicts_heap(dicts, "heap", block->heap);
-	dicts_number(dicts, "pid", (uint64_t)blocks->pids[block->process]);
-	if (block->preattach)
-		add_no_origin(dicts);
-	else
-		add_origin(blocks, block);
-	dicts_number(dicts, "preattach", block->preattach);
-	dicts_number(dicts, "stack", block->stack);
-	return dicts_end(dicts);
-}
-
-static struct err *allocations(struct call *call, Tcl_Obj **ret)
-{
-	return block_values_give(call, query_blocks, block_dict, ret);
-}
-
-const struct cmd cmd_api_allocations = {
-	.name		= "mdbg::allocations",
-	.usage		= "?FILTER? ?sort ATTR ?up?? ?limit N? ?-each VAR BODY?",
-	.brief		= "list of dicts: the blocks of `malloc allocations`",
-	.help		= "Each dict has: address size heap pid thread pthread time age (seconds)\n"
-			  "seq preattach stack. Unknown values are -. stack is for mdbg::frames;\n"
-			  "blocks with the same stack have the same value there. The words are\n"
-			  "those of `help malloc allocations`.\n"
-			  "-each runs BODY for each dict, which is in VAR then, as foreach does.\n"
-			  "This takes 40 bytes a block; in a list a dict takes 0.5 KB, and 2 KB\n"
-			  "once it was used. All blocks are read before BODY first runs, so BODY\n"
-			  "may use any command, also detach.\n",
-	.value		= allocations,
-	.max_args	= CMD_ANY,
-	.flags		= CMD_FILTER | CMD_EACH,
+	.flags		= CMD_FILTER | CMD_BRIEF | CMD_VERBOSE,
 	.complete	= COMPLETE_BLOCKS,
 };

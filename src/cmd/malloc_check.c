@@ -109,32 +109,6 @@ static struct err *run(struct call *call)
 	return err;
 }
 
-const struct cmd cmd_malloc_check = {
-	.name		= "malloc check",
-	.brief		= "look for damage in the heaps, and for wrong frees",
-	.help		= "It checks chunk headers, the sizes at the ends of free chunks, fastbins,\n"
-			  "threads' caches, and all links of the bins. Each damaged place is\n"
-			  "listed, with the blocks on both sides of it and where they come from. A\n"
-			  "place is uncertain if a thread stands inside the allocator and may be in\n"
-			  "the middle of a change: let the process go on, and ask again. The\n"
-			  "process stands still while the heaps are walked; the answer says for how\n"
-			  "long.\n"
-			  "Double frees follow, with the stack of the second one, that of the first\n"
-			  "(if `set free-history N` has remembered it) and that of the allocation.\n"
-			  "Then come invalid frees: of an address inside of a recorded block, on\n"
-			  "the stack of the thread, or in a module. Frees are noted before the\n"
-			  "allocator acts, so they are there even if it has aborted the process.\n"
-			  "The heaps of a process that is to die can be looked at if it is held (`set\n"
-			  "hold-at-death`), or was looked at as it ended (`set leaks-at-end`).\n"
-			  "The newest 1024 are remembered. Frees of other blocks that are not in\n"
-			  "the log are only counted; most of these blocks are older than the log.\n"
-			  "If double frees cannot be recognized, the answer says why: the log\n"
-			  "samples, or an allocator that gives out blocks is not probed, or is\n"
-			  "neither glibc nor jemalloc.\n",
-	.need		= call_need_log,
-	.run		= run,
-};
-
 static const char *const doubt_words[] = {
 	[HEAP_DOUBT_NONE] = "", [HEAP_DOUBT_INSIDE] = "inside", [HEAP_DOUBT_LOCKED] = "locked",
 	[HEAP_DOUBT_NO_THREAD] = "nothread",
@@ -214,7 +188,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	return NULL;
 }
 
-const struct cmd cmd_api_check = {
+static const struct twin twin = {
 	.name		= "mdbg::check",
 	.brief		= "dict: damage of the heaps, double and invalid frees",
 	.help		= "    walked             1: the heaps were walked\n"
@@ -233,6 +207,32 @@ const struct cmd cmd_api_check = {
 			  "cache. Of frees, double and inside have block size allocstack; module\n"
 			  "has module; double has history (how many frees were remembered) and, if\n"
 			  "the first free is among them, firststack firstthread firsttime.\n",
-	.need		= call_need_log,
 	.value		= value,
+};
+
+const struct cmd cmd_malloc_check = {
+	.name		= "malloc check",
+	.brief		= "look for damage in the heaps, and for wrong frees",
+	.help		= "It checks chunk headers, the sizes at the ends of free chunks, fastbins,\n"
+			  "threads' caches, and all links of the bins. Each damaged place is\n"
+			  "listed, with the blocks on both sides of it and where they come from. A\n"
+			  "place is uncertain if a thread stands inside the allocator and may be in\n"
+			  "the middle of a change: let the process go on, and ask again. The\n"
+			  "process stands still while the heaps are walked; the answer says for how\n"
+			  "long.\n"
+			  "Double frees follow, with the stack of the second one, that of the first\n"
+			  "(if `set free-history N` has remembered it) and that of the allocation.\n"
+			  "Then come invalid frees: of an address inside of a recorded block, on\n"
+			  "the stack of the thread, or in a module. Frees are noted before the\n"
+			  "allocator acts, so they are there even if it has aborted the process.\n"
+			  "The heaps of a process that is to die can be looked at if it is held (`set\n"
+			  "hold-at-death`), or was looked at as it ended (`set leaks-at-end`).\n"
+			  "The newest 1024 are remembered. Frees of other blocks that are not in\n"
+			  "the log are only counted; most of these blocks are older than the log.\n"
+			  "If double frees cannot be recognized, the answer says why: the log\n"
+			  "samples, or an allocator that gives out blocks is not probed, or is\n"
+			  "neither glibc nor jemalloc.\n",
+	.need		= call_need_log,
+	.run		= run,
+	.twin		= &twin,
 };

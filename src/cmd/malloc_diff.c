@@ -104,51 +104,24 @@ const struct cmd cmd_malloc_diff = {
 	.complete	= COMPLETE_DIFF,
 };
 
-/* The changes for scripts; they do not depend on the session. */
-struct change_values {
-	struct difference difference;
-	struct dicts dicts;
+static const struct column change_columns[] = {
+	{ "bytes", ">BYTES", "second moment less first", COLUMN(CHANGE, struct change, bytes) },
+	{ "count", ">COUNT", NULL, COLUMN(CHANGE, struct change, count) },
+	{ "stack", NULL, NULL, COLUMN(STACK, struct change, stack) },
 };
 
-static void change_values_free(struct change_values *values)
-{
-	difference_free(&values->difference);
-	dicts_free(&values->dicts);
-}
-
-static Tcl_Obj *change_dict(void *ctx, size_t nr)
-{
-	struct change_values *values = ctx;
-	const struct change *change = &values->difference.vec.at[nr];
-
-	dicts_value(&values->dicts, "bytes", Tcl_NewWideIntObj(change->bytes));
-	dicts_value(&values->dicts, "count", Tcl_NewWideIntObj(change->count));
-	dicts_number(&values->dicts, "stack", change->stack);
-	return dicts_end(&values->dicts);
-}
-
-static struct err *take_changes(struct call *call, struct change_values *ret)
-{
-	CLEANUP(diff_free) struct diff diff = { .difference = DIFFERENCE_INIT };
-	struct err *err = ask(call, &diff);
-
-	if (err)
-		return err;
-	ret->difference = diff.difference;
-	diff.difference = (struct difference)DIFFERENCE_INIT;
-	return dicts_init(&ret->dicts);
-}
+static const struct relation change_relation = RELATION("changes", change_columns, struct change);
 
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
-	CLEANUP(change_values_free) struct change_values values = { .difference = DIFFERENCE_INIT };
+	CLEANUP(diff_free) struct diff diff = { .difference = DIFFERENCE_INIT };
 	struct err *err;
 
 	if (diff_has_file(call))
 		return diff_files_value(call, ret);
-	err = take_changes(call, &values);
-	return err ? err :
-		     each_give(call, values.difference.vec.nr, change_dict, &values, ret);
+	err = ask(call, &diff);
+	return err ? err : each_give(call, &(struct answer)ANSWER_OF(&change_relation,
+								 &diff.difference.vec), ret);
 }
 
 const struct cmd cmd_api_diff = {

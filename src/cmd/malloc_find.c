@@ -90,27 +90,6 @@ static struct err *run(struct call *call)
 	return err;
 }
 
-const struct cmd cmd_malloc_find = {
-	.name		= "malloc find",
-	.usage		= "ADDRESS ?limit N?",
-	.brief		= "which block holds an address, and who points to it",
-	.help		= "ADDRESS is hex with 0x, or decimal; it may be anywhere in the block.\n"
-			  "Below the block are the places that hold a pointer to it: registers,\n"
-			  "stacks with the function whose frame it is, thread-local data and data\n"
-			  "of modules with the symbol, other mappings, other blocks. First come\n"
-			  "pointers to its start and those that count as such (C++ keeps pointers\n"
-			  "to a base class, or behind the length of an array), then those to its\n"
-			  "inside; N of each (20) are listed. `malloc leaks` follows the same\n"
-			  "places. Some of them may be in lost blocks, and `malloc find` of such a\n"
-			  "block leads on.\n"
-			  "If the block was freed, and `set free-history N` remembers frees, the\n"
-			  "answer names the thread and the stack that freed it. The last line says\n"
-			  "for how long the process stood still.\n",
-	.run		= run,
-	.min_args	= 1,
-	.max_args	= 3,
-};
-
 static void add_block(Tcl_Obj *dict, const struct block *block, uint64_t address)
 {
 	dict_text(dict, "what", "block");
@@ -268,9 +247,8 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	return err;
 }
 
-const struct cmd cmd_api_find = {
+static const struct twin twin = {
 	.name		= "mdbg::find",
-	.usage		= "ADDRESS ?limit N?",
 	.brief		= "dict: the block at ADDRESS, and who points to it",
 	.help		= "    what                block; free; own: a chunk of the allocator's; nothing\n"
 			  "    address offset size heap preattach stack\n"
@@ -300,6 +278,26 @@ const struct cmd cmd_api_find = {
 			  "there are: freed (address of the block that was there) freedsize\n"
 			  "freedstack freedthread freedtime allocstack.\n",
 	.value		= value,
+};
+
+const struct cmd cmd_malloc_find = {
+	.name		= "malloc find",
+	.usage		= "ADDRESS ?limit N?",
+	.brief		= "which block holds an address, and who points to it",
+	.help		= "ADDRESS is hex with 0x, or decimal; it may be anywhere in the block.\n"
+			  "Below the block are the places that hold a pointer to it: registers,\n"
+			  "stacks with the function whose frame it is, thread-local data and data\n"
+			  "of modules with the symbol, other mappings, other blocks. First come\n"
+			  "pointers to its start and those that count as such (C++ keeps pointers\n"
+			  "to a base class, or behind the length of an array), then those to its\n"
+			  "inside; N of each (20) are listed. `malloc leaks` follows the same\n"
+			  "places. Some of them may be in lost blocks, and `malloc find` of such a\n"
+			  "block leads on.\n"
+			  "If the block was freed, and `set free-history N` remembers frees, the\n"
+			  "answer names the thread and the stack that freed it. The last line says\n"
+			  "for how long the process stood still.\n",
+	.run		= run,
+	.twin		= &twin,
 	.min_args	= 1,
 	.max_args	= 3,
 };

@@ -2,10 +2,8 @@
 /* malloc freespace, mdbg::freespace: list the free chunks of the heaps. */
 
 #include "base/cleanup.h"
-#include "cmd/block_values.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
-#include "heap/chunk.h"
 #include "report/blocks.h"
 #include "report/out.h"
 #include "session/session.h"
@@ -29,6 +27,28 @@ static struct err *run(struct call *call)
 	return NULL;
 }
 
+static struct err *rows(struct call *call, struct answer *ret)
+{
+	CLEANUP(query_free) struct query query;
+	struct err *err = query_free_chunks(call, &query);
+	struct block_source source;
+
+	if (err)
+		return err;
+	source = query_source(call, &query);
+	return block_rows_pack(&source, &chunk_relation, ret);
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::freespace",
+	.brief		= "list of dicts: the free chunks of `malloc freespace`",
+	.help		= "The words are those of `help malloc freespace`; for -each see\n"
+			  "`help mdbg::allocations`.\n"
+			  "Error: {MDBG UNSUPPORTED} if the heaps cannot be walked.\n",
+	.of		= &chunk_relation,
+	.rows		= rows,
+};
+
 const struct cmd cmd_malloc_freespace = {
 	.name		= "malloc freespace",
 	.usage		= "?FILTER? ?sort ATTR ?up?? ?limit N?",
@@ -45,39 +65,8 @@ const struct cmd cmd_malloc_freespace = {
 			  "and has no line `N free chunks`, because the free chunks are not known\n"
 			  "then.\n",
 	.run		= run,
+	.twin		= &twin,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,
-	.complete	= COMPLETE_BLOCKS,
-};
-
-static Tcl_Obj *chunk_dict(void *ctx, size_t i)
-{
-	struct block_values *chunks = ctx;
-	const struct block_value *chunk = &chunks->vec.at[i];
-	struct dicts *dicts = &chunks->dicts;
-
-	dicts_address(dicts, "address", chunk->address);
-	dicts_number(dicts, "size", chunk->size);
-	dicts_heap(dicts, "heap", chunk->heap);
-	dicts_text(dicts, "kind", heap_chunk_kind(chunk->free_kind));
-	return dicts_end(dicts);
-}
-
-static struct err *freespace(struct call *call, Tcl_Obj **ret)
-{
-	return block_values_give(call, query_free_chunks, chunk_dict, ret);
-}
-
-const struct cmd cmd_api_freespace = {
-	.name		= "mdbg::freespace",
-	.usage		= "?FILTER? ?sort ATTR ?up?? ?limit N? ?-each VAR BODY?",
-	.brief		= "list of dicts: the free chunks of `malloc freespace`",
-	.help		= "Each dict has: address size (with the header) heap kind (tcache fastbin\n"
-			  "bin top). The words are those of `help malloc freespace`; for -each see\n"
-			  "`help mdbg::allocations`.\n"
-			  "Error: {MDBG UNSUPPORTED} if the heaps cannot be walked.\n",
-	.value		= freespace,
-	.max_args	= CMD_ANY,
-	.flags		= CMD_FILTER | CMD_EACH,
 	.complete	= COMPLETE_BLOCKS,
 };

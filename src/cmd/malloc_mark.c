@@ -15,6 +15,22 @@ static struct err *run(struct call *call)
 	return err;
 }
 
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	const struct mark *mark;
+	struct err *err = session_mark(call->session, call->argv[0], &mark);
+
+	if (!err)
+		*ret = Tcl_NewStringObj(mark->name, -1);
+	return err;
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::mark",
+	.brief		= "set a mark, as `malloc mark` does; returns its name",
+	.value		= value,
+};
+
 const struct cmd cmd_malloc_mark = {
 	.name		= "malloc mark",
 	.usage		= "?NAME?",
@@ -26,24 +42,6 @@ const struct cmd cmd_malloc_mark = {
 			  "another attach delete all marks.\n",
 	.need		= call_need_recording,
 	.run		= run,
-	.max_args	= 1,
-};
-
-static struct err *value(struct call *call, Tcl_Obj **ret)
-{
-	const struct mark *mark;
-	struct err *err = session_mark(call->session, call->argv[0], &mark);
-
-	if (!err)
-		*ret = Tcl_NewStringObj(mark->name, -1);
-	return err;
-}
-
-const struct cmd cmd_api_mark = {
-	.name		= "mdbg::mark",
-	.usage		= "?NAME?",
-	.brief		= "set a mark, as `malloc mark` does; returns its name",
-	.need		= call_need_recording,
-	.value		= value,
+	.twin		= &twin,
 	.max_args	= 1,
 };

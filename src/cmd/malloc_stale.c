@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "answer/site_rows.h"
 #include "cmd/query.h"
 #include "report/leak_text.h"
 
@@ -13,6 +14,24 @@ static struct err *run(struct call *call)
 
 	return err ? err : stale_print(call->session, &query.found, &query.sites, call->out);
 }
+
+static struct err *rows(struct call *call, struct answer *ret)
+{
+	CLEANUP(query_free) struct query query;
+	struct err *err = query_stale(call, &query);
+
+	return err ? err : site_rows(&query.names, query.by, false, &query.sites, ret);
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::stale",
+	.brief		= "list of dicts: the sites of `malloc stale`",
+	.help		= "The keys are those of mdbg::sites. bytes, count, oldest and median are\n"
+			  "of the old blocks alone; total and freed are of all blocks that were\n"
+			  "ever recorded there. Growth is not known (`-`). For -each see `help\n"
+			  "mdbg::allocations`.\n",
+	.rows		= rows,
+};
 
 const struct cmd cmd_malloc_stale = {
 	.name		= "malloc stale",
@@ -28,25 +47,7 @@ const struct cmd cmd_malloc_stale = {
 			  "program does.\n"
 			  "The target is stopped, as by `malloc leaks`.\n",
 	.run		= run,
+	.twin		= &twin,
 	.min_args	= 1,
 	.max_args	= 1,
-};
-
-static struct err *stale(struct call *call, Tcl_Obj **ret)
-{
-	return query_sites_value(call, query_stale, ret);
-}
-
-const struct cmd cmd_api_stale = {
-	.name		= "mdbg::stale",
-	.usage		= "AGE ?-each VAR BODY?",
-	.brief		= "list of dicts: the sites of `malloc stale`",
-	.help		= "The keys are those of mdbg::sites. bytes, count, oldest and median are\n"
-			  "of the old blocks alone; total and freed are of all blocks that were\n"
-			  "ever recorded there. Growth is not known (`-`). For -each see `help\n"
-			  "mdbg::allocations`.\n",
-	.value		= stale,
-	.min_args	= 1,
-	.max_args	= 1,
-	.flags		= CMD_EACH,
 };

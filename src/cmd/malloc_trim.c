@@ -37,6 +37,13 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	return NULL;
 }
 
+static const struct twin twin = {
+	.name		= "mdbg::trim",
+	.brief		= "dict: what `malloc trim` did",
+	.help		= "It has: before after (resident bytes) pause (seconds).\n",
+	.value		= value,
+};
+
 const struct cmd cmd_malloc_trim = {
 	.name		= "malloc trim",
 	.brief		= "have the process give free pages back (malloc_trim)",
@@ -48,12 +55,5 @@ const struct cmd cmd_malloc_trim = {
 			  "its heaps and for the call.\n",
 	.need		= call_need_target,
 	.run		= run,
-};
-
-const struct cmd cmd_api_trim = {
-	.name		= "mdbg::trim",
-	.brief		= "dict: what `malloc trim` did",
-	.help		= "It has: before after (resident bytes) pause (seconds).\n",
-	.need		= call_need_target,
-	.value		= value,
+	.twin		= &twin,
 };

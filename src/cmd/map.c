@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answer/answer.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
-#include "cmd/values.h"
 #include "report/text_table.h"
 #include "symbol/symbol.h"
 
@@ -92,70 +92,82 @@ const struct cmd cmd_map = {
 	.max_args	= 1,
 };
 
-static Tcl_Obj *map_dict(const struct proc_map *map)
-{
-	Tcl_Obj *dict = Tcl_NewDictObj();
-	char perm[5];
+struct map_row {
+	uint64_t start, end, offset, inode;
+	const char *perm, *path;
+	bool deleted;
+};
 
-	proc_map_protection(map, perm);
-	dict_address(dict, "start", map->start);
-	dict_address(dict, "end", map->end);
-	dict_text(dict, "perm", perm);
-	dict_number(dict, "offset", map->offset);
-	dict_number(dict, "inode", map->inode);
-	dict_text(dict, "path", map->path);
-	dict_number(dict, "deleted", map->deleted);
-	return dict;
-}
+#define MAP(kind, member)	COLUMN(kind, struct map_row, member)
 
-static struct err *maps(struct call *call, Tcl_Obj **ret)
+static const struct column map_columns[] = {
+	{ "start", "START", NULL, MAP(ADDRESS, start) },
+	{ "end", "END", NULL, MAP(ADDRESS, end) },
+	{ "perm", "PERM", "r-xp; ? for what a core file does not tell", MAP(TEXT, perm) },
+	{ "offset", ">OFFSET", "in the file", MAP(NUMBER, offset) },
+	{ "inode", NULL, NULL, MAP(NUMBER, inode) },
+	{ "path", "FILE", NULL, MAP(TEXT, path) },
+	{ "deleted", NULL, "1: the file has no name any more", MAP(NUMBER, deleted) },
+};
+
+static const struct relation map_relation = RELATION("maps", map_columns, struct map_row);
+
+static struct err *map_rows(struct call *call, struct answer *ret)
 {
 	CLEANUP(proc_maps_free) struct proc_maps list = { VEC_INIT };
 	struct err *err = session_maps(call->session, &list);
+	char perm[5];
 
-	if (!err)
-		*ret = value_list(&list.vec, map, map_dict(map));
+	*ret = (struct answer)ANSWER_KEPT(&map_relation);
+	vec_each_while(map, &list.vec, !err) {
+		proc_map_protection(map, perm);
+		err = answer_add(ret, &(struct map_row){ map->start, map->end, map->offset,
+							 map->inode, perm, map->path,
+							 map->deleted });
+	}
 	return err;
 }
 
 const struct cmd cmd_api_maps = {
 	.name		= "mdbg::maps",
 	.brief		= "list of dicts: the mappings",
-	.help		= "Each dict has: start end perm (r-xp; ? for what a core file does not\n"
-			  "tell) offset inode path deleted. They are in order of address.\n",
+	.help		= "They are in order of address.\n",
+	.of		= &map_relation,
 	.need		= call_need_view,
-	.value		= maps,
+	.rows		= map_rows,
 };
+
+struct module_row {
+	const char *path, *debug, *install, *build_id;
+};
+
+static const struct column module_columns[] = {
+	{ "path", "MODULE", NULL, COLUMN(TEXT, struct module_row, path) },
+	{ "debug", "DEBUG", "own, separate, none", COLUMN(TEXT, struct module_row, debug) },
+	{ "install", "INSTALL", "the package that has the missing part, or empty",
+	  COLUMN(TEXT, struct module_row, install) },
+	{ "buildid", "BUILD-ID", NULL, COLUMN(TEXT, struct module_row, build_id) },
+};
+
+static const struct relation module_relation = RELATION("modules", module_columns,
+							struct module_row);
 
 static struct err *add_module(void *ctx, const struct symbol_file *file)
 {
-	Tcl_Obj *dict = Tcl_NewDictObj();
-
-	dict_text(dict, "path", file->path);
-	dict_text(dict, "debug", debug_names[file->debug]);
-	dict_text(dict, "install", file->package);
-	dict_text(dict, "buildid", file->build_id);
-	Tcl_ListObjAppendElement(NULL, ctx, dict);
-	return NULL;
+	return answer_add(ctx, &(struct module_row){ file->path, debug_names[file->debug],
+						     file->package, file->build_id });
 }
 
-static struct err *modules(struct call *call, Tcl_Obj **ret)
+static struct err *module_rows(struct call *call, struct answer *ret)
 {
-	Tcl_Obj *list = Tcl_NewListObj(0, NULL);
-	struct err *err = symbols_each_file(session_symbols(call->session), add_module, list);
-
-	if (err)
-		Tcl_DecrRefCount(list);
-	else
-		*ret = list;
-	return err;
+	*ret = (struct answer)ANSWER_KEPT(&module_relation);
+	return symbols_each_file(session_symbols(call->session), add_module, ret);
 }
 
 const struct cmd cmd_api_modules = {
 	.name		= "mdbg::modules",
 	.brief		= "list of dicts: program and libraries, and their debug files",
-	.help		= "Each dict has: path debug (own, separate, none) install (the package\n"
-			  "that has the missing part, or empty) buildid.\n",
+	.of		= &module_relation,
 	.need		= call_need_view,
-	.value		= modules,
+	.rows		= module_rows,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* memory, memory maps, mdbg::memory, mdbg::memory_maps: the process' memory, and what grows. */
 
+#include "answer/answer.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/values.h"
@@ -47,45 +48,6 @@ static struct err *run(struct call *call)
 	return NULL;
 }
 
-const struct cmd cmd_memory = {
-	.name		= "memory",
-	.usage		= "?-v?",
-	.brief		= "the process' memory by kind, and which of it grows",
-	.help		= "The process is not stopped. The figures are those of /proc/PID/smaps,\n"
-			  "status and stat, in bytes; MINFLT and MAJFLT count page faults since\n"
-			  "the process began. VGROW and RGROW are the change since `memory` was\n"
-			  "last asked of this process. - is what the kernel does not tell, and\n"
-			  "what there is no earlier answer to compare with.\n"
-			  "    heap        [heap], and what malloc has for other heaps (glibc)\n"
-			  "    mapped      blocks that malloc has mapped on their own (glibc)\n"
-			  "    anonymous   other private memory: of runtimes, of other allocators\n"
-			  "    stacks      of threads, also of those ended and not joined\n"
-			  "    main-stack  of the first thread\n"
-			  "    files       mapped files, with copies of pages that were written\n"
-			  "    shared      System V, POSIX, memfd and shared anonymous memory\n"
-			  "    device      memory of devices, [vdso]\n"
-			  "    mdbg        the log and the code that mdbg has in the process\n"
-			  "    kernel      page tables (VmPTE), which are not part of `all`\n"
-			  "The kernel makes one mapping of neighbours. Its size is divided among\n"
-			  "the kinds in it, and all else by the pages that each has touched. PSS\n"
-			  "divides each page by the processes that share it, and is rounded down\n"
-			  "to 1024 bytes for each mapping of a kind; LOCKED is the locked part\n"
-			  "of PSS.\n"
-			  "The verdict compares with the last answer, or with the history of the\n"
-			  "log where there is none yet, and names the command to ask next.\n"
-			  "Growth below 64 KB and below 1/4096 of the resident memory is\n"
-			  "`nothing`. Of other allocators than glibc's, heap is where the log\n"
-			  "has blocks, and it counts as one with mapped and anonymous memory in\n"
-			  "the verdict.\n"
-			  "smaps takes long in a process with more than 2 GB in memory. Then\n"
-			  "page tables are read only (Linux 6.7), and PSS is -; -v reads smaps\n"
-			  "all the same. A core file has VSIZE only.\n"
-			  "Errors: {MDBG STATE} without a process, {MDBG GONE}, {MDBG PERM}.\n",
-	.need		= call_need_view,
-	.run		= run,
-	.max_args	= 1,
-};
-
 static struct err *run_maps(struct call *call)
 {
 	CLEANUP(memory_use_free) struct memory_use use = MEMORY_USE_INIT;
@@ -100,26 +62,6 @@ static struct err *run_maps(struct call *call)
 	vec_free(&changes.vec);
 	return err;
 }
-
-const struct cmd cmd_memory_maps = {
-	.name		= "memory maps",
-	.usage		= "?-v?",
-	.brief		= "each mapping: resident, dirty, swapped, locked, change",
-	.help		= "The mappings are in order of address, with the figures of\n"
-			  "/proc/PID/smaps in bytes; nothing is stopped. DIRTY was written to\n"
-			  "since it was read or made, LOCKED is locked by mlock, HUGE is in huge\n"
-			  "pages. CHANGE is that of RESIDENT since `memory maps` was last asked\n"
-			  "of this process; a new mapping has changed by all of it. KIND is that\n"
-			  "of the largest part (`help memory`). THREAD is the LWP id of the\n"
-			  "thread whose stack it is, or `ended` if that thread has ended and its\n"
-			  "stack is still there. PATH is [anon:NAME] where the program has named\n"
-			  "its memory. - is what the kernel does not tell, and what takes long\n"
-			  "to know above 2 GB (`help memory`); -v reads that.\n"
-			  "Errors: {MDBG STATE} without a process, {MDBG GONE}, {MDBG PERM}.\n",
-	.need		= call_need_view,
-	.run		= run_maps,
-	.max_args	= 1,
-};
 
 static const struct {
 	const char *key;
@@ -212,9 +154,8 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	return NULL;
 }
 
-const struct cmd cmd_api_memory = {
+static const struct twin twin = {
 	.name		= "mdbg::memory",
-	.usage		= "?-v?",
 	.brief		= "dict: the figures of `memory`, and the verdict",
 	.help		= "    vsize rsize pss swap locked dirty huge    bytes\n"
 			  "    vgrow rgrow       the change since `memory` was last asked\n"
@@ -228,60 +169,128 @@ const struct cmd cmd_api_memory = {
 			  "                      seconds text ask (a command)\n"
 			  "- is what the kernel does not tell, and pss and dirty above 2 GB in\n"
 			  "memory without -v.\n",
-	.need		= call_need_view,
 	.value		= value,
+};
+
+const struct cmd cmd_memory = {
+	.name		= "memory",
+	.usage		= "?-v?",
+	.brief		= "the process' memory by kind, and which of it grows",
+	.help		= "The process is not stopped. The figures are those of /proc/PID/smaps,\n"
+			  "status and stat, in bytes; MINFLT and MAJFLT count page faults since\n"
+			  "the process began. VGROW and RGROW are the change since `memory` was\n"
+			  "last asked of this process. - is what the kernel does not tell, and\n"
+			  "what there is no earlier answer to compare with.\n"
+			  "    heap        [heap], and what malloc has for other heaps (glibc)\n"
+			  "    mapped      blocks that malloc has mapped on their own (glibc)\n"
+			  "    anonymous   other private memory: of runtimes, of other allocators\n"
+			  "    stacks      of threads, also of those ended and not joined\n"
+			  "    main-stack  of the first thread\n"
+			  "    files       mapped files, with copies of pages that were written\n"
+			  "    shared      System V, POSIX, memfd and shared anonymous memory\n"
+			  "    device      memory of devices, [vdso]\n"
+			  "    mdbg        the log and the code that mdbg has in the process\n"
+			  "    kernel      page tables (VmPTE), which are not part of `all`\n"
+			  "The kernel makes one mapping of neighbours. Its size is divided among\n"
+			  "the kinds in it, and all else by the pages that each has touched. PSS\n"
+			  "divides each page by the processes that share it, and is rounded down\n"
+			  "to 1024 bytes for each mapping of a kind; LOCKED is the locked part\n"
+			  "of PSS.\n"
+			  "The verdict compares with the last answer, or with the history of the\n"
+			  "log where there is none yet, and names the command to ask next.\n"
+			  "Growth below 64 KB and below 1/4096 of the resident memory is\n"
+			  "`nothing`. Of other allocators than glibc's, heap is where the log\n"
+			  "has blocks, and it counts as one with mapped and anonymous memory in\n"
+			  "the verdict.\n"
+			  "smaps takes long in a process with more than 2 GB in memory. Then\n"
+			  "page tables are read only (Linux 6.7), and PSS is -; -v reads smaps\n"
+			  "all the same. A core file has VSIZE only.\n"
+			  "Errors: {MDBG STATE} without a process, {MDBG GONE}, {MDBG PERM}.\n",
+	.need		= call_need_view,
+	.run		= run,
+	.twin		= &twin,
 	.max_args	= 1,
 };
 
-static Tcl_Obj *map_dict(const struct memory_map *map, bool known, int64_t change)
-{
-	Tcl_Obj *dict = Tcl_NewDictObj();
+/* A figure is UINT64_MAX if it is not known. */
+struct map_row {
+	uint64_t start, end;
+	struct memory_sum sum;
+	int64_t change;
+	const char *kind, *thread, *path;
+	bool has_change;
+};
 
-	dict_address(dict, "start", map->map->start);
-	dict_address(dict, "end", map->map->end);
-	dict_figure(dict, "size", map->sum.at[MEMORY_VSIZE]);
-	dict_figure(dict, "resident", map->sum.at[MEMORY_RSIZE]);
-	dict_figure(dict, "dirty", map->sum.at[MEMORY_DIRTY]);
-	dict_figure(dict, "swapped", map->sum.at[MEMORY_SWAP]);
-	dict_figure(dict, "locked", map->sum.at[MEMORY_LOCKED]);
-	dict_figure(dict, "huge", map->sum.at[MEMORY_HUGE]);
-	if (known && map->sum.at[MEMORY_RSIZE] != MEMORY_UNKNOWN)
-		dict_value(dict, "change", Tcl_NewWideIntObj(change));
-	else
-		dict_text(dict, "change", "-");
-	dict_text(dict, "kind", memory_kind_names[map->kind]);
-	dict_text(dict, "thread", memory_thread_text(map).at);
-	dict_text(dict, "path", map->map->path);
-	return dict;
-}
+#define MAP(kind, member)	COLUMN(kind, struct map_row, member)
+#define FIGURE(which)		MAP(BYTES, sum.at[which]), .flags = COLUMN_MAX_UNKNOWN
 
-static struct err *value_maps(struct call *call, Tcl_Obj **ret)
+static const struct column map_columns[] = {
+	{ "start", "START", NULL, MAP(ADDRESS, start) },
+	{ "end", "END", NULL, MAP(ADDRESS, end) },
+	{ "size", ">SIZE", NULL, FIGURE(MEMORY_VSIZE) },
+	{ "resident", ">RESIDENT", NULL, FIGURE(MEMORY_RSIZE) },
+	{ "dirty", ">DIRTY", NULL, FIGURE(MEMORY_DIRTY) },
+	{ "swapped", ">SWAPPED", NULL, FIGURE(MEMORY_SWAP) },
+	{ "locked", ">LOCKED", NULL, FIGURE(MEMORY_LOCKED) },
+	{ "huge", ">HUGE", NULL, FIGURE(MEMORY_HUGE) },
+	{ "change", ">CHANGE", "of resident since last asked", MAP(CHANGE, change),
+	  COLUMN_WITH(struct map_row, has_change) },
+	{ "kind", "KIND", NULL, MAP(TEXT, kind) },
+	{ "thread", "THREAD", "of a stack: LWP id, or ended", MAP(TEXT, thread) },
+	{ "path", "PATH", NULL, MAP(TEXT, path) },
+};
+
+static const struct relation map_relation = RELATION("memory_maps", map_columns, struct map_row);
+
+_Static_assert(MEMORY_UNKNOWN == UINT64_MAX, "COLUMN_MAX_UNKNOWN");
+
+static struct err *map_rows(struct call *call, struct answer *ret)
 {
 	CLEANUP(memory_use_free) struct memory_use use = MEMORY_USE_INIT;
-	struct memory_changes changes;
+	struct memory_changes changes = { .vec = VEC_INIT };
 	struct err *err = look(call, &use);
 
 	if (!err)
 		err = session_memory_changes(call->session, &use, &changes);
-	if (err)
-		return err;
-	*ret = Tcl_NewListObj(0, NULL);
-	for (size_t i = 0; i < use.vec.nr; i++)
-		Tcl_ListObjAppendElement(NULL, *ret, map_dict(&use.vec.at[i], changes.known,
-							      changes.vec.at[i]));
+	*ret = (struct answer)ANSWER_KEPT(&map_relation);
+	for (size_t i = 0; !err && i < use.vec.nr; i++) {
+		const struct memory_map *map = &use.vec.at[i];
+		const struct memory_thread_text thread = memory_thread_text(map);
+
+		err = answer_add(ret, &(struct map_row){
+			map->map->start, map->map->end, map->sum, changes.vec.at[i],
+			memory_kind_names[map->kind], thread.at, map->map->path,
+			changes.known && map->sum.at[MEMORY_RSIZE] != MEMORY_UNKNOWN });
+	}
 	vec_free(&changes.vec);
-	return NULL;
+	return err;
 }
 
-const struct cmd cmd_api_memory_maps = {
+static const struct twin maps_twin = {
 	.name		= "mdbg::memory_maps",
-	.usage		= "?-v?",
 	.brief		= "list of dicts: the mappings with their figures",
-	.help		= "Each dict has: start end (0x) size resident dirty swapped locked huge\n"
-			  "change (bytes; change: of resident since last asked) kind thread (of\n"
-			  "a stack: LWP id, or ended) path. - is what the kernel does not tell.\n"
-			  "They are in order of address.\n",
+	.help		= "- is what the kernel does not tell. They are in order of address.\n",
+	.of		= &map_relation,
+	.rows		= map_rows,
+};
+
+const struct cmd cmd_memory_maps = {
+	.name		= "memory maps",
+	.usage		= "?-v?",
+	.brief		= "each mapping: resident, dirty, swapped, locked, change",
+	.help		= "The mappings are in order of address, with the figures of\n"
+			  "/proc/PID/smaps in bytes; nothing is stopped. DIRTY was written to\n"
+			  "since it was read or made, LOCKED is locked by mlock, HUGE is in huge\n"
+			  "pages. CHANGE is that of RESIDENT since `memory maps` was last asked\n"
+			  "of this process; a new mapping has changed by all of it. KIND is that\n"
+			  "of the largest part (`help memory`). THREAD is the LWP id of the\n"
+			  "thread whose stack it is, or `ended` if that thread has ended and its\n"
+			  "stack is still there. PATH is [anon:NAME] where the program has named\n"
+			  "its memory. - is what the kernel does not tell, and what takes long\n"
+			  "to know above 2 GB (`help memory`); -v reads that.\n"
+			  "Errors: {MDBG STATE} without a process, {MDBG GONE}, {MDBG PERM}.\n",
 	.need		= call_need_view,
-	.value		= value_maps,
+	.run		= run_maps,
+	.twin		= &maps_twin,
 	.max_args	= 1,
 };

@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
+#include "answer/answer.h"
 #include "cmd/cmd.h"
-#include "cmd/values.h"
 #include "heap/filter.h"
 #include "report/text_table.h"
 #include "session/session.h"
@@ -154,41 +154,47 @@ const struct cmd cmd_probe_delete = {
 	.max_args	= 1,
 };
 
-static Tcl_Obj *probe_dict(const struct session_probe *probe)
-{
-	Tcl_Obj *dict = Tcl_NewDictObj();
+struct probe_row {
+	uint64_t address, patch;
+	const char *function, *symbol, *module, *engine, *why, *user;
+};
 
-	dict_text(dict, "function", probe->function);
-	dict_text(dict, "symbol", probe->symbol);
-	dict_text(dict, "module", probe->module);
-	dict_address(dict, "address", probe->address);
-	dict_address(dict, "patch", probe->patch);
-	dict_text(dict, "engine", probe->active ? probe->engine : "none");
-	dict_text(dict, "why", probe->why);
-	dict_text(dict, "user", probe->user);
-	return dict;
-}
+#define IS(kind, member)	COLUMN(kind, struct probe_row, member)
 
-static struct err *probes(struct call *call, Tcl_Obj **ret)
+static const struct column probe_columns[] = {
+	{ "function", "FUNCTION", NULL, IS(TEXT, function) },
+	{ "symbol", NULL, NULL, IS(TEXT, symbol) },
+	{ "module", "MODULE", NULL, IS(TEXT, module) },
+	{ "address", "ADDRESS", "of the function", IS(ADDRESS, address) },
+	{ "patch", NULL, "the address of the bytes that mdbg changes, mostly behind the function's "
+	  "first instruction", IS(ADDRESS, patch) },
+	{ "engine", "ENGINE", "jump, breakpoint, none", IS(TEXT, engine) },
+	{ "why", "WHY", "the reason, if it is no jump, if there is none, or if its patch lies on the "
+	  "first instruction", IS(TEXT, why) },
+	{ "user", "USER", "alloc ..., free ...: made by `probe`", IS(TEXT, user) },
+};
+
+static const struct relation probe_relation = RELATION("probes", probe_columns, struct probe_row);
+
+static struct err *probe_rows(struct call *call, struct answer *ret)
 {
 	struct session_probes list = { VEC_INIT };
 	struct err *err = session_probes(call->session, &list);
 
-	if (err)
-		return err;
-	*ret = value_list(&list.vec, probe, probe_dict(probe));
+	*ret = (struct answer)ANSWER_KEPT(&probe_relation);
+	vec_each_while(probe, &list.vec, !err)
+		err = answer_add(ret, &(struct probe_row){
+			probe->address, probe->patch, probe->function, probe->symbol,
+			probe->module, probe->active ? probe->engine : "none", probe->why,
+			probe->user });
 	vec_free(&list.vec);
-	return NULL;
+	return err;
 }
 
 const struct cmd cmd_api_probes = {
 	.name		= "mdbg::probes",
 	.brief		= "list of dicts: how each function of the allocator is probed",
-	.help		= "Each dict has: function symbol module address (of the function) patch\n"
-			  "(the address of the bytes that mdbg changes, mostly behind the\n"
-			  "function's first instruction) engine (jump, breakpoint, none) why (the\n"
-			  "reason, if it is no jump, if there is none, or if its patch lies on the\n"
-			  "first instruction) user (alloc ..., free ...: made by `probe`).\n",
+	.of		= &probe_relation,
 	.need		= call_need_log,
-	.value		= probes,
+	.rows		= probe_rows,
 };

@@ -136,6 +136,30 @@ struct filter_env query_env(const struct call *call, struct query *query)
 	};
 }
 
+void query_print_nobody(struct query *query, uint64_t nr, struct out *out)
+{
+	const struct filter_cond *cond = nr ? NULL :
+						stack_names_nobody(&query->names, &query->filter);
+
+	if (!cond)
+		return;
+	out_f(out, "No recorded stack has a %s that matches ",
+	      cond->attr == FILTER_MODULE ? "module" : "function");
+	out_outside(out, (struct outside){ cond->glob });
+	out_text(out, "\n");
+}
+
+struct block_source query_source(const struct call *call, struct query *query)
+{
+	return (struct block_source){
+		.log = session_log(call->session),
+		.pids = session_pids(call->session),
+		.now_ns = query->now_ns,
+		.list = query->list,
+		.names = call->brief ? &query->names : NULL,
+	};
+}
+
 /* The list is made by list_at, at the moment of the walk. */
 struct listing {
 	struct query *query;

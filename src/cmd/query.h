@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include <tcl.h>
-
+#include "answer/block_rows.h"
+#include "answer/leak_rows.h"
 #include "cmd/moments.h"
 #include "heap/leak.h"
 #include "heap/block_list.h"
@@ -83,8 +83,8 @@ struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK
  * their figures.
  */
 struct err *query_stale(const struct call *call, struct query *query) MUST_CHECK;
-/* The sites of a query (query_sites, query_stale) as dicts, for scripts (malloc_sites.c). */
-struct err *query_sites_value(struct call *call,
-			      struct err *(*ask)(const struct call *call, struct query *query),
-			      Tcl_Obj **ret) MUST_CHECK;
+/* Print a line if a name in the filter is that of nobody: `nr` is how many rows the answer has. */
+void query_print_nobody(struct query *query, uint64_t nr, struct out *out);
+/* Where the rows of query->list come from. */
+struct block_source query_source(const struct call *call, struct query *query);
 void query_free(struct query *query);

@@ -29,14 +29,14 @@ static bool parse_how(const char *word, uint32_t *asked)
 }
 
 /*
- * The kinds come first. -stop and -snapshot stand among them or at the end. All words left over are
- * FILTER.
+ * The kinds come first. -stop and -snapshot stand among them or at the end. FILTER follows, then sort
+ * and limit.
  */
 static struct err *parse_leaks(struct query *query, uint32_t *kinds,
-			       enum look_how *how)
+			       enum look_how *how, struct answer_order *order)
 {
 	const char *const *argv = (const char *const *)query->argv;
-	int argc = query->argc, at = 0, used;
+	int argc = query->argc, at = 0, used = 0;
 	uint32_t asked = 0;
 	struct err *err;
 
@@ -50,12 +50,11 @@ static struct err *parse_leaks(struct query *query, uint32_t *kinds,
 	       asked ? LOOK_SNAPSHOT : LOOK_AUTO;
 	if (!*kinds)
 		*kinds = 1u << LEAK_DEFINITE | 1u << LEAK_POSSIBLE;
-	if (at == argc)
-		return NULL;
 	err = filter_parse(argc - at, argv + at, FILTER_ALL, &query->filter, NULL, &used);
-	if (!err && used < argc - at)
-		err = call_bad_word(argv[at + used]);
-	return err;
+	at += used;
+	if (!err)
+		err = answer_order_parse(&leak_relation, argc, argv, &at, order);
+	return !err && at < argc ? call_bad_word(argv[at]) : err;
 }
 
 struct matching {
@@ -77,10 +76,11 @@ struct err *query_leaks(const struct call *call, struct query *query)
 				  .suppress_ctx = &query->suppress,
 				  .nr_suppressions = call->shell->suppressions.vec.nr };
 	enum look_how how = LOOK_AUTO;
+	struct answer_order order;
 	struct err *err = query_begin(call, query);
 
 	if (!err)
-		err = parse_leaks(query, &spec.kinds, &how);
+		err = parse_leaks(query, &spec.kinds, &how, &order);
 	if (!err)
 		err = session_leaks(call->session, how, filter_is_timed(&query->filter),
 				    &query->found);
@@ -92,7 +92,8 @@ struct err *query_leaks(const struct call *call, struct query *query)
 		spec.suppression_of = stack_suppress_of;
 	query->suppress.session = call->session;
 	query->suppress.suppressions = &call->shell->suppressions;
-	return leaks_build(&query->found.held, &query->found.mark, &spec, &query->leaks);
+	err = leaks_build(&query->found.held, &query->found.mark, &spec, &query->leaks);
+	return err ? err : leaks_order(&query->leaks, &order);
 }
 
 /* All-time counts were read before the search. */

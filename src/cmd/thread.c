@@ -5,9 +5,9 @@
 
 #include <inttypes.h>
 
+#include "answer/answer.h"
 #include "base/cleanup.h"
 #include "cmd/shell.h"
-#include "cmd/values.h"
 #include "report/stood_text.h"
 #include "report/text_table.h"
 #include "report/traceback.h"
@@ -148,34 +148,42 @@ const struct cmd cmd_thread = {
 	.complete	= COMPLETE_THREADS,
 };
 
-static Tcl_Obj *thread_dict(const struct session_thread *thread)
-{
-	const char state[] = { thread->state, '\0' };
-	Tcl_Obj *dict = Tcl_NewDictObj();
+struct thread_row {
+	uint64_t pthread;
+	const char *name, *state;
+	uint32_t lwp;
+	bool main, blocks_sigtrap;
+};
 
-	dict_number(dict, "thread", (uint64_t)thread->lwp);
-	dict_address_or_none(dict, "pthread", thread->pthread);
-	dict_text(dict, "name", thread->name.bytes);
-	dict_text(dict, "state", state);
-	dict_number(dict, "main", thread->main);
-	dict_number(dict, "blocksigtrap", thread->blocks_sigtrap);
-	return dict;
-}
+#define IS(kind, member)	COLUMN(kind, struct thread_row, member)
 
-static Tcl_Obj *ended_dict(const struct session_growth_view *view, uint64_t thread)
-{
-	const struct held_piece *piece = mapped_by(view, thread);
-	Tcl_Obj *dict = Tcl_NewDictObj();
+static const struct column thread_columns[] = {
+	{ "thread", ">THREAD", "LWP id", IS(NUMBER, lwp) },
+	{ "pthread", "PTHREAD_T", NULL, IS(ADDRESS, pthread), .flags = COLUMN_0_UNKNOWN },
+	{ "name", "NAME", NULL, IS(TEXT, name) },
+	{ "state", "STATE", "letter of /proc", IS(TEXT, state) },
+	{ "main", NULL, NULL, IS(NUMBER, main) },
+	{ "blocksigtrap", NULL, NULL, IS(NUMBER, blocks_sigtrap) },
+};
 
-	dict_address(dict, "pthread", thread);
-	if (piece)
-		dict_number(dict, "stack", piece->stack);
-	else
-		dict_text(dict, "stack", "-");
-	return dict;
-}
+static const struct relation thread_relation = RELATION("threads", thread_columns,
+							struct thread_row);
 
-static struct err *ended_threads(struct call *call, Tcl_Obj **ret)
+struct ended_row {
+	uint64_t pthread;
+	uint32_t stack;
+	bool seen;
+};
+
+static const struct column ended_columns[] = {
+	{ "pthread", "PTHREAD_T", NULL, COLUMN(ADDRESS, struct ended_row, pthread) },
+	{ "stack", NULL, NULL, COLUMN(STACK, struct ended_row, stack),
+	  COLUMN_WITH(struct ended_row, seen) },
+};
+
+static const struct relation ended_relation = RELATION("threads", ended_columns, struct ended_row);
+
+static struct err *ended_rows(struct call *call, struct answer *ret)
 {
 	CLEANUP(session_growth_view_free) struct session_growth_view view = { .mapped = 0 };
 	struct ended_threads ended;
@@ -186,23 +194,34 @@ static struct err *ended_threads(struct call *call, Tcl_Obj **ret)
 			       "glibc 2.34 and later tells");
 	if (!err && session_growth_kinds(call->session))
 		err = session_growth_view(call->session, &view);
-	if (!err)
-		*ret = value_list(&ended.vec, thread, ended_dict(&view, *thread));
+	*ret = (struct answer)ANSWER_KEPT(&ended_relation);
+	vec_each_while(thread, &ended.vec, !err) {
+		const struct held_piece *piece = mapped_by(&view, *thread);
+
+		err = answer_add(ret, &(struct ended_row){ *thread, piece ? piece->stack : 0,
+							   piece });
+	}
 	vec_free(&ended.vec);
 	return err;
 }
 
-static struct err *threads(struct call *call, Tcl_Obj **ret)
+static struct err *rows(struct call *call, struct answer *ret)
 {
 	struct session_threads list = { .vec = VEC_INIT };
 	struct err *err;
 
 	if (call->argc)
 		return strcmp(call->argv[0], "-ended") ? call_bad_word(call->argv[0]) :
-							 ended_threads(call, ret);
+							 ended_rows(call, ret);
 	err = session_threads(call->session, &list);
-	if (!err)
-		*ret = value_list(&list.vec, thread, thread_dict(thread));
+	*ret = (struct answer)ANSWER_KEPT(&thread_relation);
+	vec_each_while(thread, &list.vec, !err) {
+		const char state[] = { thread->state, '\0' };
+
+		err = answer_add(ret, &(struct thread_row){
+			thread->pthread, thread->name.bytes, state, (uint32_t)thread->lwp,
+			thread->main, thread->blocks_sigtrap });
+	}
 	vec_free(&list.vec);
 	return err;
 }
@@ -211,13 +230,12 @@ const struct cmd cmd_api_threads = {
 	.name		= "mdbg::threads",
 	.usage		= "?-ended?",
 	.brief		= "list of dicts: the threads",
-	.help		= "Each dict has: thread (LWP id) pthread name state (letter of /proc) main\n"
-			  "blocksigtrap.\n"
-			  "-ended: the threads that have ended and that nobody has joined instead,\n"
+	.of		= &thread_relation,
+	.help		= "-ended: the threads that have ended and that nobody has joined instead,\n"
 			  "each with pthread and stack: that of the call which has mapped its stack\n"
 			  "(as `thread` shows it), if `growth start mmap` has seen it, otherwise -.\n"
 			  "Error: the C library does not tell them.\n",
 	.need		= call_need_view,
 	.max_args	= 1,
-	.value		= threads,
+	.rows		= rows,
 };

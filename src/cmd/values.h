@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <tcl.h>
 
+#include "answer/answer.h"
 #include "base/compiler.h"
 #include "base/err.h"
 
@@ -30,8 +31,12 @@ Tcl_Obj *value_address(uint64_t address);
 	   } \
 	   value_all; })
 
+/* A dict of the columns of a row (answer/column.h), or its keys behind those of a dict. */
+Tcl_Obj *dict_of(const struct relation *relation, const void *row);
+void dict_add(Tcl_Obj *dict, const struct relation *relation, const void *row);
+
 /*
- * Many dicts with the same keys. If dicts of eleven keys are made one by one, each takes 3.2 KB: it
+ * Many dicts of one relation. If dicts of eleven keys are made one by one, each takes 3.2 KB: it
  * has words and numbers of its own, and Tcl's allocator rounds the entry of each key up to 128
  * bytes. So all dicts share the objects of the keys here, and those of values that come again soon.
  * Each dict is made as a list of keys and values; Tcl turns it into a dict, in place, when it is
@@ -46,24 +51,14 @@ struct shared_value {
 };
 
 struct dicts {
-	Tcl_Obj **word;			/* the keys, which stay, and the current values */
-	int nr_keys, nr;		/* keys of all dicts; values of the current one so far */
-	struct shared_value *shared;	/* DICTS_SHARED of them; NULL: not initialised */
+	const struct relation *relation;
+	Tcl_HashTable rows;		/* those of relations that are shared -> their dicts */
+	Tcl_Obj **keys;			/* by column */
+	Tcl_Obj **word;			/* room for the keys and values of a row */
+	struct shared_value *shared;	/* DICTS_SHARED of them */
 };
 
 /* dicts_free frees what this has made, also after an error; it may be called on zeros. */
-struct err *dicts_init(struct dicts *dicts) MUST_CHECK;
+struct err *dicts_init(struct dicts *dicts, const struct relation *relation) MUST_CHECK;
 void dicts_free(struct dicts *dicts);
-/*
- * Add a key to the current dict. All dicts have the same keys, which are constants, in the same
- * order.
- */
-void dicts_text(struct dicts *dicts, const char *key, const char *text);
-void dicts_number(struct dicts *dicts, const char *key, uint64_t value);
-void dicts_double(struct dicts *dicts, const char *key, double value);
-void dicts_address(struct dicts *dicts, const char *key, uint64_t address);
-void dicts_heap(struct dicts *dicts, const char *key, uint16_t heap);
-/* value may be shared with other lists. */
-void dicts_value(struct dicts *dicts, const char *key, Tcl_Obj *value);
-/* Finish the current dict and return it; further keys belong to the next one. */
-Tcl_Obj *dicts_end(struct dicts *dicts);
+Tcl_Obj *dicts_row(struct dicts *dicts, const void *row);

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "export/export_rows.h"
 #include "export/file.h"
 #include "export/format_list.h"
 
@@ -39,14 +40,29 @@ struct err *export_format_find(const char *name, const struct export_format **re
 	return unknown(name);
 }
 
+static struct err *write_rows(const struct export_format *format, const struct model *model,
+			      struct answer *answer, struct export_file *file, uint64_t *rows_ret)
+{
+	struct export_rows rows;
+	struct err *err = export_rows_init(&rows, model, answer);
+
+	if (!err)
+		err = format->rows(&rows, file);
+	export_rows_free(&rows);
+	*rows_ret = rows.given;
+	return err;
+}
+
 struct err *export_write(const struct export_format *format, const struct model *model,
-			 const char *name, bool *stream_ret)
+			 struct answer *answer, const char *name, struct export_done *ret)
 {
 	struct export_file *file;
 	struct err *err = export_file_begin(name, format->wants & EXPORT_PLAIN, &file);
 
 	if (err)
 		return err;
-	*stream_ret = !export_file_path(file);
-	return export_file_end(file, format->write(model, file));
+	ret->stream = !export_file_path(file);
+	err = answer || !format->write ? write_rows(format, model, answer, file, &ret->rows) :
+					 format->write(model, file);
+	return export_file_end(file, err);
 }

@@ -6,10 +6,13 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
+struct answer;
 struct export_file;
+struct export_rows;
 struct model;
 
 enum export_wants {
@@ -28,16 +31,24 @@ struct export_format {
 	const char *package;	/* the Debian package that has the library */
 	/* The format may leave errors of writing to the file, which keeps them. */
 	struct err *(*write)(const struct model *model, struct export_file *file);
+	/* It has columns, so any answer can be written: sites too, if there is no `write`. */
+	struct err *(*rows)(struct export_rows *rows, struct export_file *file);
 };
 
 /* All of them, in the order of `help`; ends with NULL. */
 extern const struct export_format *const export_formats[];
 /* ERR_USAGE: no such format; ERR_UNSUPPORTED: built without its library. */
 struct err *export_format_find(const char *name, const struct export_format **ret) MUST_CHECK;
+struct export_done {
+	/* The file is written to as it is: its reader expects nothing but the format. */
+	bool stream;
+	uint64_t rows;		/* of an answer */
+};
+
 /*
- * Write the model in this format to the file of that name, whole or not at all (file.h).
- * *stream_ret is true for a file that is written to as it is: its reader expects nothing but the
- * format.
+ * Write the model, or the rows of an answer (may be NULL) with the model's stacks, in this format to
+ * the file of that name, whole or not at all (file.h).
  */
 struct err *export_write(const struct export_format *format, const struct model *model,
-			 const char *name, bool *stream_ret) MUST_CHECK;
+			 struct answer *answer, const char *name,
+			 struct export_done *ret) MUST_CHECK;

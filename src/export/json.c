@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * export json: a line for each site, which is one object. It has the figures of mdbg::sites, and the
- * stack as a list of objects, innermost first. What is not known is null.
+ * export json: a line for each site, or each row of another answer, which is one object. It has the
+ * figures of its twin for scripts, and the stack as a list of objects, innermost first. What is not
+ * known is null.
  */
 
-#include "export/figure.h"
+#include "export/export_rows.h"
 #include "export/file.h"
 #include "export/format_list.h"
 
@@ -15,6 +16,7 @@
 #include "base/path.h"
 #include "export/model.h"
 #include "export/text.h"
+#include "heap/block.h"
 
 /* The state while objects are made. The object of a frame is made once, and all stacks share it. */
 struct maker {
@@ -89,23 +91,42 @@ static json_t *make_stack(struct maker *maker)
 	return array;
 }
 
-static json_t *make_site(struct maker *maker, const struct model_site *site)
+static json_t *make_value(struct maker *maker, const struct column *column, const void *row)
+{
+	const struct column_value is = column_get(column, row);
+	const char *heap;
+
+	if (!is.known)
+		return json_null();
+	switch (column->kind) {
+	case COLUMN_TEXT:
+		return text_of(maker, is.text);
+	case COLUMN_ADDRESS:
+		return address_of(is.number);
+	case COLUMN_HEAP:
+		heap = heap_name((uint16_t)is.number);
+		return heap ? json_string(heap) : number_of(is.number, true);
+	default:
+		return column_is_real(column) ? json_real(is.real) : number_of(is.number, true);
+	}
+}
+
+static json_t *make_row(struct maker *maker, const struct export_rows *rows, const void *row,
+			const struct model_site *site)
 {
 	json_t *object = json_object();
-	const struct site_field *field;
+	const struct column *column;
 	size_t at = 0;
 
-	while ((field = figure_next(&at))) {
-		struct figure figure = figure_get(maker->model, site, field);
-
-		set(maker, object, field->key, !figure.known ? json_null() :
-		    figure.is_real ? json_real(figure.real) : json_integer(figure.number));
-	}
+	while ((column = export_rows_column(rows, &at)))
+		set(maker, object, column->key, make_value(maker, column, row));
+	if (!rows->stack)
+		return object;
 	set(maker, object, "sample", number_of(maker->model->sample, true));
-	set(maker, object, "end", text_of(maker, site->end));
+	set(maker, object, "end", text_of(maker, site ? site->end : NULL));
 	set(maker, object, "function",
-	    text_of(maker, model_stack_own(&maker->stack)->frame->name));
-	set(maker, object, "stack", make_stack(maker));
+	    text_of(maker, site ? model_stack_own(&maker->stack)->frame->name : NULL));
+	set(maker, object, "stack", site ? make_stack(maker) : json_null());
 	return object;
 }
 
@@ -115,14 +136,15 @@ static int write_part(const char *text, size_t len, void *ctx)
 	return 0;
 }
 
-static struct err *write_site(struct maker *maker, const struct model_site *site)
+static struct err *write_row(struct maker *maker, const struct export_rows *rows, const void *row,
+			     const struct model_site *site)
 {
-	struct err *err = model_stack_get(maker->model, site, &maker->stack);
+	struct err *err = site ? model_stack_get(maker->model, site, &maker->stack) : NULL;
 	json_t *object;
 
 	if (err)
 		return err;
-	object = make_site(maker, site);
+	object = make_row(maker, rows, row, site);
 	if (maker->failed ||
 	    json_dump_callback(object, write_part, maker->file,
 			       JSON_COMPACT | JSON_REAL_PRECISION(12)))
@@ -132,16 +154,23 @@ static struct err *write_site(struct maker *maker, const struct model_site *site
 	return err_first(err, export_file_check(maker->file));
 }
 
-static struct err *write_json(const struct model *model, struct export_file *file)
+static struct err *write_json(struct export_rows *rows, struct export_file *file)
 {
+	const struct model *model = rows->model;
 	struct maker maker = { .model = model, .file = file };
-	struct err *err = NULL;
+	const struct model_site *site;
+	const void *row;
+	struct err *err;
 
 	maker.frames = calloc(model->frames.nr + 1, sizeof(*maker.frames));
 	if (!maker.frames)
 		return err_nomem;
-	for (size_t i = 0; !err && i < model->held; i++)
-		err = write_site(&maker, &model->sites.at[i]);
+	err = export_rows_next(rows, &row, &site);
+	while (!err && row) {
+		err = write_row(&maker, rows, row, site);
+		if (!err)
+			err = export_rows_next(rows, &row, &site);
+	}
 	for (size_t i = 0; i < model->frames.nr; i++)
 		json_decref(maker.frames[i]);
 	free(maker.frames);
@@ -155,7 +184,7 @@ const struct export_format export_json = {
 	.name	= "json",
 	.brief	= "an object a line, for scripts",
 #ifdef HAVE_JANSSON
-	.write	= write_json,
+	.rows	= write_json,
 #else
 	.library = "jansson",
 	.package = "libjansson-dev",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * How an export to SQLite is recognised, and its tables. Each change of the tables gets a new
- * version. Readers of exports (malloc diff FILE) refuse a version that is newer than theirs.
+ * How an export to SQLite is recognised, and its tables. A change that an older reader would take for
+ * something else gets a new version; a column more is none. Readers of exports (malloc diff FILE)
+ * refuse a version that is newer than theirs.
  */
 #pragma once
 
@@ -21,7 +22,8 @@
  *			`full` is the function's name in full, whatever `set names` says
  *	stacks		a stack's frames, depth 0 the innermost; stack is what the log calls it
  *	sites		as `malloc sites`: one row a stack, with the columns of mdbg::sites
- *	allocations	as `malloc allocations`: one row a block; preattach is 1 for those in no record
+ *	allocations	as `malloc allocations`: one row a block; preattach is 1 for those in no record.
+ *			Its columns are those of block_relation (answer/block_rows.h)
  *	samples, marks	what was held at other times
  */
 #define SCHEMA_TABLES \
@@ -33,9 +35,6 @@
 	" function_offset INTEGER, \"full\" TEXT);" \
 	"CREATE TABLE stacks(stack INTEGER, depth INTEGER, frame INTEGER REFERENCES frames(id)," \
 	" PRIMARY KEY(stack, depth)) WITHOUT ROWID;" \
-	"CREATE TABLE allocations(address INTEGER, size INTEGER, heap, pid INTEGER," \
-	" thread INTEGER, pthread INTEGER, time REAL, seq INTEGER, preattach INTEGER," \
-	" stack INTEGER);" \
 	"CREATE TABLE samples(time REAL, bytes INTEGER, count INTEGER, rss INTEGER, gap INTEGER);" \
 	"CREATE TABLE marks(name TEXT PRIMARY KEY, time REAL, bytes INTEGER, count INTEGER)" \
 	" WITHOUT ROWID;"

@@ -10,7 +10,8 @@
  * SQLite writes without a journal, because a file that is not whole never gets its name (file.h).
  */
 
-#include "export/figure.h"
+#include "answer/block_rows.h"
+#include "export/export_rows.h"
 #include "export/file.h"
 #include "export/format_list.h"
 #include "export/schema.h"
@@ -283,16 +284,18 @@ static void use_stack(struct database *database, uint32_t stack)
 		database->used[stack] = true;
 }
 
-static struct err *create_sites(struct database *database, unsigned *columns_ret)
+/* Sites have the columns in the order that exports have always had, the stack first. */
+static struct err *create_sites(struct database *database, const struct export_rows *rows,
+				unsigned *columns_ret)
 {
 	AUTO_STR struct str words = STR_INIT;
 	struct err *err = str_add(&words, "CREATE TABLE sites(stack INTEGER PRIMARY KEY");
-	const struct site_field *field;
+	const struct column *column;
 	size_t at = 0;
 
 	*columns_ret = 3;
-	while (!err && (field = figure_next(&at))) {
-		err = str_addf(&words, ",\"%s\"", field->key);
+	while (!err && (column = export_rows_column(rows, &at))) {
+		err = str_addf(&words, ",\"%s\"", column->key);
 		++*columns_ret;
 	}
 	if (!err)
@@ -300,32 +303,94 @@ static struct err *create_sites(struct database *database, unsigned *columns_ret
 	return err ? err : run(database, str_text(&words));
 }
 
-static void add_figure(struct database *database, const struct figure *figure)
+static const char *type_of(const struct column *column)
 {
-	if (!figure->known)
-		add_null(database);
-	else if (figure->is_real)
-		add_real(database, figure->real);
-	else
-		add_number(database, (uint64_t)figure->number);
+	if (column->kind == COLUMN_HEAP)
+		return "";
+	if (column_is_real(column))
+		return " REAL";
+	return column->kind == COLUMN_TEXT ? " TEXT" : " INTEGER";
 }
 
-static struct err *write_site(struct database *database, const struct model_site *site,
-			      struct model_stack *stack)
+/* Is it a column of a table? A stack is its number in the table stacks. */
+static bool is_in_table(const struct column *column)
 {
+	return !(column->flags & COLUMN_NOT_EXPORTED) && column->kind != COLUMN_ROWS;
+}
+
+static struct err *create_table(struct database *database, const struct relation *of,
+				unsigned *columns_ret)
+{
+	AUTO_STR struct str words = STR_INIT;
+	struct err *err = str_addf(&words, "CREATE TABLE %s", of->name);
+
+	*columns_ret = 0;
+	for (size_t i = 0; !err && i < of->nr; i++)
+		if (is_in_table(&of->columns[i]))
+			err = str_addf(&words, "%s\"%s\"%s", (*columns_ret)++ ? "," : "(",
+				       of->columns[i].key, type_of(&of->columns[i]));
+	if (!err)
+		err = str_add(&words, ")");
+	return err ? err : run(database, str_text(&words));
+}
+
+static void add_value(struct database *database, const struct column *column, const void *row)
+{
+	const struct column_value is = column_get(column, row);
+	const char *heap = column->kind == COLUMN_HEAP ? heap_name((uint16_t)is.number) : NULL;
+
+	if (!is.known || (heap && !strcmp(heap, "-")))
+		add_null(database);
+	else if (column->kind == COLUMN_TEXT || heap)
+		add_text(database, heap ? heap : is.text);
+	else if (column_is_real(column))
+		add_real(database, is.real);
+	else
+		add_number(database, is.number);
+}
+
+/* Blocks from before the attach have a stack of one frame that says so. */
+static void add_stack(struct database *database, const struct relation *of,
+		      const struct column *column, const void *row)
+{
+	const struct column *preattach = relation_find(of, "preattach");
+
+	if (preattach && column_get(preattach, row).number) {
+		database->early = true;
+		add_number(database, (uint64_t)EARLY_STACK);
+		return;
+	}
+	use_stack(database, (uint32_t)column_get(column, row).number);
+	add_value(database, column, row);
+}
+
+static struct err *write_row(struct database *database, const struct relation *of, const void *row)
+{
+	for (size_t i = 0; i < of->nr; i++) {
+		const struct column *column = &of->columns[i];
+
+		if (column->kind == COLUMN_STACK)
+			add_stack(database, of, column, row);
+		else if (is_in_table(column))
+			add_value(database, column, row);
+	}
+	return end_row(database);
+}
+
+static struct err *write_site(struct database *database, const struct export_rows *rows,
+			      const struct model_site *site, struct model_stack *stack)
+{
+	const struct site_row row = export_rows_site(database->model, site);
 	struct err *err = model_stack_get(database->model, site, stack);
-	const struct site_field *field;
+	const struct column *column;
 	size_t at = 0;
 
 	if (err)
 		return err;
 	use_stack(database, site->figures.stack);
 	add_number(database, site->figures.stack);
-	while ((field = figure_next(&at))) {
-		struct figure figure = figure_get(database->model, site, field);
-
-		add_figure(database, &figure);
-	}
+	while ((column = export_rows_column(rows, &at)))
+		add_value(database, column, &row);
 	add_text(database, model_stack_own(stack)->frame->name);
 	add_text(database, site->end);
 	return end_row(database);
@@ -334,56 +399,18 @@ static struct err *write_site(struct database *database, const struct model_site
 static struct err *write_sites(struct database *database)
 {
 	const struct model *model = database->model;
+	const struct export_rows rows = { .of = &site_relation };
 	struct model_stack stack = { VEC_INIT };
 	unsigned columns;
-	struct err *err = create_sites(database, &columns);
+	struct err *err = create_sites(database, &rows, &columns);
 
 	if (!err)
 		err = begin_table(database, "sites", columns);
 	vec_each_while(site, &model->sites, !err)
 		if (site->part == MODEL_RECORDED)
-			err = write_site(database, site, &stack);
+			err = write_site(database, &rows, site, &stack);
 	vec_free(&stack.vec);
 	return err;
-}
-
-/* Add what only recorded blocks have. */
-static void add_origin(struct database *database, const struct block *block)
-{
-	const struct log *log = database->model->log;
-	struct log_thread_view thread = { 0 };
-	bool recorded = !block->preattach;
-
-	if (recorded)
-		thread = log_thread_get(log, block->thread);
-	add_known(database, thread.lwp, thread.lwp);
-	add_known(database, thread.thread_pointer, thread.thread_pointer);
-	if (recorded)
-		add_time(database, log_clock_realtime(log, block->time));
-	else
-		add_null(database);
-	add_known(database, recorded, recorded ? log_seq(log, block->time) : 0);
-}
-
-static struct err *write_block(struct database *database, const struct block *block)
-{
-	const char *heap = heap_name(block->heap);
-
-	add_number(database, block->address);
-	add_number(database, block->size);
-	if (heap)
-		add_text(database, strcmp(heap, "-") ? heap : NULL);
-	else
-		add_number(database, block->heap);
-	add_number(database, (uint64_t)database->model->pids[block->process]);
-	add_origin(database, block);
-	add_number(database, block->preattach);
-	add_number(database, block->preattach ? (uint64_t)EARLY_STACK : block->stack);
-	if (block->preattach)
-		database->early = true;
-	else
-		use_stack(database, block->stack);
-	return end_row(database);
 }
 
 static bool is_kept(const struct database *database, const struct block *block)
@@ -399,17 +426,25 @@ static bool is_kept(const struct database *database, const struct block *block)
 /* This comes after the sites: if they are limited, only their blocks are written. */
 static struct err *write_blocks(struct database *database)
 {
-	struct list *list = database->model->blocks;
-	uint64_t done = 0, all = list ? list_sums(list).nr : 0;
+	const struct model *model = database->model;
+	const struct block_source source = { .log = model->log, .pids = model->pids,
+					     .now_ns = model->now_ns, .list = model->blocks };
+	uint64_t done = 0, all = source.list ? list_sums(source.list).nr : 0;
 	const struct block *block = NULL;
-	struct err *err = begin_table(database, "allocations", 10);
+	unsigned columns;
+	struct err *err = create_table(database, &block_relation, &columns);
 
-	while (!err && list) {
-		err = list_next(list, &block);
+	if (!err)
+		err = begin_table(database, block_relation.name, columns);
+	while (!err && source.list) {
+		err = list_next(source.list, &block);
 		if (err || !block)
 			break;
-		if (is_kept(database, block))
-			err = write_block(database, block);
+		if (is_kept(database, block)) {
+			const struct block_row row = block_row_of(&source, block);
+
+			err = write_row(database, &block_relation, &row);
+		}
 		progress_step("writing allocations", done++, all);
 	}
 	return err;
@@ -451,7 +486,8 @@ static uint32_t highest_stack(const struct model *model)
 	return highest;
 }
 
-static struct err *open_database(struct database *database)
+/* whole: it is an export that `malloc diff` can read. */
+static struct err *open_database(struct database *database, bool whole)
 {
 	char words[256];
 
@@ -464,7 +500,7 @@ static struct err *open_database(struct database *database)
 		return failed(database);
 	snprintf(words, sizeof(words), "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF;"
 		 "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN;",
-		 SCHEMA_APPLICATION, SCHEMA_VERSION);
+		 whole ? SCHEMA_APPLICATION : 0, SCHEMA_VERSION);
 	return run(database, words);
 }
 
@@ -478,22 +514,64 @@ static struct err *fill(struct database *database)
 
 	for (size_t i = 0; !err && i < ARRAY_SIZE(tables); i++)
 		err = tables[i](database);
-	end_table(database);
-	return err ? err : run(database, "COMMIT");
+	return err;
 }
 
-static struct err *write_sqlite(const struct model *model, struct export_file *file)
+/* The rows of one answer, and the stacks that they have. */
+static struct err *fill_rows(struct database *database, struct export_rows *rows)
 {
-	struct database database = { .model = model, .file = file };
-	struct err *err = open_database(&database);
+	const struct model_site *site;
+	unsigned columns;
+	const void *row = NULL;
+	struct err *err = run(database, SCHEMA_TABLES);
 
 	if (!err)
-		err = fill(&database);
+		err = write_meta(database);
+	if (!err)
+		err = write_modules(database);
+	if (!err)
+		err = write_frames(database);
+	if (!err)
+		err = create_table(database, rows->of, &columns);
+	if (!err)
+		err = begin_table(database, rows->of->name, columns);
+	if (!err)
+		err = export_rows_next(rows, &row, &site);
+	while (!err && row) {
+		err = write_row(database, rows->of, row);
+		if (!err)
+			err = export_rows_next(rows, &row, &site);
+	}
+	return err ? err : write_stacks(database);
+}
+
+/* rows is NULL for the sites and all that belongs to them. */
+static struct err *write_database(const struct model *model, struct export_rows *rows,
+				  struct export_file *file)
+{
+	struct database database = { .model = model, .file = file };
+	struct err *err = open_database(&database, !rows);
+
+	if (!err)
+		err = rows ? fill_rows(&database, rows) : fill(&database);
+	end_table(&database);
+	if (!err)
+		err = run(&database, "COMMIT");
 	if (sqlite3_close(database.sql) != SQLITE_OK)
 		err = err_first(err, failed(&database));
 	str_free(&database.text);
 	free(database.used);
 	return err;
+}
+
+static struct err *write_sqlite(const struct model *model, struct export_file *file)
+{
+	return write_database(model, NULL, file);
+}
+
+static struct err *write_rows(struct export_rows *rows, struct export_file *file)
+{
+	return write_database(rows->model, rows, file);
 }
 #endif
 
@@ -503,6 +581,7 @@ const struct export_format export_sqlite = {
 	.wants	= EXPORT_BLOCKS | EXPORT_PLAIN,
 #ifdef HAVE_SQLITE
 	.write	= write_sqlite,
+	.rows	= write_rows,
 #else
 	.library = "SQLite",
 	.package = "libsqlite3-dev",

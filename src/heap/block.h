@@ -26,6 +26,7 @@ struct block {
 	uint8_t free_kind;	/* of a free chunk (enum chunk_kind, `malloc freespace`); 0 */
 	/* it was freed after the moment of the walk, so somebody had its address */
 	bool freed;
+	uint64_t usable;	/* bytes that malloc_usable_size gives; 0: not walked */
 };
 
 /*

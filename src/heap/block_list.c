@@ -37,7 +37,8 @@ struct list {
 	struct blocks blocks;
 	size_t at;
 	struct chunk_at heap_at, early_at;
-	uint64_t given, gone;
+	struct list_given given;
+	uint64_t gone;
 };
 
 static struct place place_of(const struct list *list, const struct block *block)
@@ -80,8 +81,11 @@ static struct block early_block(const struct list *list, const struct heap_chunk
 	return block_of_chunk(chunk, list->source.process, list->source.complete);
 }
 
-/* The heap of a recorded block is taken from the walk, which is quick if the addresses ascend. */
-static void set_heap(struct list *list, struct block *block)
+/*
+ * What the log does not have of a recorded block is taken from the walk, which is quick if the
+ * addresses ascend.
+ */
+static void set_walked(struct list *list, struct block *block)
 {
 	const struct heap_walk *walk = list->source.walk;
 	struct heap_chunk chunk;
@@ -89,8 +93,10 @@ static void set_heap(struct list *list, struct block *block)
 	if (!walk || block->preattach || block->process != list->source.process ||
 	    block->heap == LOG_HEAP_USER)
 		return;
-	if (heap_chunks_find(&walk->chunks, &list->heap_at, block->address, &chunk))
-		block->heap = chunk.heap;
+	if (!heap_chunks_find(&walk->chunks, &list->heap_at, block->address, &chunk))
+		return;
+	block->heap = chunk.heap;
+	block->usable = chunk_held(&chunk) ? chunk_usable(&chunk) : 0;
 }
 
 /* Each of the blocks that come has the same chance to be in the sample (Vitter's algorithm R). */
@@ -126,7 +132,7 @@ static bool matches(struct list *list, struct block *block)
 	if (block->time > list->moment)
 		return false;
 	if (list->by_heap)
-		set_heap(list, block);
+		set_walked(list, block);
 	return filter_matches_numbers(list->source.filter, &list->source.env, block);
 }
 
@@ -260,7 +266,7 @@ static struct err *finish_piece(struct list *list)
 		return err;
 	list->heap_at = heap_chunks_start();
 	for (size_t i = 0; i < list->blocks.vec.nr; i++)
-		set_heap(list, &list->blocks.vec.at[i]);
+		set_walked(list, &list->blocks.vec.at[i]);
 	order.limit = UINT64_MAX;
 	list->at = 0;
 	return filter_apply(list->source.filter, &order, &list->source.env, &list->blocks);
@@ -349,11 +355,17 @@ struct err *list_next(struct list *list, const struct block **ret)
 	if (err)
 		return err;
 	*ret = NULL;
-	if (list->at < list->blocks.vec.nr && list->given < list->source.order->limit) {
+	if (list->at < list->blocks.vec.nr && list->given.blocks < list->source.order->limit) {
 		*ret = &list->blocks.vec.at[list->at++];
-		list->given++;
+		list->given.blocks++;
+		list->given.bytes += (*ret)->size;
 	}
 	return NULL;
+}
+
+struct list_given list_given(const struct list *list)
+{
+	return list->given;
 }
 
 struct list_sums list_sums(const struct list *list)

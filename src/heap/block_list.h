@@ -78,6 +78,12 @@ void list_free(struct list *list);
 /* The next block, until the next call; NULL: there are no more. */
 struct err *list_next(struct list *list, const struct block **ret) MUST_CHECK;
 
+/* What it has given so far. */
+struct list_given {
+	uint64_t blocks, bytes;
+};
+struct list_given list_given(const struct list *list);
+
 /*
  * Sums over the blocks that match, without names and the limit: the number, the largest size, the
  * youngest time.

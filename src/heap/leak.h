@@ -31,6 +31,7 @@ struct leak_sum {
 
 struct leaks {
 	VEC(struct leak) vec;			/* by kind, the largest first; ties by stack */
+	size_t unlisted;			/* how many a limit has left out of vec */
 	/* Sums of all blocks, listed or not: by kind, and of those suppressed. */
 	struct leak_sum sum[LEAK_KINDS], suppressed;
 	VEC(struct leak_sum) by_suppression;	/* what `suppressed` is made of */

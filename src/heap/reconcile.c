@@ -220,6 +220,7 @@ struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, boo
 	return (struct block){
 		.address = chunk->address,
 		.size = held ? chunk_usable(chunk) : chunk->size,
+		.usable = held ? chunk_usable(chunk) : 0,
 		.heap = chunk->heap,
 		.preattach = true,
 		.unrecorded = held && !complete,

@@ -9,6 +9,7 @@
 
 #include <inttypes.h>
 
+#include "answer/block_rows.h"
 #include "base/cancel.h"
 #include "heap/block.h"
 #include "heap/block_list.h"
@@ -17,54 +18,48 @@
 #include "report/out.h"
 #include "report/stood_text.h"
 #include "report/progress.h"
+#include "report/rows_text.h"
 #include "report/traceback.h"
 #include "session/heap.h"
 #include "session/session.h"
 
-enum column { ADDRESS, SIZE, HEAP, PID, THREAD, PTHREAD, CLOCKTIME, SEQ, COLUMNS };
-
-/*
- * The width of each column in characters, with the blank after it. SIZE and SEQ grow with their
- * values.
- */
-static const struct {
-	const char *title;
-	uint8_t width;
-} columns[COLUMNS] = {
-	[ADDRESS]	= { "ADDRESS", 19 },
-	[SIZE]		= { "SIZE", 11 },
-	[HEAP]		= { "HEAP", 6 },
-	[PID]		= { "PID", 8 },
-	[THREAD]	= { "THREAD", 8 },
-	[PTHREAD]	= { "PTHREAD_T", 19 },
-	[CLOCKTIME]	= { "CLOCKTIME", 12 },
-	[SEQ]		= { "SEQ", 11 },
-};
-
 #define STACK_ROOM	60	/* columns for a traceback beside the row */
 #define STACK_INDENT	4	/* of a traceback below the row */
+#define COLUMNS		16	/* at most */
 
 struct layout {
 	struct session *session;
-	const struct log *log;
-	const pid_t *pids;
-	size_t widths[COLUMNS];	/* 0: left out */
+	struct block_source source;
+	/* of each column of block_relation, with the blank behind it; 0: left out */
+	size_t widths[COLUMNS];
 	bool below;		/* the traceback begins on a line of its own */
 	size_t indent;		/* of the traceback */
 };
 
-static void widen(struct layout *layout, enum column column, uint64_t value)
+/* Is it a column of this table, on a terminal that has room? */
+static bool is_shown(const struct column *column, bool verbose)
 {
+	return column->width && (verbose || !(column->flags & COLUMN_VERBOSE));
+}
+
+static const char *title_of(const struct column *column)
+{
+	return column->title + (column->title[0] == '>');
+}
+
+static void widen(struct layout *layout, const char *key, uint64_t value)
+{
+	size_t at = (size_t)(relation_find(&block_relation, key) - block_relation.columns);
 	char text[U64_DIGITS];
 
-	layout->widths[column] = MAX(layout->widths[column], format_u64(text, value) + 1);
+	layout->widths[at] = MAX(layout->widths[at], format_u64(text, value) + 1);
 }
 
 static size_t row_width(const struct layout *layout)
 {
 	size_t width = 0;
 
-	for (unsigned i = 0; i < COLUMNS; i++)
+	for (size_t i = 0; i < block_relation.nr; i++)
 		width += layout->widths[i];
 	return width;
 }
@@ -75,36 +70,33 @@ static size_t row_width(const struct layout *layout)
  */
 static void fit(struct layout *layout, size_t terminal)
 {
-	static const enum column first_out[] = { PTHREAD, PID, SEQ, CLOCKTIME, THREAD, HEAP };
-
 	layout->indent = row_width(layout);
 	if (!terminal || layout->indent + STACK_ROOM <= terminal)
 		return;
 	layout->below = true;
 	layout->indent = STACK_INDENT;
-	for (unsigned i = 0; i < ARRAY_SIZE(first_out) && row_width(layout) > terminal; i++)
-		layout->widths[first_out[i]] = 0;
+	for (unsigned leaves = 1; leaves < COLUMNS && row_width(layout) > terminal; leaves++)
+		for (size_t i = 0; i < block_relation.nr; i++)
+			if (block_relation.columns[i].leaves == leaves)
+				layout->widths[i] = 0;
 }
 
 /*
  * The columns are wide enough for all blocks of the list, though a filter by name or a limit may
  * leave out the widest later.
  */
-static void layout_init(struct layout *layout, struct session *session, const struct list *list,
-			size_t terminal)
+static void layout_init(struct layout *layout, struct session *session,
+			const struct block_source *source, bool verbose, size_t terminal)
 {
-	struct list_sums sums = list_sums(list);
+	struct list_sums sums = list_sums(source->list);
 
-	*layout = (struct layout){
-		.session = session,
-		.log = session_log(session),
-		.pids = session_pids(session),
-	};
-	for (unsigned i = 0; i < COLUMNS; i++)
-		layout->widths[i] = columns[i].width;
-	widen(layout, SIZE, sums.size);
+	*layout = (struct layout){ .session = session, .source = *source };
+	for (size_t i = 0; i < block_relation.nr; i++)
+		if (is_shown(&block_relation.columns[i], verbose))
+			layout->widths[i] = block_relation.columns[i].width;
+	widen(layout, "size", sums.size);
 	if (sums.time)
-		widen(layout, SEQ, log_seq(layout->log, sums.time));
+		widen(layout, "seq", log_seq(source->log, sums.time));
 	fit(layout, terminal);
 }
 
@@ -118,83 +110,60 @@ static char *pad(char *at, size_t used, size_t width)
 
 static char *add_number(char *at, uint64_t value, size_t width)
 {
-	size_t used;
+	size_t used = format_u64(at, value);
 
-	if (!width)
-		return at;
-	used = format_u64(at, value);
 	return pad(at + used, used, width);
-}
-
-static char *add_size(char *at, const struct out *out, uint64_t size, size_t width)
-{
-	struct size_text text;
-	size_t used;
-
-	if (!out->units)
-		return add_number(at, size, width);
-	text = size_text(out, size);
-	used = strlen(text.at);
-	memcpy(at, text.at, used);
-	return pad(at + used, used, width);
-}
-
-static char *add_hex(char *at, uint64_t value, size_t width)
-{
-	if (!width)
-		return at;
-	at[0] = '0';
-	at[1] = 'x';
-	format_hex16(at + 2, value);
-	return pad(at + 18, 18, width);
 }
 
 static char *add_word(char *at, const char *word, size_t width)
 {
 	size_t used = strlen(word);
 
-	if (!width)
-		return at;
 	memcpy(at, word, used);
 	return pad(at + used, used, width);
 }
 
-static char *add_thread(char *at, const struct layout *layout, const struct block *block)
+static char *add_hex(char *at, uint64_t value, size_t width)
 {
-	struct log_thread_view thread = { 0 };
-
-	if (!block->preattach)
-		thread = log_thread_get(layout->log, block->thread);
-	at = thread.lwp ? add_number(at, thread.lwp, layout->widths[THREAD]) :
-			  add_word(at, "-", layout->widths[THREAD]);
-	return thread.thread_pointer ? add_hex(at, thread.thread_pointer, layout->widths[PTHREAD]) :
-				       add_word(at, "-", layout->widths[PTHREAD]);
+	at[0] = '0';
+	at[1] = 'x';
+	format_hex16(at + 2, value);
+	return pad(at + 18, 18, width);
 }
 
-static char *add_time(char *at, const struct layout *layout, const struct block *block)
+/* The table has whole seconds. */
+static char *add_value(char *at, const struct out *out, const struct column *column,
+		       const struct column_value *is, size_t width)
 {
-	if (block->preattach) {
-		at = add_word(at, "-", layout->widths[CLOCKTIME]);
-		return add_word(at, "-", layout->widths[SEQ]);
-	}
-	at = add_number(at, log_clock_realtime(layout->log, block->time) / 1000000000,
-			layout->widths[CLOCKTIME]);
-	return add_number(at, log_seq(layout->log, block->time), layout->widths[SEQ]);
+	const char *heap;
+
+	if (!is->known)
+		return add_word(at, "-", width);
+	if (column->kind == COLUMN_ADDRESS)
+		return add_hex(at, is->number, width);
+	if (column->kind == COLUMN_AGE || column->kind == COLUMN_TIME)
+		return add_number(at, is->number / 1000000000, width);
+	if (column->kind == COLUMN_BYTES && out->units)
+		return add_word(at, size_text(out, is->number).at, width);
+	heap = column->kind == COLUMN_HEAP ? heap_name((uint16_t)is->number) : NULL;
+	return heap ? add_word(at, heap, width) : add_number(at, is->number, width);
 }
 
 static struct err *print_row(const struct layout *layout, const struct block *block,
 			     struct stack_texts *texts, struct out *out)
 {
-	const char *heap = heap_name(block->heap);
-	char row[256], *at = row;
+	const struct block_row is = block_row_of(&layout->source, block);
+	char row[32 * COLUMNS], *at = row;
 
-	at = add_hex(at, block->address, layout->widths[ADDRESS]);
-	at = add_size(at, out, block->size, layout->widths[SIZE]);
-	at = heap ? add_word(at, heap, layout->widths[HEAP]) :
-		    add_number(at, block->heap, layout->widths[HEAP]);
-	at = add_number(at, (uint64_t)layout->pids[block->process], layout->widths[PID]);
-	at = add_thread(at, layout, block);
-	at = add_time(at, layout, block);
+	for (size_t i = 0; i < block_relation.nr; i++) {
+		const struct column *column = &block_relation.columns[i];
+		struct column_value value;
+
+		if (!layout->widths[i])
+			continue;
+		value = column_get(column, &is);
+		at = add_value(at, out, column, &value, layout->widths[i]);
+	}
 	out_bytes(out, row, (size_t)(at - row));
 	if (layout->below) {
 		out_text(out, "\n");
@@ -209,9 +178,9 @@ static struct err *print_row(const struct layout *layout, const struct block *bl
 static void print_head(const struct layout *layout, struct out *out)
 {
 	out_heading(out, "Allocations Held by the Process:");
-	for (unsigned i = 0; i < COLUMNS; i++)
+	for (size_t i = 0; i < block_relation.nr; i++)
 		if (layout->widths[i])
-			out_column(out, columns[i].title, layout->widths[i]);
+			out_column(out, title_of(&block_relation.columns[i]), layout->widths[i]);
 	if (layout->below) {
 		out_text(out, "\n");
 		out_blanks(out, layout->indent);
@@ -219,14 +188,16 @@ static void print_head(const struct layout *layout, struct out *out)
 	out_text(out, "STACK TRACEBACK\n");
 }
 
-static void print_left_out(const struct layout *layout, struct out *out)
+static void print_left_out(const struct layout *layout, bool verbose, struct out *out)
 {
 	const char *before = OUT_LEFT_OUT;
 
-	for (unsigned i = 0; i < COLUMNS; i++) {
-		if (layout->widths[i])
+	for (size_t i = 0; i < block_relation.nr; i++) {
+		const struct column *column = &block_relation.columns[i];
+
+		if (layout->widths[i] || !is_shown(column, verbose))
 			continue;
-		out_f(out, "%s%s", before, columns[i].title);
+		out_f(out, "%s%s", before, title_of(column));
 		before = ", ";
 	}
 	if (*before == ',')
@@ -255,10 +226,11 @@ static void add_up(struct sums *sums, const struct block *block, uint64_t sample
 	sums->all.bytes += share.bytes;
 }
 
-static struct err *print_rows(const struct layout *layout, struct list *list,
-			      struct stack_texts *texts, struct sums *sums, struct out *out)
+static struct err *print_rows(const struct layout *layout, struct stack_texts *texts,
+			      struct sums *sums, struct out *out)
 {
-	uint64_t sample = log_config(layout->log).sample;
+	uint64_t sample = log_config(layout->source.log).sample;
+	struct list *list = layout->source.list;
 	const struct block *block;
 	struct err *err = list_next(list, &block);
 
@@ -306,28 +278,34 @@ void heap_stood_print(const struct session_heap *heap, struct out *out)
 	stood_print(out, heap->pause_ns, heap->no_snapshot);
 }
 
-struct err *blocks_print(struct session *session, struct list *list,
-			 const struct session_heap *heap, struct out *out)
+/* Print what must be known of the listed blocks. */
+static struct err *print_notes(struct session *session, const struct block_source *source,
+			       const struct session_heap *heap, struct out *out)
+{
+	heap_notes_print(heap, out);
+	out_count(out,
+		  "Up to %" PRIu64 " blocks more were freed or resized before they could be listed\n",
+		  list_gone(source->list) + heap->gone.blocks);
+	return lacks_print(session, out);
+}
+
+struct err *blocks_print(struct session *session, const struct block_source *source,
+			 const struct session_heap *heap, bool verbose, struct out *out)
 {
 	struct layout layout;
 	struct stack_texts texts;
 	struct sums sums = { .blocks = 0 };
-	uint64_t sample = log_config(session_log(session)).sample;
+	uint64_t sample = log_config(source->log).sample;
 	struct err *err;
 
-	layout_init(&layout, session, list, out->columns);
+	layout_init(&layout, session, source, verbose, out->columns);
 	stack_texts_init(&texts, session, layout.indent);
 	print_head(&layout, out);
-	err = print_rows(&layout, list, &texts, &sums, out);
+	err = print_rows(&layout, &texts, &sums, out);
 	if (!err) {
 		out_text(out, "\n");
-		print_left_out(&layout, out);
-		heap_notes_print(heap, out);
-		out_count(out,
-			  "Up to %" PRIu64 " blocks more were freed or resized before they could "
-			  "be listed\n",
-			  list_gone(list) + heap->gone.blocks);
-		err = lacks_print(session, out);
+		print_left_out(&layout, verbose, out);
+		err = print_notes(session, source, heap, out);
 	}
 	stack_texts_free(&texts);
 	if (err)
@@ -341,5 +319,26 @@ struct err *blocks_print(struct session *session, struct list *list,
 		out_f(out, "Sampled (one in %" PRIu64 " bytes): they stand for %" PRIu64
 			   " allocations, %s bytes\n",
 		      sample, sums.all.blocks, size_text(out, sums.all.bytes).at);
+	return NULL;
+}
+
+struct err *blocks_print_brief(struct session *session, const struct block_source *source,
+			       const struct session_heap *heap, struct out *out)
+{
+	struct answer rows;
+	struct err *err = block_rows(source, &rows);
+
+	if (err)
+		return err;
+	out_heading(out, "Allocations Held by the Process:");
+	err = rows_print(&rows, COLUMN_BRIEF, out);
+	out_text(out, "\n");
+	if (!err)
+		err = print_notes(session, source, heap, out);
+	if (err)
+		return err;
+	heap_stood_print(heap, out);
+	out_f(out, "%" PRIu64 " allocations, %s bytes\n", list_given(source->list).blocks,
+	      size_text(out, list_given(source->list).bytes).at);
 	return NULL;
 }

@@ -2,8 +2,11 @@
 /* The table of `malloc allocations`. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
+struct block_source;
 struct list;
 struct out;
 struct session;
@@ -11,10 +14,13 @@ struct session_heap;
 
 /*
  * Print all blocks of the list in its order, what is uncertain about the walk that they come from,
- * and a line with the sums of the printed blocks.
+ * and a line with the sums of the printed blocks. verbose adds the columns of -v.
  */
-struct err *blocks_print(struct session *session, struct list *list,
-			 const struct session_heap *heap, struct out *out) MUST_CHECK;
+struct err *blocks_print(struct session *session, const struct block_source *source,
+			 const struct session_heap *heap, bool verbose, struct out *out) MUST_CHECK;
+/* The same with a line for each block, which has its function. The source must have names. */
+struct err *blocks_print_brief(struct session *session, const struct block_source *source,
+			       const struct session_heap *heap, struct out *out) MUST_CHECK;
 /* Print the free chunks: the table of `malloc freespace`. */
 struct err *chunks_print(struct list *list, const struct session_heap *heap,
 			 struct out *out) MUST_CHECK;

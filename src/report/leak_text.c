@@ -6,12 +6,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answer/leak_rows.h"
 #include "base/cancel.h"
 #include "heap/leak.h"
 #include "heap/site.h"
 #include "report/holder_text.h"
 #include "report/lack_text.h"
 #include "report/out.h"
+#include "report/rows_text.h"
 #include "report/stood_text.h"
 #include "report/sites.h"
 #include "report/traceback.h"
@@ -242,6 +244,18 @@ void leaks_print_summary(struct session *session, const struct session_leaks *fo
 	print_doubts(found, out);
 }
 
+/* Print how many are listed, and what is not. */
+static void print_listed(struct session *session, const struct leaks *leaks,
+			 const struct suppressions *suppressions, struct out *out)
+{
+	if (leaks->unlisted)
+		out_f(out, "%zu more loss records are left out by limit\n", leaks->unlisted);
+	out_f(out, "%zu loss records listed; %s bytes in %" PRIu64 " blocks\n",
+	      leaks->vec.nr, size_text(out, leaks->listed.bytes).at, leaks->listed.blocks);
+	suppressed_print(leaks, suppressions, out);
+	sampling_print(session, out);
+}
+
 struct err *leaks_print(struct session *session, const struct session_leaks *found,
 			const struct leaks *leaks, const struct suppressions *suppressions,
 			struct out *out)
@@ -252,13 +266,31 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 
 	print_head(session, found, leaks, out);
 	err = print_listing(&list, found);
+	if (!err)
+		print_listed(session, leaks, suppressions, out);
+	return err;
+}
+
+struct err *leaks_print_brief(struct session *session, const struct session_leaks *found,
+			      const struct leaks *leaks, const struct suppressions *suppressions,
+			      struct out *out)
+{
+	struct answer rows;
+	struct err *err = leak_rows(session, found, leaks, suppressions, &rows);
+
 	if (err)
 		return err;
-	out_f(out, "%zu loss records listed; %s bytes in %" PRIu64 " blocks\n",
-	      leaks->vec.nr, size_text(out, leaks->listed.bytes).at, leaks->listed.blocks);
-	suppressed_print(leaks, suppressions, out);
-	sampling_print(session, out);
-	return NULL;
+	print_head(session, found, leaks, out);
+	print_doubts(found, out);
+	stood_print_search(out, found);
+	out_text(out, "\n");
+	err = rows_print(&rows, COLUMN_BRIEF, out);
+	out_text(out, "\n");
+	if (!err)
+		err = lacks_print(session, out);
+	if (!err)
+		print_listed(session, leaks, suppressions, out);
+	return err;
 }
 
 struct err *stale_print(struct session *session, const struct session_leaks *found,

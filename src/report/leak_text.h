@@ -20,6 +20,11 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 			const struct leaks *leaks, const struct suppressions *suppressions,
 			struct out *out) MUST_CHECK;
 
+/* The same with a line for each loss record, which has its function. */
+struct err *leaks_print_brief(struct session *session, const struct session_leaks *found,
+			      const struct leaks *leaks, const struct suppressions *suppressions,
+			      struct out *out) MUST_CHECK;
+
 /* Print what was not read, in a line, if anything was; `may` is what follows from it. */
 void unread_print(const struct search_unread *unread, const char *may, struct out *out);
 

@@ -12,85 +12,37 @@
 #include "report/lack_text.h"
 #include "report/out.h"
 #include "report/progress.h"
+#include "report/rows_text.h"
 #include "report/traceback.h"
 #include "session/session.h"
 
 #define INDENT	8	/* of the traceback */
 
-/* "line history.c:42"; a frame without a line is named by its function. */
-static struct err *line_label(const struct stack_names *names, uint64_t key, struct str *ret)
-{
-	int line = stack_names_line(names, key);
-	const char *name = stack_names_name(names, key);
-
-	if (line)
-		return str_addf(ret, "line %s:%d", name, line);
-	if (!key)
-		return str_addf(ret, "line %s", name);
-	return str_addf(ret, "function %s, line not known", name);
-}
-
-struct err *site_label(struct session *session, const struct stack_names *names, enum site_by by,
-		       const struct site *site, struct str *ret)
-{
-	struct log_thread_view thread;
-
-	switch (by) {
-	case SITE_STACK:
-		return NULL;
-	case SITE_FUNCTION:
-		return str_addf(ret, "function %s", stack_names_name(names, site->key));
-	case SITE_LINE:
-		return line_label(names, site->key, ret);
-	case SITE_MODULE:
-		return str_addf(ret, "module %s", stack_names_name(names, site->key));
-	case SITE_SIZE:
-		return str_addf(ret, "blocks of %" PRIu64 " bytes", site->key);
-	case SITE_THREAD:
-		break;
-	}
-	thread = log_thread_get(session_log(session), (uint32_t)site->key);
-	return thread.lwp ? str_addf(ret, "thread %u", thread.lwp) :
-			    str_add(ret, "thread (unknown)");
-}
-
-#define AT(member)	offsetof(struct site, member)
-
-const struct site_field site_fields[] = {
-	{ .key = "bytes", .unit = SITE_BYTES, .at = AT(bytes), .past = true,
-	  .stale = { "", " bytes in " } },
-	{ .key = "count", .at = AT(count), .past = true, .stale = { "", " blocks; of " } },
-	{ .key = "total", .at = AT(total), .with = AT(total),
-	  .sites = { "    all-time ", " blocks, " }, .stale = { "", " ever recorded there " } },
-	{ .key = "totalbytes", .unit = SITE_BYTES, .at = AT(total_bytes), .with = AT(total),
-	  .sites = { "", " bytes; " } },
-	{ .key = "freed", .at = AT(freed), .with = AT(total),
-	  .sites = { "", " freed" }, .stale = { "", " (" } },
-	{ .key = "freedbytes", .unit = SITE_BYTES, .at = AT(freed_bytes), .with = AT(total),
-	  .sites = { " (", " bytes)\n" } },
-	{ .unit = SITE_FREED_SHARE, .stale = { "", " %) were freed; " } },
-	{ .key = "oldest", .unit = SITE_AGE, .at = AT(oldest), .with = AT(count),
-	  .sites = { "    oldest ", ", " }, .stale = { "oldest ", "\n" } },
-	{ .key = "median", .unit = SITE_AGE, .at = AT(median), .with = AT(count),
-	  .sites = { "median ", "; " } },
-	{ .key = "growth", .unit = SITE_GROWTH, .at = AT(growth), .with = AT(count), .past = true,
-	  .sites = { "growth ", "\n" } },
-	{ .key = "rate", .unit = SITE_RATE, .at = AT(rate), .past = true },
-	{ .key = "over", .unit = SITE_OVER, .past = true },
+/* The text around a figure. If `before` is NULL it is not printed. */
+struct site_text {
+	const char *before, *behind;
 };
-const size_t site_fields_nr = ARRAY_SIZE(site_fields);
 
-bool site_figure_known(const struct sites *sites, const struct site_field *field)
-{
-	if (field->unit >= SITE_GROWTH && field->unit <= SITE_OVER)
-		return sites->growth_ns;
-	return field->past || !sites->past;
-}
-
-uint64_t site_figure(const struct site *site, const struct site_field *field)
-{
-	return *(const uint64_t *)((const char *)site + field->at);
-}
+/*
+ * The words of the figures in these two answers, in their order. With `with` it is printed only if
+ * that figure is known and not 0; of an earlier moment growth stands alone.
+ */
+static const struct site_line {
+	const char *key;		/* of site_relation; NULL: the share of freed blocks */
+	const char *with;
+	struct site_text sites, stale;
+} site_lines[] = {
+	{ "bytes", NULL, .stale = { "", " bytes in " } },
+	{ "count", NULL, .stale = { "", " blocks; of " } },
+	{ "total", "total", { "    all-time ", " blocks, " }, { "", " ever recorded there " } },
+	{ "totalbytes", "total", { "", " bytes; " }, { NULL, NULL } },
+	{ "freed", "total", { "", " freed" }, { "", " (" } },
+	{ "freedbytes", "total", { " (", " bytes)\n" }, { NULL, NULL } },
+	{ NULL, NULL, .stale = { "", " %) were freed; " } },
+	{ "oldest", "count", { "    oldest ", ", " }, { "oldest ", "\n" } },
+	{ "median", "count", { "median ", "; " }, { NULL, NULL } },
+	{ "growth", "count", { "growth ", "\n" }, { NULL, NULL } },
+};
 
 /* "+4096 bytes in 5s", or "-". */
 static void print_growth(const struct sites *sites, const struct site *site, struct out *out)
@@ -106,70 +58,75 @@ static void print_growth(const struct sites *sites, const struct site *site, str
 	      size_text(out, (uint64_t)(site->growth < 0 ? -site->growth : site->growth)).at, over);
 }
 
-static void print_field(const struct sites *sites, const struct site *site,
-			const struct site_field *field, const struct site_text *text,
-			struct out *out)
+static void print_value(const struct sites *sites, const struct site_row *row,
+			const struct column *column, struct out *out)
 {
+	struct column_value is = column_get(column, row);
 	char age[32];
+
+	if (column->kind == COLUMN_AGE) {
+		format_duration(age, sizeof(age), is.number);
+		out_text(out, age);
+	} else if (column->kind == COLUMN_BYTES) {
+		out_text(out, size_text(out, is.number).at);
+	} else if (column->kind == COLUMN_CHANGE) {
+		print_growth(sites, &row->site, out);
+	} else {
+		out_f(out, "%" PRIu64, is.number);
+	}
+}
+
+static void print_figure(const struct sites *sites, const struct site_row *row,
+			 const struct site_line *line, const struct site_text *text,
+			 struct out *out)
+{
+	const struct site *site = &row->site;
 
 	if (!text->before)
 		return;
 	out_text(out, text->before);
-	if (field->unit == SITE_AGE) {
-		format_duration(age, sizeof(age), site_figure(site, field));
-		out_text(out, age);
-	} else if (field->unit == SITE_BYTES) {
-		out_text(out, size_text(out, site_figure(site, field)).at);
-	} else if (field->unit == SITE_GROWTH) {
-		print_growth(sites, site, out);
-	} else if (field->unit == SITE_FREED_SHARE) {
-		out_f(out, "%.1f", site->total ? 100.0 * (double)site->freed / (double)site->total : 0.0);
-	} else {
-		out_f(out, "%" PRIu64, site_figure(site, field));
-	}
+	if (line->key)
+		print_value(sites, row, relation_find(&site_relation, line->key), out);
+	else
+		out_f(out, "%.1f",
+		      site->total ? 100.0 * (double)site->freed / (double)site->total : 0.0);
 	out_text(out, text->behind);
 }
 
 void site_print_stale(const struct sites *sites, const struct site *site, struct out *out)
 {
-	for (size_t i = 0; i < site_fields_nr; i++)
-		print_field(sites, site, &site_fields[i], &site_fields[i].stale, out);
+	const struct site_row row = site_row_of(sites, site);
+
+	for (size_t i = 0; i < ARRAY_SIZE(site_lines); i++)
+		print_figure(sites, &row, &site_lines[i], &site_lines[i].stale, out);
+}
+
+static bool has_figure(const struct sites *sites, const struct site_row *row,
+		       const struct site_line *line)
+{
+	const struct column *column = line->key ? relation_find(&site_relation, line->key) : NULL;
+
+	if (sites->past && column && !column_get(column, row).known)
+		return false;
+	return !line->with || column_get(relation_find(&site_relation, line->with), row).number;
 }
 
 static void print_counts(const struct sites *sites, const struct site *site, struct out *out)
 {
+	const struct site_row row = site_row_of(sites, site);
+
 	/* For an earlier moment, growth is the only figure of its line. */
 	if (sites->past && sites->growth_ns)
 		out_text(out, "    ");
-	for (size_t i = 0; i < site_fields_nr; i++) {
-		const struct site_field *field = &site_fields[i];
-
-		if (sites->past && !site_figure_known(sites, field))
-			continue;
-		if (!field->with || *(const uint64_t *)((const char *)site + field->with))
-			print_field(sites, site, field, &field->sites, out);
-	}
-}
-
-struct err *site_headline(struct stack_names *names, uint32_t stack, struct str *ret)
-{
-	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
-	enum symbol_names form = session_naming(names->session)->names;
-	struct symbol_frame frame;
-
-	if (!stack_names_own(names, stack, &frame))
-		return NULL;
-	/* Code without a name is shown by its place. */
-	if (frame.function)
-		return function_text(ret, &frame, form);
-	return str_add(ret, symbols_text(names->symbols, frame.pc, view.generation,
-					 frame.pc != view.pcs[0], form));
+	for (size_t i = 0; i < ARRAY_SIZE(site_lines); i++)
+		if (has_figure(sites, &row, &site_lines[i]))
+			print_figure(sites, &row, &site_lines[i], &site_lines[i].sites, out);
 }
 
 struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out)
 {
 	AUTO_STR struct str text = STR_INIT;
-	struct err *err = site_headline(names, stack, &text);
+	struct err *err = stack_names_headline(names, stack, &text);
 
 	if (!err && text.len)
 		out_f(out, "    in %s\n", str_text(&text));
@@ -182,7 +139,7 @@ static struct err *print_site(struct stack_names *names, enum site_by by,
 {
 	const struct site *site = &sites->vec.at[rank];
 	AUTO_STR struct str label = STR_INIT;
-	struct err *err = site_label(texts->session, names, by, site, &label);
+	struct err *err = site_label(names, by, site, &label);
 
 	if (err)
 		return err;
@@ -248,15 +205,13 @@ static void print_since(struct session *session, const struct sites_when *when, 
 			 when->at.word ? when->at.time_ns : when->since.now_ns, out);
 }
 
-struct err *sites_print(struct stack_names *names, enum site_by by, const struct sites *sites,
-			const struct sites_when *when, struct out *out)
+static struct err *print_blocks(struct stack_names *names, enum site_by by,
+				const struct sites *sites, struct out *out)
 {
-	struct session *session = names->session;
 	struct stack_texts texts;
 	struct err *err = NULL;
 
-	print_heading(&when->at, out);
-	stack_texts_init(&texts, session, INDENT);
+	stack_texts_init(&texts, names->session, INDENT);
 	for (size_t i = 0; !err && !out_done(out) && i < sites->vec.nr; i++) {
 		err = print_site(names, by, sites, i, &texts, out);
 		if (!err)
@@ -264,16 +219,48 @@ struct err *sites_print(struct stack_names *names, enum site_by by, const struct
 		progress_step("listing sites", i, sites->vec.nr);
 	}
 	stack_texts_free(&texts);
-	if (err)
-		return err;
+	return err;
+}
+
+/* Print what must be known of the listed sites, and their sums. */
+static struct err *print_end(struct stack_names *names, enum site_by by, const struct sites *sites,
+			     const struct sites_when *when, struct out *out)
+{
+	struct session *session = names->session;
+	struct err *err;
+
 	print_no_growth(by, sites, out);
 	print_since(session, when, out);
-	if (!err)
-		err = lacks_print(session, out);
-	if (!err)
-		out_f(out, "%zu sites listed; %" PRIu64 " allocations, %s bytes in all sites\n",
-		      sites->vec.nr, sites->count, size_text(out, sites->bytes).at);
-	if (!err)
-		sampling_print(session, out);
-	return err;
+	err = lacks_print(session, out);
+	if (err)
+		return err;
+	out_f(out, "%zu sites listed; %" PRIu64 " allocations, %s bytes in all sites\n",
+	      sites->vec.nr, sites->count, size_text(out, sites->bytes).at);
+	sampling_print(session, out);
+	return NULL;
+}
+
+struct err *sites_print(struct stack_names *names, enum site_by by, const struct sites *sites,
+			const struct sites_when *when, struct out *out)
+{
+	struct err *err;
+
+	print_heading(&when->at, out);
+	err = print_blocks(names, by, sites, out);
+	return err ? err : print_end(names, by, sites, when, out);
+}
+
+struct err *sites_print_brief(struct stack_names *names, enum site_by by, struct sites *sites,
+			      const struct sites_when *when, struct out *out)
+{
+	const struct sites sums = *sites;	/* without its vector, which the rows take */
+	struct answer rows;
+	struct err *err = site_rows(names, by, true, sites, &rows);
+
+	if (err)
+		return err;
+	print_heading(&when->at, out);
+	err = rows_print(&rows, COLUMN_BRIEF, out);
+	out_text(out, "\n");
+	return err ? err : print_end(names, by, &sums, when, out);
 }

@@ -150,29 +150,46 @@ static void print_left_out(const struct table *table, const size_t *widths, stru
 		out_text(out, "\n");
 }
 
-struct err *table_print(struct table *table, struct out *out)
+static struct err *begin(struct table *table, struct out *out)
 {
 	unsigned columns = table->columns;
-	AUTO_FREE size_t *widths = calloc(columns, sizeof(*widths));
-	struct err *err = table->err || widths ? table->err : err_nomem;
+	size_t *widths = table->widths = calloc(columns, sizeof(*widths));
 
-	for (unsigned column = 0; !err && column < columns; column++)
+	if (!widths)
+		return err_nomem;
+	for (unsigned column = 0; column < columns; column++)
 		widths[column] = text_width(title(table, column));
-	for (size_t i = 0; !err && i < table->cells.nr; i++)
+	for (size_t i = 0; i < table->cells.nr; i++)
 		widths[i % columns] = MAX(widths[i % columns], text_width(table->cells.at[i]));
-	if (!err && out->columns)
+	if (out->columns)
 		fit(table, widths, out->columns);
-	if (!err) {
-		out_bold(out, true);
-		print_row(table, widths, NULL, out);
-		out_bold(out, false);
-	}
-	for (size_t i = 0; !err && i + columns <= table->cells.nr; i += columns)
-		print_row(table, widths, &table->cells.at[i], out);
-	if (!err)
-		print_left_out(table, widths, out);
+	out_bold(out, true);
+	print_row(table, widths, NULL, out);
+	out_bold(out, false);
+	return NULL;
+}
+
+struct err *table_flush(struct table *table, struct out *out)
+{
+	unsigned columns = table->columns;
+
+	if (!table->err && !table->widths)
+		table->err = begin(table, out);
+	for (size_t i = 0; !table->err && i + columns <= table->cells.nr; i += columns)
+		print_row(table, table->widths, &table->cells.at[i], out);
 	vec_each_value(cell, &table->cells)
 		free(cell);
+	vec_clear(&table->cells);
+	return table->err;
+}
+
+struct err *table_print(struct table *table, struct out *out)
+{
+	struct err *err = table_flush(table, out);
+
+	if (!err)
+		print_left_out(table, table->widths, out);
 	vec_free(&table->cells);
+	free(take(table->widths));
 	return err;
 }

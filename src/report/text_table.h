@@ -28,6 +28,7 @@ struct table {
 	 */
 	const char *const *titles;
 	VEC(char *) cells;
+	size_t *widths;		/* from the first rows that were printed on; NULL: none were */
 	struct err *err;
 };
 
@@ -35,4 +36,9 @@ void table_init(struct table *table, unsigned columns, const char *const *titles
 /* The cell is shown in one line, whatever is in it (base/outside.h). */
 void table_cell(struct table *table, const char *fmt, ...) PRINTF(2, 3);
 void table_outside(struct table *table, struct outside text);
+/*
+ * Print the rows so far, and forget them; with the first ones the heading, and they decide how wide
+ * the columns are. For tables of very many rows. table_print must follow.
+ */
+struct err *table_flush(struct table *table, struct out *out) MUST_CHECK;
 struct err *table_print(struct table *table, struct out *out) MUST_CHECK;

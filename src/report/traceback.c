@@ -16,24 +16,6 @@
 /* A program has fewer call sites than this; a damaged log may have any number. */
 #define LINES_MOST	(1u << 19)
 
-const char *no_stack_text(bool unrecorded)
-{
-	return unrecorded ? "(not recorded)" : "(allocated before attach)";
-}
-
-struct err *function_text(struct str *str, const struct symbol_frame *frame,
-			  enum symbol_names names)
-{
-	const char *name = symbol_frame_name(frame, names);
-	struct err *err = str_add(str, name ? name : "??");
-
-	if (!err && frame->file && frame->line)
-		err = str_addf(str, " (%s:%d)", path_base(frame->file), frame->line);
-	else if (!err && frame->module)
-		err = str_addf(str, " [%s]", frame->module);
-	return err;
-}
-
 struct err *inlined_text(struct str *str, const struct symbol_frame *frame,
 			 enum symbol_names names)
 {
@@ -55,24 +37,6 @@ static struct err *add_start(struct str *str, uint64_t pc, size_t indent)
 	format_hex16(start + 2, pc);
 	start[18] = ' ';
 	return err ? err : str_add_bytes(str, start, sizeof(start));
-}
-
-/*
- * For templates of types without linkage (lambdas) compilers write only the last part of the name:
- * __invoke_impl<...>. The file tells that such a function is the C++ library's.
- */
-static bool is_unscoped_std(const struct symbol_frame *frame)
-{
-	return frame->inlined && !frame->linkage && frame->file &&
-	       strstr(frame->file, "/include/c++/");
-}
-
-bool frame_is_skipped(struct session *session, const struct symbol_frame *frame)
-{
-	const struct name_globs *skip = &session_naming(session)->skip;
-
-	return name_globs_match(skip, frame) ||
-	       (is_unscoped_std(frame) && name_globs_match_text(skip, "std::"));
 }
 
 /* Functions that the standard library hides from its users are dim, whatever the user skips. */

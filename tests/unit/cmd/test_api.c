@@ -33,7 +33,7 @@ static void gives_allocations(void)
 	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::allocations]"), "3");
 	CU_ASSERT_STRING_EQUAL(
 		harness_value("set b [lindex [mdbg::allocations size > 4K] 0]; dict keys $b"),
-		"address size heap pid thread pthread time age seq preattach stack");
+		"address size heap pid thread pthread time age seq preattach stack usable");
 	CU_ASSERT_STRING_EQUAL(
 		harness_value("list [dict get $b address] [dict get $b size] [dict get $b heap] "
 			      "[dict get $b pthread] [dict get $b preattach]"),

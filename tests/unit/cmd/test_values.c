@@ -22,19 +22,30 @@ static bool number_is(Tcl_Obj *dict, const char *key, uint64_t want)
 	return number == (Tcl_WideInt)want;
 }
 
+struct some {
+	uint64_t unique, again, some, address;
+	int64_t value;
+	const char *text;
+};
+
+#define SOME(kind, member)	#member, NULL, NULL, COLUMN(kind, struct some, member)
+
+static const struct column some_columns[] = {
+	{ SOME(NUMBER, unique) }, { SOME(NUMBER, again) }, { SOME(NUMBER, some) },
+	{ SOME(TEXT, text) }, { SOME(ADDRESS, address) }, { SOME(CHANGE, value) },
+};
+
+static const struct relation some_relation = RELATION("some", some_columns, struct some);
+
 /* Values of which some come again and some take the place of others that are shared. */
 static Tcl_Obj *make_dict(struct dicts *dicts, uint64_t i)
 {
 	char text[32];
+	const struct some row = { .unique = i, .again = i % 7, .some = i % 2000, .text = text,
+				  .address = i, .value = (int64_t)i + 1 };
 
 	snprintf(text, sizeof(text), "%u", (unsigned)i % 3000);
-	dicts_number(dicts, "unique", i);
-	dicts_number(dicts, "again", i % 7);
-	dicts_number(dicts, "some", i % 2000);
-	dicts_text(dicts, "text", text);
-	dicts_address(dicts, "address", i);
-	dicts_value(dicts, "value", Tcl_NewWideIntObj((Tcl_WideInt)i + 1));
-	return dicts_end(dicts);
+	return dicts_row(dicts, &row);
 }
 
 static void keeps_values_apart(void)
@@ -44,7 +55,7 @@ static void keeps_values_apart(void)
 	unsigned bad = 0;
 
 	harness_shell();
-	CU_ASSERT_PTR_NULL_FATAL(dicts_init(&dicts));
+	CU_ASSERT_PTR_NULL_FATAL(dicts_init(&dicts, &some_relation));
 	for (uint64_t i = 0; i < MANY; i++)
 		Tcl_ListObjAppendElement(NULL, list, make_dict(&dicts, i));
 	dicts_free(&dicts);
@@ -64,17 +75,20 @@ static void keeps_values_apart(void)
 /* Keys are one object for all dicts, and so is a value that comes again. */
 static void shares_what_comes_again(void)
 {
+	static const struct column columns[] = {
+		{ SOME(TEXT, text) }, { SOME(NUMBER, again) }, { SOME(NUMBER, unique) },
+	};
+	static const struct relation relation = RELATION("shared", columns, struct some);
 	struct dicts dicts;
 	Tcl_Obj *dict[2], **words[2];
 	int nr;
 
 	harness_shell();
-	CU_ASSERT_PTR_NULL_FATAL(dicts_init(&dicts));
+	CU_ASSERT_PTR_NULL_FATAL(dicts_init(&dicts, &relation));
 	for (unsigned i = 0; i < 2; i++) {
-		dicts_text(&dicts, "text", "same");
-		dicts_number(&dicts, "number", 7);
-		dicts_number(&dicts, "other", i);
-		dict[i] = dicts_end(&dicts);
+		const struct some row = { .text = "same", .again = 7, .unique = i };
+
+		dict[i] = dicts_row(&dicts, &row);
 		Tcl_IncrRefCount(dict[i]);
 		CU_ASSERT_EQUAL(Tcl_ListObjGetElements(NULL, dict[i], &nr, &words[i]), TCL_OK);
 		CU_ASSERT_EQUAL_FATAL(nr, 6);
@@ -83,7 +97,7 @@ static void shares_what_comes_again(void)
 		CU_ASSERT_PTR_EQUAL(words[0][i], words[1][i]);
 	CU_ASSERT_PTR_NOT_EQUAL(words[0][5], words[1][5]);
 	dicts_free(&dicts);
-	CU_ASSERT_STRING_EQUAL(Tcl_GetString(dict[1]), "text same number 7 other 1");
+	CU_ASSERT_STRING_EQUAL(Tcl_GetString(dict[1]), "text same again 7 unique 1");
 	Tcl_DecrRefCount(dict[0]);
 	Tcl_DecrRefCount(dict[1]);
 }

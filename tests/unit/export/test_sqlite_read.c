@@ -45,12 +45,12 @@ static bool get_whole(void)
 static int start(void)
 {
 	const struct export_format *format;
-	bool stream;
+	struct export_done done;
 
 	if (folder_enter())
 		return 1;
 	model_make(&model);
-	if (export_format_find("sqlite", &format) || export_write(format, &model, "db", &stream))
+	if (export_format_find("sqlite", &format) || export_write(format, &model, NULL, "db", &done))
 		return 1;
 	return !get_whole();
 }

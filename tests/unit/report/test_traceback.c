@@ -11,6 +11,7 @@
 #include "heap/block_list.h"
 #include "heap/suppress.h"
 #include "heap/heap_walk.h"
+#include "answer/block_rows.h"
 #include "report/blocks.h"
 #include "report/out.h"
 #include "report/sites.h"
@@ -196,7 +197,7 @@ static void counts_by_line(void)
 	CU_ASSERT(site.key && site.key != function);
 	CU_ASSERT_STRING_EQUAL(stack_names_name(&names, site.key), "fake_session.c");
 	CU_ASSERT_EQUAL(stack_names_line(&names, function), 0);
-	CU_ASSERT_PTR_NULL(site_label(session, &names, SITE_LINE, &site, &text));
+	CU_ASSERT_PTR_NULL(site_label(&names, SITE_LINE, &site, &text));
 	CU_ASSERT_EQUAL(strncmp(str_text(&text), "line fake_session.c:", 20), 0);
 	CU_ASSERT_EQUAL(atoi(str_text(&text) + 20), stack_names_line(&names, site.key));
 	for (unsigned place = 1; place < 128; place++) {
@@ -209,12 +210,12 @@ static void counts_by_line(void)
 	CU_ASSERT(lines > 0 && lines < 127);
 	str_clear(&text);
 	site.key = 0;
-	CU_ASSERT_PTR_NULL(site_label(session, &names, SITE_LINE, &site, &text));
+	CU_ASSERT_PTR_NULL(site_label(&names, SITE_LINE, &site, &text));
 	CU_ASSERT_STRING_EQUAL(str_text(&text), "line (unknown)");
 	str_clear(&text);
 	/* The function of a frame without a line. */
 	site.key = function;
-	CU_ASSERT_PTR_NULL(site_label(session, &names, SITE_LINE, &site, &text));
+	CU_ASSERT_PTR_NULL(site_label(&names, SITE_LINE, &site, &text));
 	CU_ASSERT_STRING_EQUAL(str_text(&text), "function fake_load, line not known");
 	stack_names_free(&names);
 }
@@ -282,15 +283,15 @@ static struct err *print_early(const struct heap_chunk *chunk, size_t nr, struct
 				     .walk = { .caches_known = true, .mmapped_certain = true } };
 	struct list_source source = { .walk = &heap.walk, .complete = true, .filter = &filter,
 				      .order = &order };
-	struct list *list;
+	struct block_source rows = { .log = session_log(session), .pids = session_pids(session) };
 	struct err *err;
 	bool new_run;
 
 	for (size_t i = 0; i < nr; i++)
 		CU_ASSERT_PTR_NULL_FATAL(heap_chunks_add(&heap.walk.chunks, &chunk[i], &new_run));
-	CU_ASSERT_PTR_NULL_FATAL(list_create(&source, &list));
-	err = blocks_print(session, list, &heap, out);
-	list_free(list);
+	CU_ASSERT_PTR_NULL_FATAL(list_create(&source, &rows.list));
+	err = blocks_print(session, &rows, &heap, false, out);
+	list_free(rows.list);
 	heap_walk_free(&heap.walk);
 	return err;
 }

@@ -1,13 +1,50 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Stacks by the names in them, for filters and for the keys of sites. */
 
+#include "answer/stack_names.h"
+
 #include <fnmatch.h>
 
 #include "base/path.h"
 #include "log/log.h"
-#include "report/traceback.h"
 #include "session/session.h"
 #include "symbol/symbol.h"
+
+const char *no_stack_text(bool unrecorded)
+{
+	return unrecorded ? "(not recorded)" : "(allocated before attach)";
+}
+
+struct err *function_text(struct str *str, const struct symbol_frame *frame,
+			  enum symbol_names names)
+{
+	const char *name = symbol_frame_name(frame, names);
+	struct err *err = str_add(str, name ? name : "??");
+
+	if (!err && frame->file && frame->line)
+		err = str_addf(str, " (%s:%d)", path_base(frame->file), frame->line);
+	else if (!err && frame->module)
+		err = str_addf(str, " [%s]", frame->module);
+	return err;
+}
+
+/*
+ * For templates of types without linkage (lambdas) compilers write only the last part of the name:
+ * __invoke_impl<...>. The file tells that such a function is the C++ library's.
+ */
+static bool is_unscoped_std(const struct symbol_frame *frame)
+{
+	return frame->inlined && !frame->linkage && frame->file &&
+	       strstr(frame->file, "/include/c++/");
+}
+
+bool frame_is_skipped(struct session *session, const struct symbol_frame *frame)
+{
+	const struct name_globs *skip = &session_naming(session)->skip;
+
+	return name_globs_match(skip, frame) ||
+	       (is_unscoped_std(frame) && name_globs_match_text(skip, "std::"));
+}
 
 void stack_names_init(struct stack_names *names, struct session *session)
 {
@@ -97,6 +134,25 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
 	if (known)
 		*known = result ? 2 : 1;
 	return result;
+}
+
+static bool has_any(struct stack_names *names, const struct filter_cond *cond)
+{
+	uint32_t nr = log_stacks(session_log(names->session));
+
+	for (uint32_t stack = 1; stack <= nr; stack++)
+		if (stack_names_match(names, stack, cond->attr, cond->glob))
+			return true;
+	return false;
+}
+
+const struct filter_cond *stack_names_nobody(struct stack_names *names, const struct filter *filter)
+{
+	vec_each(cond, &filter->conds)
+		if ((cond->attr == FILTER_FUNCTION || cond->attr == FILTER_MODULE) &&
+		    cond->relop == FILTER_EQ && !has_any(names, cond))
+			return cond;
+	return NULL;
 }
 
 bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_frame *ret)
@@ -194,4 +250,19 @@ const char *stack_names_name(const struct stack_names *names, uint64_t key)
 int stack_names_line(const struct stack_names *names, uint64_t key)
 {
 	return key && key <= names->names.nr ? names->names.at[key - 1].line : 0;
+}
+
+struct err *stack_names_headline(struct stack_names *names, uint32_t stack, struct str *ret)
+{
+	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	enum symbol_names form = session_naming(names->session)->names;
+	struct symbol_frame frame;
+
+	if (!stack_names_own(names, stack, &frame))
+		return NULL;
+	/* Code without a name is shown by its place. */
+	if (frame.function)
+		return function_text(ret, &frame, form);
+	return str_add(ret, symbols_text(names->symbols, frame.pc, view.generation,
+					 frame.pc != view.pcs[0], form));
 }

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rows of `malloc leaks`: its loss records, and the words that alone hold their blocks. */
+#pragma once
+
+#include "answer/answer.h"
+#include "heap/leak.h"
+
+struct session;
+struct session_leaks;
+struct suppressions;
+
+/* A word of a stack or register. What it does not have is 0. */
+struct holder_row {
+	const char *kind;	/* stack, register, vector */
+	uint64_t block;		/* that it points to */
+	uint64_t bytes, count;	/* of all that hangs on it */
+	uint64_t place;		/* its address */
+	uint64_t pc;		/* of the function whose frame has it */
+	const char *reg;
+	uint32_t thread;
+	bool in_register, returns;
+};
+
+struct leak_row {
+	struct leak leak;	/* first: rows are sorted as an array of these */
+	const char *kind, *function, *suppressed;
+	const char *offsets;	/* numbers with blanks between them */
+	struct answer held_by;
+};
+
+extern const struct relation leak_relation;
+
+/*
+ * Put the loss records into an order, of columns of struct leak, and drop those beyond the limit;
+ * leaks->listed is of what is left then.
+ */
+struct err *leaks_order(struct leaks *leaks, const struct answer_order *order) MUST_CHECK;
+/* The rows need nothing of what is given. suppressions are those of the leaks. */
+struct err *leak_rows(struct session *session, const struct session_leaks *found,
+		      const struct leaks *leaks, const struct suppressions *suppressions,
+		      struct answer *ret) MUST_CHECK;

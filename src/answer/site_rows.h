@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rows of `malloc sites` and `malloc stale`. */
+#pragma once
+
+#include "answer/answer.h"
+#include "answer/stack_names.h"
+#include "base/str.h"
+#include "heap/site.h"
+
+/*
+ * A site with its names. heap/site.h computes a figure; its column says everything else about it, but
+ * for the words around it in `malloc sites` and `malloc stale` (report/sites.c).
+ */
+struct site_row {
+	struct site site;
+	const char *label, *function;
+	double over;		/* seconds that growth is over */
+	/*
+	 * What is known of it: all-time figures, ages, growth. Of an earlier moment, and of blocks from
+	 * before the attach, not all is.
+	 */
+	bool all_time, aged, grown;
+};
+
+extern const struct relation site_relation;
+
+/* A site of these, without names. */
+struct site_row site_row_of(const struct sites *sites, const struct site *site);
+/*
+ * The rows of sites, which are taken and left empty. The rows need neither them nor the session. names
+ * has given the keys of the sites. If brief, `function` is with its line, and is the label where there
+ * is one.
+ */
+struct err *site_rows(struct stack_names *names, enum site_by by, bool brief, struct sites *sites,
+		      struct answer *ret) MUST_CHECK;
+
+/*
+ * The name of a site: "function load_history", "line history.c:42", "thread 241879",
+ * "blocks of 16 bytes". It is empty for sites by stack.
+ */
+struct err *site_label(const struct stack_names *names, enum site_by by, const struct site *site,
+		       struct str *ret) MUST_CHECK;
