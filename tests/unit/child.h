@@ -37,7 +37,7 @@ void child_end_leader(void) __attribute__((noreturn));
 /* Zeros that this process and its children see alike; NULL: no memory. Given back by munmap. */
 void *child_share(size_t len);
 
-/* Setup and teardown of a suite that needs only that: `shared` points to such zeros. */
+/* The fixture of a suite that needs only that: `shared` points to such zeros. */
 #define CHILD_SHARED(shared)					\
 	static int setup(void)					\
 	{							\
@@ -48,4 +48,6 @@ void *child_share(size_t len);
 	static int teardown(void)				\
 	{							\
 		return munmap(shared, sizeof(*shared));		\
-	}
+	}							\
+								\
+	FIXTURE(setup, teardown)

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The main of every unit test program: runs the suites of one layer. The last line is
- * "unit LAYER: N passed, N failed, N skipped"; the status is 1 if any failed or none ran.
+ * The main of every unit test program, which has the layer's name: makes suites of the rows of TEST
+ * and FIXTURE, and runs them. The last line is "unit LAYER: N passed, N failed, N skipped"; the
+ * status is 1 if any failed or none ran.
  */
 
+#define UNIT_MAIN
 #include "unit.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* The section, as the linker names its ends. */
+extern const struct unit_row *__start_unit_rows[], *__stop_unit_rows[];
 
 static unsigned skipped;
 
@@ -15,6 +22,71 @@ void unit_skip(const char *why)
 {
 	printf("SKIP %s: %s ", CU_get_current_test()->pName, why);
 	skipped++;
+}
+
+/* A compiler leaves the rows of a file in any order. Two of one line are suites, by name then. */
+static int compare_rows(const void *a_, const void *b_)
+{
+	const struct unit_row *a = *(const struct unit_row *const *)a_;
+	const struct unit_row *b = *(const struct unit_row *const *)b_;
+	int files = strcmp(a->file, b->file);
+
+	return files ? files : a->line != b->line ? a->line - b->line : strcmp(a->name, b->name);
+}
+
+static void check(const char *name)
+{
+	if (CU_get_error() != CUE_SUCCESS) {
+		printf("unit %s: %s: %s\n", program_invocation_short_name, name, CU_get_error_msg());
+		exit(EXIT_FAILURE);
+	}
+}
+
+/* "DIR/test_call_stack.c" is "call stack". */
+static void suite_name(const char *file, char *name, size_t size)
+{
+	const char *base = strrchr(file, '/');
+
+	snprintf(name, size, "%s", strstr(base ? base : file, "test_") + strlen("test_"));
+	*strrchr(name, '.') = '\0';
+	for (char *at = name; (at = strchr(at, '_'));)
+		*at = ' ';
+}
+
+/* suite: its row, or NULL if the file has none; [from, to): the rows of the file. */
+static void add_suite(const struct unit_row *suite, const struct unit_row **from,
+		      const struct unit_row **to)
+{
+	CU_pSuite added;
+	char own[64];
+	const char *name = suite && suite->name ? suite->name : own;
+
+	suite_name((*from)->file, own, sizeof(own));
+	added = CU_add_suite(name, suite ? suite->start : NULL, suite ? suite->end : NULL);
+	check(name);
+	for (; from < to; from++)
+		if ((*from)->run) {
+			CU_add_test(added, (*from)->name, (*from)->run);
+			check((*from)->name);
+		}
+}
+
+static void add_suites(void)
+{
+	const struct unit_row **from = __start_unit_rows, **to;
+	unsigned nr_suites;
+
+	qsort(from, (size_t)(__stop_unit_rows - from), sizeof(*from), compare_rows);
+	for (; from < __stop_unit_rows; from = to) {
+		nr_suites = 0;
+		for (to = from; to < __stop_unit_rows && !strcmp((*to)->file, (*from)->file); to++)
+			nr_suites += !(*to)->run;
+		if (!nr_suites)
+			add_suite(NULL, from, to);
+		for (const struct unit_row **row = from; nr_suites && row < to; row++)
+			if (!(*row)->run)
+				add_suite(*row, from, to);
+	}
 }
 
 int main(void)
@@ -26,18 +98,14 @@ int main(void)
 	if (CU_initialize_registry() != CUE_SUCCESS)
 		return 1;
 	CU_set_error_action(CUEA_FAIL);
-	unit_add_suites();
-	if (CU_get_error() != CUE_SUCCESS) {
-		printf("unit %s: %s\n", unit_layer, CU_get_error_msg());
-		return EXIT_FAILURE;
-	}
+	add_suites();
 	CU_basic_set_mode(CU_BRM_VERBOSE);
 	CU_basic_run_tests();
 	run = CU_get_number_of_tests_run();
 	failed = CU_get_number_of_tests_failed() + CU_get_number_of_suites_failed();
 	passed = run - CU_get_number_of_tests_failed() - skipped;
 	CU_cleanup_registry();	/* forgets the figures */
-	printf("unit %s: %u passed, %u failed, %u skipped\n", unit_layer, passed, failed,
-	       skipped);
+	printf("unit %s: %u passed, %u failed, %u skipped\n", program_invocation_short_name, passed,
+	       failed, skipped);
 	return failed || run == 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

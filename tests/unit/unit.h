@@ -1,15 +1,62 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What every unit test sees: CUnit, and how to skip. */
+/*
+ * What every unit test sees: CUnit, how a test is written, and how to skip.
+ *
+ *	TEST("a long message is cut")
+ *	{
+ *		CU_ASSERT(…);
+ *	}
+ *
+ * TEST puts a row with the test's name into a section of the program, of which the main (unit.c)
+ * makes the suites: what is written is run, and there is no list that could lack it. The tests of a
+ * file are a suite, in the file's order and with its name: test_call_stack.c is "call stack".
+ */
 #pragma once
 
 #include <CUnit/Basic.h>
 
-/* Generated from the names of the files: the layer, and a call of each suite_NAME. */
-extern const char unit_layer[];
-void unit_add_suites(void);
+/* A test, if it has a run, or else what its file's tests need. */
+struct unit_row {
+	const char *file;
+	int line;
+	const char *name;
+	void (*run)(void);
+	int (*start)(void), (*end)(void);
+};
+
+#define TEST(name) UNIT_TEST(name, UNIT_PASTE(test_at_, __LINE__))
+
+/*
+ * These are called before the tests of this file, and after them; either may be NULL. They return 0,
+ * or the suite has failed.
+ */
+#define FIXTURE(start, end) SUITE(NULL, start, end)
+
+/* The same for a suite of this name. With several of them in a file its tests run in each. */
+#define SUITE(name, start, end) UNIT_ROW(__COUNTER__, name, NULL, start, end)
+
+#define UNIT_TEST(name, fn)                                    \
+	static void fn(void);                                  \
+	UNIT_ROW(__COUNTER__, name, fn, NULL, NULL);           \
+	static void fn(void)
+
+/* Pointers lie in the section one behind the other, whatever the compiler aligns the rows to. */
+#define UNIT_ROW(id, ...)                                               \
+	static const struct unit_row *UNIT_PASTE(unit_row_, id)         \
+		__attribute__((used, section("unit_rows"))) =           \
+		&(const struct unit_row){ __FILE__, __LINE__, __VA_ARGS__ }
+
+#define UNIT_PASTE(a, b) UNIT_PASTE_(a, b)
+#define UNIT_PASTE_(a, b) a##b
 
 /*
  * This test cannot run here (a missing privilege, say): print why, count it as skipped; the caller
  * returns.
  */
 void unit_skip(const char *why);
+
+/* A suite that is made by hand is one that nobody runs. */
+#ifndef UNIT_MAIN
+#undef CU_ADD_TEST
+#pragma GCC poison CU_add_suite CU_add_test
+#endif

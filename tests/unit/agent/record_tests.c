@@ -3,8 +3,6 @@
 
 #include "record_tests.h"
 
-#include <stdio.h>
-
 #include "base/compiler.h"
 #include "unit.h"
 
@@ -44,28 +42,10 @@ uint64_t stack_total(enum script_function probe)
 	return blocks_counted(world.state->probe[probe].address);
 }
 
-static int create_slow(void)
+int record_slow(void)
 {
 	int ret = world_create();
 
 	world.fast = false;
 	return ret;
-}
-
-static void add_suite(const char *name, int (*create)(void), const struct record_test *tests,
-		      unsigned nr)
-{
-	CU_pSuite suite = CU_add_suite(name, create, world_destroy);
-
-	for (unsigned i = 0; i < nr; i++)
-		CU_add_test(suite, tests[i].name, tests[i].fn);
-}
-
-void record_add_suites(const char *name, const struct record_test *tests, unsigned nr)
-{
-	char slow[64];
-
-	snprintf(slow, sizeof(slow), "%s, the long way", name);
-	add_suite(name, world_create, tests, nr);
-	add_suite(slow, create_slow, tests, nr);
 }

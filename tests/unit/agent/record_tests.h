@@ -12,7 +12,8 @@
 #define C	0x30000ull
 #define D	0x40000ull
 
-#define EXPECT(...)	scripts_expect(&world.log, (struct log_accounts){ __VA_ARGS__ }, __func__)
+#define EXPECT(...)	scripts_expect(&world.log, (struct log_accounts){ __VA_ARGS__ }, \
+				       CU_get_current_test()->pName)
 
 /* The record of a block that has one. */
 struct log_record record_at(uint64_t block);
@@ -24,10 +25,8 @@ struct log_record record_at(uint64_t block);
 uint64_t blocks_counted(uint64_t function);
 uint64_t stack_total(enum script_function probe);
 
-struct record_test {
-	const char *name;
-	void (*fn)(void);
-};
-
 /* Two suites, of which the second takes the long way: both must come to the same. */
-void record_add_suites(const char *name, const struct record_test *tests, unsigned nr);
+#define RECORD_SUITES(name)                              \
+	SUITE(name, world_create, world_destroy);        \
+	SUITE(name ", the long way", record_slow, world_destroy)
+int record_slow(void);

@@ -21,8 +21,6 @@
 #include "image.h"
 #include "unit.h"
 
-void suite_allocators(void);
-
 #define THREADS	4
 #define ROUNDS	4000
 #define BLOCKS	64
@@ -231,32 +229,22 @@ static void run(const char *path)
 	CU_ASSERT_EQUAL(status, 0);
 }
 
-static void test_libc(void)
+TEST("libc")
 {
 	run("libc.so.6");
 }
 
-static void test_jemalloc(void)
+TEST("libjemalloc")
 {
 	run("libjemalloc.so.2");
 }
 
-static void test_tcmalloc(void)
+TEST("libtcmalloc_minimal")
 {
 	run("libtcmalloc_minimal.so.4");
 }
 
-static void test_mimalloc(void)
+TEST("libmimalloc")
 {
 	run("libmimalloc.so.2");
-}
-
-void suite_allocators(void)
-{
-	CU_pSuite suite = CU_add_suite("allocators", NULL, NULL);
-
-	CU_add_test(suite, "libc", test_libc);
-	CU_add_test(suite, "libjemalloc", test_jemalloc);
-	CU_add_test(suite, "libtcmalloc_minimal", test_tcmalloc);
-	CU_add_test(suite, "libmimalloc", test_mimalloc);
 }

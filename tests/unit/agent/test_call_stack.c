@@ -13,13 +13,13 @@
 #include "record_tests.h"
 #include "unit.h"
 
-void suite_call_stack(void);
+RECORD_SUITES("call stack");
 
 /* Without the frame that the thunk has laid. */
 #define STACK_BYTES	1024
 
 /* The stack ends with the page that SP is in; nothing behind is looked at. */
-static void test_page_end(void)
+TEST("end of the page")
 {
 	struct agent_frame *frame = (struct agent_frame *)(world.stack_end - sizeof(*frame));
 
@@ -35,7 +35,7 @@ static void test_page_end(void)
 }
 
 /* Return addresses into thunks and stubs are no frames; into displaced prologues they stay. */
-static void test_areas(void)
+TEST("areas")
 {
 	uint8_t *area = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			     0);
@@ -75,7 +75,7 @@ static void defer_stacks(void)
 }
 
 /* However a call goes, it takes little of the stack. */
-static void test_stack_use(void)
+TEST("stack use")
 {
 	uint64_t bytes[6], most = 0;
 
@@ -112,7 +112,7 @@ static void test_stack_use(void)
 }
 
 /* The stack is kept from the caller on; the whole one that it becomes is its place for all. */
-static void test_deferred(void)
+TEST("deferred")
 {
 	static const uint64_t pcs[] = { 1, 2, 3 };
 	static struct deferred_seen seen;
@@ -153,7 +153,7 @@ static void test_deferred(void)
 }
 
 /* What may be a return address, or a frame pointer, tells stacks apart; a mere number does not. */
-static void test_deferred_apart(void)
+TEST("deferred, told apart")
 {
 	uint64_t *word, far = WORLD_RA + (1ull << 40);
 	uint32_t first;
@@ -180,7 +180,7 @@ static void test_deferred_apart(void)
 }
 
 /* No copy left: as far as it was walked, and counted. */
-static void test_undeferred(void)
+TEST("no room to defer")
 {
 	world_reset();
 	world_bound_stack();
@@ -191,18 +191,4 @@ static void test_undeferred(void)
 	CU_ASSERT_EQUAL(log_stack_get(&world.log, record_at(A).stack).end, WALK_NO_MODULE);
 	CU_ASSERT_EQUAL(log_accounts_get(&world.log).undeferred, 2);
 	CU_ASSERT_EQUAL(world_thread()->cache.misses, 0);
-}
-
-static const struct record_test tests[] = {
-	{ "end of the page", test_page_end },
-	{ "areas", test_areas },
-	{ "stack use", test_stack_use },
-	{ "deferred", test_deferred },
-	{ "deferred, told apart", test_deferred_apart },
-	{ "no room to defer", test_undeferred },
-};
-
-void suite_call_stack(void)
-{
-	record_add_suites("call stack", tests, ARRAY_SIZE(tests));
 }

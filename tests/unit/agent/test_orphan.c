@@ -30,8 +30,6 @@
 #include "image.h"
 #include "unit.h"
 
-void suite_orphan(void);
-
 enum moment {
 	AT_TRAP,	/* the tracer has seen the int3 and done nothing yet */
 	MOVED,		/* it has set PC to the displaced prologue */
@@ -156,7 +154,7 @@ static int run(enum moment moment, bool without_agent)
 	return status;
 }
 
-static void test_killed(void)
+TEST("a target outlives its killed tracer")
 {
 	for (unsigned moment = 0; moment < MOMENTS; moment++)
 		for (unsigned trial = 0; trial < 20; trial++) {
@@ -175,7 +173,7 @@ static void test_killed(void)
 }
 
 /* That the test above proves something: without the handler they die. */
-static void test_without(void)
+TEST("without the handler it does not")
 {
 	int status = run(AT_TRAP, true);
 
@@ -198,10 +196,4 @@ static int teardown(void)
 	return munmap(shared, sizeof(*shared)) | prctl(PR_SET_CHILD_SUBREAPER, 0) | image_unload();
 }
 
-void suite_orphan(void)
-{
-	CU_pSuite suite = CU_add_suite("orphan", setup, teardown);
-
-	CU_add_test(suite, "a target outlives its killed tracer", test_killed);
-	CU_add_test(suite, "without the handler it does not", test_without);
-}
+FIXTURE(setup, teardown);

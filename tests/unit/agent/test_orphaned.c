@@ -29,8 +29,6 @@
 #include "image.h"
 #include "unit.h"
 
-void suite_orphaned(void);
-
 #ifndef PR_SET_MDWE
 #define PR_SET_MDWE	65
 #endif
@@ -163,7 +161,7 @@ static int take_out(void)
 	return strcmp(before, after) ? 2 : !all_right() || *owner != FUTEX_OWNER_DIED;
 }
 
-static void test_taken_out(void)
+TEST("all of a mapping go at the first trap")
 {
 	CU_ASSERT_EQUAL(run(take_out, FUTEX_OWNER_DIED), 0);
 }
@@ -180,7 +178,7 @@ static int stay(void)
 	return strcmp(before, after) ? 2 : *owner != word;
 }
 
-static void test_owner_lives(void)
+TEST("not while their mdbg lives")
 {
 	CU_ASSERT_EQUAL(run(stay, (uint32_t)getpid()), 0);
 	CU_ASSERT_EQUAL(run(stay, (uint32_t)getpid() | FUTEX_WAITERS), 0);
@@ -236,7 +234,7 @@ static int stay_or_die(void)
 	return set_filter(SECCOMP_RET_KILL_PROCESS, SECCOMP_RET_KILL_PROCESS) ? stay() : SKIPPED;
 }
 
-static void test_not_to_be_had(void)
+TEST("text that cannot be changed")
 {
 	CU_ASSERT_EQUAL(run(stay_mdwe, FUTEX_OWNER_DIED), 0);
 	CU_ASSERT_EQUAL(run(stay_no_mprotect, FUTEX_OWNER_DIED), 0);
@@ -259,7 +257,7 @@ static int fork_children(void)
 	return take_out();
 }
 
-static void test_forked(void)
+TEST("a forked child takes out its own")
 {
 	CU_ASSERT_EQUAL(run(fork_children, FUTEX_OWNER_DIED), 0);
 }
@@ -293,7 +291,7 @@ static int step(void)
 }
 
 /* PC behind a breakpoint that has gone is like any other. */
-static void test_step(void)
+TEST("a step over where one was")
 {
 	CU_ASSERT_EQUAL(run(step, FUTEX_OWNER_DIED), 0);
 }
@@ -368,7 +366,7 @@ static int hammer_spoiled(void)
 	return hammer();
 }
 
-static void test_hammer(void)
+TEST("four threads at four of one page")
 {
 	CU_ASSERT_EQUAL(run(hammer, FUTEX_OWNER_DIED), 0);
 	CU_ASSERT_EQUAL(run(hammer_spoiled, FUTEX_OWNER_DIED), 0);
@@ -407,14 +405,4 @@ static int teardown(void)
 	return munmap(owner, sizeof(*owner)) | munmap(slots, PAGE) | image_unload();
 }
 
-void suite_orphaned(void)
-{
-	CU_pSuite suite = CU_add_suite("orphaned breakpoints", setup, teardown);
-
-	CU_add_test(suite, "all of a mapping go at the first trap", test_taken_out);
-	CU_add_test(suite, "not while their mdbg lives", test_owner_lives);
-	CU_add_test(suite, "text that cannot be changed", test_not_to_be_had);
-	CU_add_test(suite, "a forked child takes out its own", test_forked);
-	CU_add_test(suite, "a step over where one was", test_step);
-	CU_add_test(suite, "four threads at four of one page", test_hammer);
-}
+FIXTURE(setup, teardown);

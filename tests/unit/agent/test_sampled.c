@@ -9,7 +9,7 @@
 #include "record_tests.h"
 #include "unit.h"
 
-void suite_sampled(void);
+RECORD_SUITES("sampled");
 
 /* As mdbg sets up a log that samples, and a thread whose next sample is so many bytes ahead. */
 static void sample_begin(uint64_t mean, uint64_t gap)
@@ -29,7 +29,7 @@ static void sample_end(void)
 }
 
 /* The sample is in the byte behind the gap. */
-static void test_sampled(void)
+TEST("sampled")
 {
 	sample_begin(1 << 20, 250);
 	world_new(3, MALLOC, 100, A);
@@ -51,7 +51,7 @@ static void test_sampled(void)
 }
 
 /* A block that is not recorded, and stays where it is. */
-static void test_sampled_resize_fails(void)
+TEST("sampled, resize that fails")
 {
 	sample_begin(1 << 20, 1000);
 	world_new(9, MALLOC, 10, A);
@@ -87,7 +87,7 @@ static void free_elsewhere(void)
  * Another thread has freed it, so that this one does not know; from further up the stack it gets it
  * again.
  */
-static void test_sampled_freed_elsewhere(void)
+TEST("sampled, freed elsewhere")
 {
 	sample_begin(1 << 20, 1000);
 	world_new(9, MALLOC, 10, A);
@@ -115,7 +115,7 @@ static void test_sampled_freed_elsewhere(void)
 }
 
 /* In a signal handler, which finds its thread in the agent. */
-static void test_sampled_busy(void)
+TEST("sampled, busy")
 {
 	sample_begin(1 << 20, 1000);
 	world_new(9, MALLOC, 10, A);
@@ -130,7 +130,7 @@ static void test_sampled_busy(void)
 }
 
 /* By millions of blocks: those that are recorded stand for all. */
-static void test_sampled_share(void)
+TEST("sampled, in sum")
 {
 	uint64_t blocks = 0;
 
@@ -143,17 +143,4 @@ static void test_sampled_share(void)
 	printf("%llu for 1000000 ", (unsigned long long)blocks);
 	CU_ASSERT(blocks > 950000 && blocks < 1050000);		/* 6 sigma */
 	sample_end();
-}
-
-static const struct record_test tests[] = {
-	{ "sampled", test_sampled },
-	{ "sampled, resize that fails", test_sampled_resize_fails },
-	{ "sampled, freed elsewhere", test_sampled_freed_elsewhere },
-	{ "sampled, busy", test_sampled_busy },
-	{ "sampled, in sum", test_sampled_share },
-};
-
-void suite_sampled(void)
-{
-	record_add_suites("sampled", tests, ARRAY_SIZE(tests));
 }

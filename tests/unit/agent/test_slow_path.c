@@ -10,11 +10,11 @@
 #include "same_record.h"
 #include "unit.h"
 
-void suite_slow_path(void);
+RECORD_SUITES("record");
 
 #define SIZE_LIMIT	((1ull << 48) - 1)
 
-static void test_plain(void)
+TEST("plain")
 {
 	struct log_stack_view stack;
 	uint64_t before = log_now();
@@ -41,7 +41,7 @@ static void test_plain(void)
 	CU_ASSERT(!log_lookup(&world.log, A, &(struct log_record){ 0 }));
 }
 
-static void test_by_ref(void)
+TEST("result by reference")
 {
 	uint64_t result = A;
 
@@ -56,7 +56,7 @@ static void test_by_ref(void)
 }
 
 /* What a reader sees of a block that a resize has in hand. */
-static void test_resize(void)
+TEST("resize in hand")
 {
 	struct log_record first;
 
@@ -73,7 +73,7 @@ static void test_resize(void)
 	CU_ASSERT_EQUAL(record_at(A).size, 20);
 }
 
-static void test_resize_fails(void)
+TEST("resize that fails")
 {
 	struct log_record before, after;
 
@@ -92,7 +92,7 @@ static void test_resize_fails(void)
  * Switched off: nothing is touched, and who is let pass at its entry does not come back. A throwing
  * new is not called by its nothrow form, which may call it in turn.
  */
-static void test_off(void)
+TEST("switched off")
 {
 	world_reset();
 	world_new(3, MALLOC, 10, A);
@@ -112,7 +112,7 @@ static void set_generation(uint32_t generation)
 }
 
 /* The same call again and again: all but the first go the short way, and nobody can tell. */
-static void test_again(void)
+TEST("again and again")
 {
 	struct log_record last = { 0 };
 
@@ -144,7 +144,7 @@ static void test_again(void)
 }
 
 /* A heap so low that the directory has a place for address 0, too: NULL is still no block. */
-static void test_low_heap(void)
+TEST("a low heap")
 {
 	const uint64_t low = 0x20000;
 
@@ -159,7 +159,7 @@ static void test_low_heap(void)
 }
 
 /* No room for a block: it is counted, and to no stack. */
-static void test_full(void)
+TEST("table full")
 {
 	uint64_t nr = 0;
 	struct log_accounts accounts;
@@ -218,7 +218,7 @@ static uint64_t play_counted(void)
 	return blocks_counted(0);
 }
 
-static void test_scripts(void)
+TEST("scripts")
 {
 	static const struct script_player player = {
 		play_restart, play_enter, world_end, play_release, play_returned, play_log,
@@ -230,7 +230,7 @@ static void test_scripts(void)
 }
 
 /* A block of the user's allocator at the address of the malloc's that it lies in. */
-static void test_domains(void)
+TEST("domains")
 {
 	uint64_t user = A | LOG_DOMAIN_USER;
 
@@ -253,22 +253,4 @@ static void test_domains(void)
 	       .null_frees = 1);
 	world.state->probe[CALLOC].ledger.user = world.state->probe[DELETE].ledger.user = 0;
 	world_sample(0);
-}
-
-static const struct record_test tests[] = {
-	{ "scripts", test_scripts },
-	{ "plain", test_plain },
-	{ "result by reference", test_by_ref },
-	{ "resize in hand", test_resize },
-	{ "resize that fails", test_resize_fails },
-	{ "switched off", test_off },
-	{ "again and again", test_again },
-	{ "a low heap", test_low_heap },
-	{ "table full", test_full },
-	{ "domains", test_domains },
-};
-
-void suite_slow_path(void)
-{
-	record_add_suites("record", tests, ARRAY_SIZE(tests));
 }

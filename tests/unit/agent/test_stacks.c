@@ -12,7 +12,7 @@
 #include "unit.h"
 #include "world.h"
 
-void suite_stacks(void);
+FIXTURE(world_create, world_destroy);
 
 #define CALLER	(WORLD_RA + 0x1000)
 #define PAGE	4096u
@@ -48,7 +48,7 @@ static uint64_t *outermost(void)
 }
 
 /* The rest of SP's page is all that is certain; mdbg learns what was needed. */
-static void test_unknown(void)
+TEST("unknown")
 {
 	struct agent_frame *frame = lay_frames(outermost());
 	struct log_stack_view view = stack_of(frame, A);
@@ -59,7 +59,7 @@ static void test_unknown(void)
 }
 
 /* The kernel says what can be read. The last frame is where nobody can read. */
-static void test_asked(void)
+TEST("asked")
 {
 	struct agent_frame *frame = lay_frames(outermost());
 	struct log_stack_view view;
@@ -88,7 +88,7 @@ static void tell(uint64_t start, uint64_t end)
 }
 
 /* In the table: whole, without a question, and remembered. */
-static void test_known(void)
+TEST("known")
 {
 	struct agent_frame *frame = lay_frames(outermost());
 	struct log_stack_view view;
@@ -104,7 +104,7 @@ static void test_known(void)
 }
 
 /* A table that is being written, that is too old, or that ends in between does not count. */
-static void test_not_good(void)
+TEST("not good any more")
 {
 	struct agent_frame *frame;
 
@@ -121,7 +121,7 @@ static void test_not_good(void)
 }
 
 /* What has another stack called: a word of it is no reason to remember the walk. */
-static void test_another(void)
+TEST("another stack")
 {
 	static uint64_t last[2];
 	struct agent_frame *frame = lay_frames(last);
@@ -142,7 +142,7 @@ static void test_another(void)
 }
 
 /* Whether nobody can read a word or nobody was asked are two reasons. CFI leads behind the stack here. */
-static void test_reason(void)
+TEST("reason")
 {
 	static const struct row row = { .cfa = ROW_CFA_SP, .cfa_offset = 2 * PAGE };
 	static const struct walk_module module = { WORLD_RA - 1, WORLD_RA + 1, { .row = &row, .nr = 1 } };
@@ -159,16 +159,4 @@ static void test_reason(void)
 		CU_ASSERT_EQUAL(view.end, asks ? WALK_MEMORY : WALK_STACK);
 	}
 	world.map.nr = 0;
-}
-
-void suite_stacks(void)
-{
-	CU_pSuite suite = CU_add_suite("stacks", world_create, world_destroy);
-
-	CU_add_test(suite, "unknown", test_unknown);
-	CU_add_test(suite, "asked", test_asked);
-	CU_add_test(suite, "known", test_known);
-	CU_add_test(suite, "not good any more", test_not_good);
-	CU_add_test(suite, "another stack", test_another);
-	CU_add_test(suite, "reason", test_reason);
 }

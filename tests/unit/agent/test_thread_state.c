@@ -17,7 +17,7 @@
 #include "unit.h"
 #include "world.h"
 
-void suite_thread_state(void);
+FIXTURE(world_create, world_destroy);
 
 #define A	0x10000ull
 #define B	0x20000ull
@@ -47,7 +47,7 @@ static void run(void *(*fn)(void *), pthread_attr_t *attr)
 	pthread_join(thread, NULL);
 }
 
-static void test_registry(void)
+TEST("registry")
 {
 	struct log_thread_view view;
 
@@ -78,7 +78,7 @@ static void *bounds_of_thread(void *unused)
 	return unused;
 }
 
-static void test_bounds(void)
+TEST("bounds")
 {
 	struct agent_frame frame = { .return_address = WORLD_RA };
 
@@ -119,7 +119,7 @@ static void *second_on_stack(void *unused)
 }
 
 /* Another thread at the same thread pointer: what the first had under way is void. */
-static void test_reuse(void)
+TEST("another on the same stack")
 {
 	const size_t len = 1 << 20;
 	void *stack = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -148,7 +148,7 @@ static void *take_over(void *unused)
 }
 
 /* The last block, which another thread has had meanwhile, was not made inside this call. */
-static void test_last_of_another(void)
+TEST("the last block of another")
 {
 	world_reset();
 	world_new(9, MALLOC, 10, A);
@@ -191,7 +191,7 @@ static void events_alone(void)
 	CU_ASSERT_EQUAL(log_live(&world.log), 0);
 }
 
-static void test_unknown_pointer(void)
+TEST("unknown thread pointer")
 {
 	uint32_t self = world.state->self_offset;
 
@@ -206,7 +206,7 @@ static void test_unknown_pointer(void)
 	world_threads(world.threads);
 }
 
-static void test_busy(void)
+TEST("busy")
 {
 	world_reset();
 	world_free(3, FREE, 0);		/* claims the state */
@@ -221,7 +221,7 @@ static void test_busy(void)
 }
 
 /* All places in which the thread may be are taken. */
-static void test_no_place(void)
+TEST("no place")
 {
 	uint32_t at;
 
@@ -259,7 +259,7 @@ static void child_of_fork(void)
 	_exit(0);
 }
 
-static void test_fork(void)
+TEST("forked child")
 {
 	struct log_accounts before, after;
 	int status = -1;
@@ -335,7 +335,7 @@ static uint64_t stack_totals(void)
 	return blocks;
 }
 
-static void test_parallel(void)
+TEST("in parallel")
 {
 	uint64_t bytes = 0;
 	pthread_t thread[THREADS];
@@ -393,7 +393,7 @@ static void single_step(bool on)
 }
 
 /* Events in the middle of events, at every instruction: all of them are counted. */
-static void test_signals(void)
+TEST("in signal handlers")
 {
 	struct sigaction old, new = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
 	uint64_t result = A;
@@ -429,20 +429,4 @@ static void test_signals(void)
 	CU_ASSERT_EQUAL(stack_totals(), ACCOUNT(allocs));
 	CU_ASSERT_EQUAL(world_thread()->ledger.busy, 0);
 	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 0);
-}
-
-void suite_thread_state(void)
-{
-	CU_pSuite suite = CU_add_suite("thread state", world_create, world_destroy);
-
-	CU_add_test(suite, "registry", test_registry);
-	CU_add_test(suite, "bounds", test_bounds);
-	CU_add_test(suite, "another on the same stack", test_reuse);
-	CU_add_test(suite, "the last block of another", test_last_of_another);
-	CU_add_test(suite, "unknown thread pointer", test_unknown_pointer);
-	CU_add_test(suite, "busy", test_busy);
-	CU_add_test(suite, "no place", test_no_place);
-	CU_add_test(suite, "forked child", test_fork);
-	CU_add_test(suite, "in parallel", test_parallel);
-	CU_add_test(suite, "in signal handlers", test_signals);
 }

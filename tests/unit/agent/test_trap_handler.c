@@ -23,8 +23,6 @@
 #include "image.h"
 #include "unit.h"
 
-void suite_trap_handler(void);
-
 #define CALLS	25000
 #define THREADS	4
 
@@ -255,7 +253,7 @@ static bool seen_equal(const struct seen *a, const struct seen *b)
 	       a->has_siginfo == b->has_siginfo && a->frames == b->frames;
 }
 
-static void test_not_ours(void)
+TEST("what is not ours is as without us")
 {
 	void *frames[2];
 
@@ -345,7 +343,7 @@ static void search(void)
 	_exit(0);
 }
 
-static void test_search(void)
+TEST("a trap is found wherever it stands in the table")
 {
 	pid_t pid = fork();
 	int status;
@@ -357,7 +355,7 @@ static void test_search(void)
 	CU_ASSERT_EQUAL(status, 0);
 }
 
-static void test_storm(void)
+TEST("traps of probes, four threads, signals in between")
 {
 	pid_t pid = fork();
 	int status;
@@ -369,7 +367,7 @@ static void test_storm(void)
 	CU_ASSERT_EQUAL(status, 0);
 }
 
-static void test_image(void)
+TEST("entry points of the image")
 {
 	static const uint8_t restorer[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 	static const uint8_t gadget[] = { 0x0f, 0x05, 0xc3 };
@@ -383,7 +381,7 @@ static void test_image(void)
 	CU_ASSERT_EQUAL(agent_table_size(2, 3, 1), sizeof(struct agent_table) + 2 * 24 + 4 * 16);
 }
 
-static void test_disposition(void)
+TEST("the disposition to install")
 {
 	struct agent_sigaction new, old = {
 		.handler = 0x1234,
@@ -414,13 +412,4 @@ static int teardown(void)
 	return munmap(outcome, sizeof(*outcome)) | image_unload();
 }
 
-void suite_trap_handler(void)
-{
-	CU_pSuite suite = CU_add_suite("trap handler", setup, teardown);
-
-	CU_add_test(suite, "entry points of the image", test_image);
-	CU_add_test(suite, "the disposition to install", test_disposition);
-	CU_add_test(suite, "a trap is found wherever it stands in the table", test_search);
-	CU_add_test(suite, "traps of probes, four threads, signals in between", test_storm);
-	CU_add_test(suite, "what is not ours is as without us", test_not_ours);
-}
+FIXTURE(setup, teardown);

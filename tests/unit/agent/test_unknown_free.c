@@ -11,7 +11,7 @@
 #include "same_record.h"
 #include "unit.h"
 
-void suite_unknown_free(void);
+RECORD_SUITES("unknown free");
 
 struct unknown_frees {
 	struct log_unknown_free at[8];
@@ -35,7 +35,7 @@ static struct unknown_frees unknown_frees(enum log_unknown_free_kind kind)
 }
 
 /* What is remembered of one: when, by whom, from where; and the block as it was. */
-static void test_double_free(void)
+TEST("double free")
 {
 	struct log_stack_view stack;
 	struct log_record was;
@@ -84,7 +84,7 @@ static uint64_t first_by(uint64_t block)
 	return stack.pcs[0];
 }
 
-static void test_first_free(void)
+TEST("first free")
 {
 	world_reset();
 	world_bound_stack();
@@ -125,7 +125,7 @@ static void test_first_free(void)
 }
 
 /* A resize is a free where it has moved or freed its block, and else none. */
-static void test_first_free_by_resize(void)
+TEST("first free by a resize")
 {
 	world_reset();
 	world_bound_stack();
@@ -158,7 +158,7 @@ static void test_first_free_by_resize(void)
 }
 
 /* Of a thread without state. */
-static void test_first_free_alone(void)
+TEST("first free, without state")
 {
 	struct log_free free;
 	uint64_t time;
@@ -180,7 +180,7 @@ static void test_first_free_alone(void)
 }
 
 /* Neither of the user's allocators nor of a sample are frees remembered. */
-static void test_no_first_free(void)
+TEST("no first free")
 {
 	world_reset();
 	world_provenance(100);
@@ -200,7 +200,7 @@ static void test_no_first_free(void)
 }
 
 /* What may be something else is not called a double free. */
-static void test_no_double_free(void)
+TEST("no double free")
 {
 	world_reset();
 	world_new(3, MALLOC, 100, A);
@@ -226,7 +226,7 @@ static void test_no_double_free(void)
 }
 
 /* The word above SP is on the stack, where it is known to be one. */
-static void test_free_of_stack(void)
+TEST("free of what is on the stack")
 {
 	uint64_t sp = (uintptr_t)&world_frame(3)->return_address;
 
@@ -243,7 +243,7 @@ static void test_free_of_stack(void)
 }
 
 /* Memory of another stack may be gone: the word of the other free is not looked at there. */
-static void test_freed_elsewhere(void)
+TEST("freed on another stack")
 {
 	uint64_t *near = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			      0);
@@ -256,20 +256,4 @@ static void test_freed_elsewhere(void)
 	world_release((uintptr_t)near, FREE, A);
 	EXPECT(.unknown_frees = 2);
 	munmap(near, 8192);
-}
-
-static const struct record_test tests[] = {
-	{ "double free", test_double_free },
-	{ "first free", test_first_free },
-	{ "first free by a resize", test_first_free_by_resize },
-	{ "first free, without state", test_first_free_alone },
-	{ "no first free", test_no_first_free },
-	{ "no double free", test_no_double_free },
-	{ "free of what is on the stack", test_free_of_stack },
-	{ "freed on another stack", test_freed_elsewhere },
-};
-
-void suite_unknown_free(void)
-{
-	record_add_suites("unknown free", tests, ARRAY_SIZE(tests));
 }

@@ -16,8 +16,6 @@
 #include "unwind/made_up.h"
 #include "unwind/self.h"
 
-void suite_unwind_cache(void);
-
 #ifdef __clang__
 #define OWN_FRAME	__attribute__((noinline, disable_tail_calls))
 #else
@@ -56,6 +54,8 @@ static int deinit(void)
 	free(found);
 	return 0;
 }
+
+FIXTURE(init, deinit);
 
 static void begin(void)
 {
@@ -222,7 +222,7 @@ static void real(int depth, unsigned nr, uint64_t ways)
 		      random_next(&random_state) % ways * 0x9e3779b97f4a7c15ull);
 }
 
-static void test_real(void)
+TEST("real stacks")
 {
 	static const uint32_t depths[] = { 32, 1, 5, LOG_DEPTH_MAX };
 
@@ -240,7 +240,7 @@ static void test_real(void)
 }
 
 /* Recursion up to the depth, and far beyond. */
-static void test_recursion(void)
+TEST("recursion")
 {
 	begin();
 	real_depth = LOG_DEPTH_MAX;
@@ -269,7 +269,7 @@ static struct cache_walk made_up(uint64_t pc, unsigned bp)
 	};
 }
 
-static void test_hit(void)
+TEST("hits")
 {
 	struct cache_walk walk = made_up(FRAMED, 3);
 
@@ -297,7 +297,7 @@ static void test_hit(void)
 }
 
 /* The same return addresses, but a saved BP that leads elsewhere. */
-static void test_changed_bp(void)
+TEST("a saved BP that changed")
 {
 	struct cache_walk walk = made_up(FRAMED, 2);
 
@@ -320,7 +320,7 @@ static void test_changed_bp(void)
 	check_sums();
 }
 
-static void test_depends(void)
+TEST("depth, bounds, function, generation")
 {
 	static const struct row last = { .pc = 0, .cfa = ROW_CFA_END };
 	struct walk_module ends = { CODE, CODE + 0x100, { .row = &last, .nr = 1 } };
@@ -356,7 +356,7 @@ static void test_depends(void)
 }
 
 /* A branch on words that are out of bounds now, and not readable. */
-static void test_bounds(void)
+TEST("bounds of a branch")
 {
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t *stack = (uint64_t *)(void *)(pages + 4096) - 2;
@@ -383,7 +383,7 @@ static void test_bounds(void)
 }
 
 /* What cannot be told by its slots is walked each time. */
-static void test_uncached(void)
+TEST("what cannot be remembered")
 {
 	static uint64_t many[4 * LOG_DEPTH_MAX];
 	struct cache_walk walk = made_up(LEAF, 0);
@@ -413,7 +413,7 @@ static void test_uncached(void)
 	check_sums();
 }
 
-static void test_shallow(void)
+TEST("without a memo")
 {
 	struct cache_walk walk = made_up(LEAF, 0);
 	uint32_t id;
@@ -434,7 +434,7 @@ static void test_shallow(void)
 }
 
 /* To ask for a stack counts no block, and finds the same entry. */
-static void test_uncounted(void)
+TEST("uncounted")
 {
 	struct cache_walk walk = made_up(LEAF, 0);
 	uint32_t id;
@@ -452,7 +452,7 @@ static void test_uncounted(void)
 }
 
 /* No room for a stack: said, counted, and not remembered. */
-static void test_full(void)
+TEST("a full stack table")
 {
 	struct cache_walk walk = made_up(LEAF, 0);
 	struct log full = region;
@@ -480,7 +480,7 @@ static uint64_t any_word(uint64_t *state)
 }
 
 /* A few stacks, again and again, each time with a few words changed behind the back. */
-static void test_any_stack(void)
+TEST("any stack")
 {
 	static uint64_t stacks[16][WORDS];
 	uint64_t state = 12345;
@@ -514,7 +514,7 @@ static void test_any_stack(void)
  * A thread that dies while it puts an entry in leaves the turn odd. The next owner's first entry
  * makes it even again, and another one than before.
  */
-static void test_turn(void)
+TEST("a turn that was left odd")
 {
 	struct cache_walk walk = made_up(LEAF, 0);
 
@@ -539,7 +539,7 @@ static void sum(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx)
 	*(uint64_t *)ctx += blocks + bytes;
 }
 
-static void test_reset(void)
+TEST("reset")
 {
 	uint64_t all = 0;
 
@@ -557,7 +557,7 @@ static void test_reset(void)
 }
 
 /* Whatever the target has written there, a reader stays inside and comes to an end. */
-static void test_torn(void)
+TEST("a torn memo")
 {
 	uint64_t state = 7, all = 0;
 
@@ -572,24 +572,4 @@ static void test_torn(void)
 		unwind_cache_each(cache, sum, &all);
 	}
 	unwind_cache_reset(cache);
-}
-
-void suite_unwind_cache(void)
-{
-	CU_pSuite suite = CU_add_suite("unwind cache", init, deinit);
-
-	CU_add_test(suite, "real stacks", test_real);
-	CU_add_test(suite, "recursion", test_recursion);
-	CU_add_test(suite, "hits", test_hit);
-	CU_add_test(suite, "a saved BP that changed", test_changed_bp);
-	CU_add_test(suite, "depth, bounds, function, generation", test_depends);
-	CU_add_test(suite, "bounds of a branch", test_bounds);
-	CU_add_test(suite, "what cannot be remembered", test_uncached);
-	CU_add_test(suite, "without a memo", test_shallow);
-	CU_add_test(suite, "uncounted", test_uncounted);
-	CU_add_test(suite, "a full stack table", test_full);
-	CU_add_test(suite, "any stack", test_any_stack);
-	CU_add_test(suite, "a turn that was left odd", test_turn);
-	CU_add_test(suite, "reset", test_reset);
-	CU_add_test(suite, "a torn memo", test_torn);
 }

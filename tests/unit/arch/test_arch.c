@@ -9,11 +9,9 @@
 #include "arch/arch.h"
 #include "unit.h"
 
-void suite_arch(void);
-
 static const struct arch *const arch = &arch_x86_64;
 
-static void test_find(void)
+TEST("found by machine and class")
 {
 	CU_ASSERT_PTR_EQUAL(arch_find(EM_X86_64, ELFCLASS64), &arch_x86_64);
 	CU_ASSERT_PTR_NULL(arch_find(EM_X86_64, ELFCLASS32));	/* x32 */
@@ -25,7 +23,7 @@ static void test_find(void)
 #define WORD(field)	(offsetof(struct user_regs_struct, field) / 8)
 #define NAME(field)	{ WORD(field), #field }
 
-static void test_registers(void)
+TEST("words of the register set")
 {
 	static const struct {
 		size_t word;
@@ -55,7 +53,7 @@ static void test_registers(void)
 		CU_ASSERT_STRING_EQUAL(arch->reg_names[names[i].word], names[i].name);
 }
 
-static void test_dwarf(void)
+TEST("DWARF numbers")
 {
 	static const char *const names[] = {
 		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
@@ -78,7 +76,7 @@ static int stays(const char *code, size_t len, unsigned args)
 
 #define STAYS(code, args)	stays(code, sizeof(code) - 1, args)
 
-static void test_entry_insn(void)
+TEST("first instructions that stay")
 {
 	/* endbr64, nop, nop of five bytes */
 	CU_ASSERT_EQUAL(STAYS("\xf3\x0f\x1e\xfa\x55", 3), 0x400);
@@ -102,7 +100,7 @@ static void test_entry_insn(void)
 	CU_ASSERT_EQUAL(STAYS("\x89\xf0", 3), 0x200);
 }
 
-static void test_entry_insn_that_moves(void)
+TEST("first instructions that do not")
 {
 	/* mov rdx, rdi: the third argument, if anybody looks at it */
 	CU_ASSERT_EQUAL(STAYS("\x48\x89\xfa", 2), 0x300);
@@ -134,7 +132,7 @@ static void test_entry_insn_that_moves(void)
 	CU_ASSERT_EQUAL(STAYS("", 3), -1);
 }
 
-static void test_jump(void)
+TEST("jumps")
 {
 	uint8_t code[5] = { 0 };
 	size_t len = 0;
@@ -153,7 +151,7 @@ static void test_jump(void)
 	CU_ASSERT_PTR_NOT_NULL(arch->jump(0x180000000, 0x180000004 - 0x80000000ull, code, &len));
 }
 
-static void test_jumps_into(void)
+TEST("branches into a range")
 {
 	/*
 	 * 0: jmp 9; 5: je 2; 7: nop; 8: ret; 9: call [rip]; f: lea rax, [rip - 0x13] (0x401003);
@@ -186,7 +184,7 @@ static void test_jumps_into(void)
 	CU_ASSERT_FALSE(arch->jumps_into(code, 0, 0x401000, 0, UINT64_MAX, NULL));
 }
 
-static void test_jump_out(void)
+TEST("jumps out")
 {
 	/* je +0x10; jmp -4; call +0x100; jmp +0x200; jne -0x20; jmp rax; ret */
 	static const uint8_t code[] = "\x74\x10\xeb\xfc\xe8\x00\x01\x00\x00\xe9\x00\x02\x00\x00"
@@ -202,7 +200,7 @@ static void test_jump_out(void)
 	CU_ASSERT_EQUAL(arch->jump_out((const uint8_t *)"\x06\xeb\x7f", 3, 0x401000, &(size_t){ 0 }), 0);
 }
 
-static void test_call_out(void)
+TEST("calls out")
 {
 	/* call +0x100; jmp +0x200; call -4; call rax; ret */
 	static const uint8_t code[] = "\xe8\x00\x01\x00\x00\xe9\x00\x02\x00\x00"
@@ -220,7 +218,7 @@ struct change_case {
 	unsigned changed, popped;	/* numbers of registers */
 };
 
-static void test_changed_registers(void)
+TEST("registers that code changes")
 {
 	static const struct change_case cases[] = {
 		{ "\x89\xd8\xb1\x01", 4, 2, 0 },		/* mov eax, ebx; mov cl, 1 */
@@ -247,7 +245,7 @@ static void test_changed_registers(void)
 						&(uint32_t){ 0 }));
 }
 
-static void test_loops_at(void)
+TEST("loops at the patch")
 {
 	/* 0: nop; 1: call 0; 6: jmp 1; 8: ret */
 	static const uint8_t code[] = { 0x90, 0xe8, 0xfa, 0xff, 0xff, 0xff, 0xeb, 0xf9, 0xc3 };
@@ -262,7 +260,7 @@ static void test_loops_at(void)
 	CU_ASSERT_TRUE(arch->jumps_into(code, sizeof(code), 0x401000, 0x401000, 0x401001, NULL));
 }
 
-static void test_insn(void)
+TEST("length and text of an instruction")
 {
 	static const uint8_t mov[] = { 0x48, 0x89, 0xd8, 0x90 };
 	static const uint8_t call[] = { 0xe8, 0xfb, 0x0f, 0, 0 };
@@ -289,7 +287,7 @@ static void check_reference(const char *code, size_t len, uint64_t target, bool 
 	CU_ASSERT_FALSE(arch->reference((const uint8_t *)code, len, 0x401000, &at, &reference));
 }
 
-static void test_reference(void)
+TEST("references")
 {
 	/* lea rax, [rip+0x100]; mov rax, [rip+0x100]; call [rip+0x100]; jmp [rip+0x100] */
 	check_reference("\x48\x8d\x05\x00\x01\x00\x00", 7, 0x401107, false);
@@ -310,7 +308,7 @@ static bool ends_in_call(const char *code, size_t len)
 
 #define CALLS(code)	ends_in_call(code, sizeof(code) - 1)
 
-static void test_ends_in_call(void)
+TEST("code that ends in a call")
 {
 	CU_ASSERT_TRUE(CALLS("\x90\xe8\0\0\0\0"));
 	CU_ASSERT_TRUE(CALLS("\xff\x15\0\0\0\0"));		/* [rip+0] */
@@ -322,24 +320,4 @@ static void test_ends_in_call(void)
 	CU_ASSERT_FALSE(CALLS("\xe9\0\0\0\0"));
 	CU_ASSERT_FALSE(CALLS("\xff\x25\0\0\0\0"));		/* jmp */
 	CU_ASSERT_EQUAL(arch->call_most, 8);
-}
-
-void suite_arch(void)
-{
-	CU_pSuite suite = CU_add_suite("arch", NULL, NULL);
-
-	CU_add_test(suite, "found by machine and class", test_find);
-	CU_add_test(suite, "words of the register set", test_registers);
-	CU_add_test(suite, "DWARF numbers", test_dwarf);
-	CU_add_test(suite, "first instructions that stay", test_entry_insn);
-	CU_add_test(suite, "first instructions that do not", test_entry_insn_that_moves);
-	CU_add_test(suite, "jumps", test_jump);
-	CU_add_test(suite, "branches into a range", test_jumps_into);
-	CU_add_test(suite, "loops at the patch", test_loops_at);
-	CU_add_test(suite, "jumps out", test_jump_out);
-	CU_add_test(suite, "calls out", test_call_out);
-	CU_add_test(suite, "references", test_reference);
-	CU_add_test(suite, "registers that code changes", test_changed_registers);
-	CU_add_test(suite, "length and text of an instruction", test_insn);
-	CU_add_test(suite, "code that ends in a call", test_ends_in_call);
 }

@@ -7,8 +7,6 @@
 
 #include "unit.h"
 
-void suite_call(void);
-
 /* The instruction as the last of the bytes. */
 static bool ends(const char *bytes, unsigned len)
 {
@@ -19,7 +17,7 @@ static bool ends(const char *bytes, unsigned len)
 	return call_ends(before);
 }
 
-static void test_calls(void)
+TEST("calls")
 {
 	CU_ASSERT(ends("\xe8\x01\x02\x03\x04", 5));			/* a function */
 	CU_ASSERT(ends("\xff\x15\x01\x02\x03\x04", 6));			/* *f@GOTPCREL(%rip) */
@@ -34,7 +32,7 @@ static void test_calls(void)
 	CU_ASSERT(ends("\xff\x14\xc5\x00\x10\x40\x00", 7));		/* *table(,%rax,8) */
 }
 
-static void test_others(void)
+TEST("other code")
 {
 	CU_ASSERT_FALSE(ends("", 0));
 	CU_ASSERT_FALSE(ends("\xe9\x01\x02\x03\x04", 5));		/* jmp */
@@ -43,12 +41,4 @@ static void test_others(void)
 	CU_ASSERT_FALSE(ends("\xff\xd0\x90", 3));			/* behind the next one */
 	CU_ASSERT_FALSE(ends("\xff\x50", 2));				/* its displacement is missing */
 	CU_ASSERT_FALSE(ends("\xff\x15\x01\x02\x03", 5));
-}
-
-void suite_call(void)
-{
-	CU_pSuite suite = CU_add_suite("call", NULL, NULL);
-
-	CU_add_test(suite, "calls", test_calls);
-	CU_add_test(suite, "other code", test_others);
 }

@@ -17,8 +17,6 @@
 #include "execute.h"
 #include "unit.h"
 
-void suite_displace(void);
-
 /*
  * Functions to displace. A name and its end; what they return is compared, so all that matters is
  * that a wrong copy would return something else. Data is 64 bytes at displace_data.
@@ -134,6 +132,8 @@ static int teardown(void)
 {
 	return munmap(near_area, AREA) | munmap(far_area, AREA);
 }
+
+FIXTURE(setup, teardown);
 
 static struct err *displace(const struct function *f, size_t min_len, const uint8_t *area,
 			    struct displaced *ret)
@@ -276,13 +276,13 @@ static void run_function(const struct function *f, uint8_t *area)
 	}
 }
 
-static void test_near(void)
+TEST("copies near the function run alike")
 {
 	for (size_t i = 0; i < ARRAY_SIZE(functions); i++)
 		run_function(&functions[i], near_area);
 }
 
-static void test_far(void)
+TEST("copies far away run alike or say why not")
 {
 	unsigned out_of_range = 0;
 
@@ -303,7 +303,7 @@ static void test_far(void)
 	CU_ASSERT_EQUAL(out_of_range, 6);
 }
 
-static void test_calls(void)
+TEST("calls")
 {
 	struct displaced d;
 	uint32_t rel;
@@ -381,7 +381,7 @@ static unsigned move_all(const struct function *f, size_t min_len)
 	return moved;
 }
 
-static void test_moved(void)
+TEST("a thread in the patch is moved")
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO }, before;
 	unsigned jumps = 0;
@@ -417,7 +417,7 @@ static void refuse(const char *what, const void *code, size_t len, size_t min_le
 }
 
 /* A call of two bytes at each offset: one that would return into the patch is refused. */
-static void test_returns(void)
+TEST("calls that would return into the patch")
 {
 	for (size_t at = 0; at < 5; at++) {
 		uint8_t code[8] = { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 };
@@ -439,7 +439,7 @@ static void test_returns(void)
 	refuse("call rel32", "\x90\xe8\0\1\0\0\x90", 7, 7, "it returns into the patch");
 }
 
-static void test_refused(void)
+TEST("what cannot be moved is refused")
 {
 	refuse("int3", "\xcc\x90\x90\x90\x90", 5, 1, "trap");
 	refuse("int 3", "\xcd\x03\x90\x90\x90", 5, 1, "trap");
@@ -468,16 +468,4 @@ static void test_refused(void)
 	refuse("far too many",
 	       "\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90\x90", 18, 18,
 	       "too many");
-}
-
-void suite_displace(void)
-{
-	CU_pSuite suite = CU_add_suite("displace", setup, teardown);
-
-	CU_add_test(suite, "copies near the function run alike", test_near);
-	CU_add_test(suite, "copies far away run alike or say why not", test_far);
-	CU_add_test(suite, "calls", test_calls);
-	CU_add_test(suite, "a thread in the patch is moved", test_moved);
-	CU_add_test(suite, "calls that would return into the patch", test_returns);
-	CU_add_test(suite, "what cannot be moved is refused", test_refused);
 }

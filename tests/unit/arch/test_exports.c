@@ -19,8 +19,6 @@
 #include "base/cleanup.h"
 #include "unit.h"
 
-void suite_exports(void);
-
 #define LIBS	"/usr/lib/x86_64-linux-gnu/"
 #define AWAY	0x10000000	/* the copy lies that far behind the library's start */
 
@@ -248,7 +246,7 @@ static void check_allocator(const char *path, unsigned least)
 	CU_ASSERT_EQUAL(bad, 0);
 }
 
-static void test_allocators(void)
+TEST("allocators have room for jumps")
 {
 	check_allocator(LIBS "libc.so.6", 10);
 	check_allocator(LIBS "libjemalloc.so.2", 30);
@@ -278,39 +276,27 @@ static void check_lib(const char *path, const unsigned least[2])
 		CU_ASSERT(count.moved[i] * 100 >= count.functions * least[i]);
 }
 
-static void test_libc(void)
+TEST("libc")
 {
 	check_lib(LIBS "libc.so.6", (const unsigned[]){ 99, 95 });
 }
 
-static void test_jemalloc(void)
+TEST("libjemalloc")
 {
 	check_lib(LIBS "libjemalloc.so.2", (const unsigned[]){ 100, 100 });
 }
 
-static void test_tcmalloc(void)
+TEST("libtcmalloc_minimal")
 {
 	check_lib(LIBS "libtcmalloc_minimal.so.4", (const unsigned[]){ 99, 90 });
 }
 
-static void test_mimalloc(void)
+TEST("libmimalloc")
 {
 	check_lib(LIBS "libmimalloc.so.2.0", (const unsigned[]){ 99, 90 });
 }
 
-static void test_stdcxx(void)
+TEST("libstdc++")
 {
 	check_lib(LIBS "libstdc++.so.6", (const unsigned[]){ 99, 80 });
-}
-
-void suite_exports(void)
-{
-	CU_pSuite suite = CU_add_suite("exports", NULL, NULL);
-
-	CU_add_test(suite, "libc", test_libc);
-	CU_add_test(suite, "libjemalloc", test_jemalloc);
-	CU_add_test(suite, "libtcmalloc_minimal", test_tcmalloc);
-	CU_add_test(suite, "libmimalloc", test_mimalloc);
-	CU_add_test(suite, "allocators have room for jumps", test_allocators);
-	CU_add_test(suite, "libstdc++", test_stdcxx);
 }

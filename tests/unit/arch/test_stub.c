@@ -10,8 +10,6 @@
 #include "execute.h"
 #include "unit.h"
 
-void suite_stub(void);
-
 /*
  * callee: notes SP, its return address and its first three arguments at stub_seen, returns what is
  * there, clobbers nothing else. retry: the same at stub_retried, and returns 0x7777.
@@ -80,6 +78,8 @@ static int teardown(void)
 {
 	return munmap(areas[0], AREA) | munmap(areas[1], AREA) | sigaction(SIGTRAP, &before, NULL);
 }
+
+FIXTURE(setup, teardown);
 
 #define BEFORE	(AREA - 16)	/* of an area: what a function's first instruction does to SP */
 #define WORD	(AREA - 24)	/* of an area: the address of the count */
@@ -162,7 +162,7 @@ static void check_plain(uint8_t *area, uint8_t undo, bool counted)
 	CU_ASSERT_EQUAL(stub_retried.sp, 0);
 }
 
-static void test_plain(void)
+TEST("plain: keeps registers, flags and alignment")
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(areas); i++)
 		for (unsigned k = 0; k < ARRAY_SIZE(undos); k++)
@@ -212,7 +212,7 @@ static void check_retry(unsigned nr_args, uint8_t *area, uint8_t undo, bool coun
 	CU_ASSERT_EQUAL(out.reg[RBP], in.reg[RBP]);
 }
 
-static void test_retry(void)
+TEST("retry: calls the nothrow form first")
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(areas); i++)
 		for (unsigned nr_args = 1; nr_args <= 2; nr_args++)
@@ -221,7 +221,7 @@ static void test_retry(void)
 					check_retry(nr_args, areas[i], undos[k], counted);
 }
 
-static void test_refused(void)
+TEST("numbers of arguments that it cannot keep")
 {
 	struct stub_spec spec = { .at = 0x1000, .call = 0x2000, .retry = 0x3000, .nr_args = 3 };
 	struct stub stub = { .len = 77 };
@@ -231,13 +231,4 @@ static void test_refused(void)
 	spec.nr_args = 0;
 	CU_ASSERT_PTR_NOT_NULL(arch_x86_64.stub(&spec, &stub));
 	CU_ASSERT_EQUAL(stub.len, 77);
-}
-
-void suite_stub(void)
-{
-	CU_pSuite suite = CU_add_suite("stub", setup, teardown);
-
-	CU_add_test(suite, "plain: keeps registers, flags and alignment", test_plain);
-	CU_add_test(suite, "retry: calls the nothrow form first", test_retry);
-	CU_add_test(suite, "numbers of arguments that it cannot keep", test_refused);
 }

@@ -12,7 +12,7 @@
 #include "run_thunk.h"
 #include "unit.h"
 
-void suite_thunk(void);
+FIXTURE(thunk_set_up, thunk_tear_down);
 
 #define NOTHROW	0x1122334455667788ull
 
@@ -155,7 +155,7 @@ static void check_new(const struct thunk_place *place, const struct change *chan
 	CU_ASSERT_EQUAL(thunk.code[thunk.ret], 0xc3);
 }
 
-static void test_new(void)
+TEST("new: frame, result, registers")
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(thunk_places); i++)
 		for (unsigned k = 0; k < ARRAY_SIZE(changes); k++)
@@ -209,7 +209,7 @@ static void check_enter(const struct thunk_place *place)
 	check_bypass(code, (uint64_t)1 << 63);
 }
 
-static void test_enter(void)
+TEST("enter: before and after, or not at all")
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(thunk_places); i++)
 		check_enter(&thunk_places[i]);
@@ -259,7 +259,7 @@ static void check_nothrow(const struct thunk_place *place, unsigned nr_args)
 	CU_ASSERT_EQUAL(thunk.code[thunk.ret], 0xc3);
 }
 
-static void test_nothrow(void)
+TEST("nothrow form first, then the throwing one")
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(thunk_places); i++)
 		for (unsigned nr_args = 1; nr_args <= 2; nr_args++)
@@ -333,7 +333,7 @@ static void check_unknown_free(const struct thunk_place *place, const struct cha
 		  seen_callee.clock == 3);
 }
 
-static void test_free(void)
+TEST("free: each argument, no frame")
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(thunk_places); i++)
 		for (unsigned ptr_arg = 0; ptr_arg <= 2; ptr_arg++)
@@ -377,7 +377,7 @@ static void check_wide(const struct thunk_place *place)
 	CU_ASSERT(!seen_leave.clock && out.reg[RAX] == 0x1234);
 }
 
-static void test_wide(void)
+TEST("wide: six arguments")
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(thunk_places); i++)
 		check_wide(&thunk_places[i]);
@@ -392,7 +392,7 @@ static void refuse(struct thunk_spec spec)
 	CU_ASSERT_EQUAL(thunk.len, 77);
 }
 
-static void test_refused(void)
+TEST("what cannot be made is refused")
 {
 	refuse((struct thunk_spec){ .kind = THUNK_FREE, .ptr_arg = 3 });
 	refuse((struct thunk_spec){ .kind = THUNK_NEW, .nothrow_call = 1, .nr_args = 1 });
@@ -442,7 +442,7 @@ static void check_cfa(struct thunk_spec spec)
 			check_cfa_at(&thunk_places[i], spec);
 }
 
-static void test_cfa(void)
+TEST("the frame at each instruction")
 {
 	check_cfa((struct thunk_spec){ .kind = THUNK_NEW });
 	check_cfa((struct thunk_spec){ .kind = THUNK_NEW, .changed = UINT32_MAX, .args = 2 });
@@ -452,17 +452,4 @@ static void test_cfa(void)
 	check_cfa((struct thunk_spec){ .kind = THUNK_ENTER, .nothrow_call = 1, .nothrow = 2,
 				       .nr_args = 1 });
 	check_cfa((struct thunk_spec){ .kind = THUNK_FREE });
-}
-
-void suite_thunk(void)
-{
-	CU_pSuite suite = CU_add_suite("thunk", thunk_set_up, thunk_tear_down);
-
-	CU_add_test(suite, "new: frame, result, registers", test_new);
-	CU_add_test(suite, "enter: before and after, or not at all", test_enter);
-	CU_add_test(suite, "nothrow form first, then the throwing one", test_nothrow);
-	CU_add_test(suite, "free: each argument, no frame", test_free);
-	CU_add_test(suite, "the frame at each instruction", test_cfa);
-	CU_add_test(suite, "wide: six arguments", test_wide);
-	CU_add_test(suite, "what cannot be made is refused", test_refused);
 }

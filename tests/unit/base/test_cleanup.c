@@ -8,8 +8,6 @@
 
 #include "unit.h"
 
-void suite_cleanup(void);
-
 static int is_open(int fd)
 {
 	return fcntl(fd, F_GETFD) >= 0;
@@ -32,7 +30,7 @@ static int open_and_take(void)
 	return take_fd(fd);
 }
 
-static void test_close(void)
+TEST("close")
 {
 	int fd = open_and_leave();
 
@@ -50,7 +48,7 @@ static void release(int *value)
 	released += *value;
 }
 
-static void test_order(void)
+TEST("order")
 {
 	released = 0;
 	{
@@ -75,19 +73,10 @@ static char *allocate(void)
 }
 
 /* Under the address sanitizer this fails too if `lost` is not freed, or `kept` is. */
-static void test_free(void)
+TEST("free")
 {
 	char *kept = allocate();
 
 	CU_ASSERT_EQUAL(*kept, 'k');
 	free(kept);
-}
-
-void suite_cleanup(void)
-{
-	CU_pSuite suite = CU_add_suite("cleanup", NULL, NULL);
-
-	CU_add_test(suite, "close", test_close);
-	CU_add_test(suite, "order", test_order);
-	CU_add_test(suite, "free", test_free);
 }

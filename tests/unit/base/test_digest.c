@@ -10,8 +10,6 @@
 
 #include "unit.h"
 
-void suite_digest(void);
-
 static bool is(const void *bytes, size_t len, const char *hex)
 {
 	uint8_t digest[DIGEST_BYTES];
@@ -23,7 +21,7 @@ static bool is(const void *bytes, size_t len, const char *hex)
 	return !strcmp(text, hex);
 }
 
-static void knows_examples(void)
+TEST("the standard's examples")
 {
 	const char *two = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
 
@@ -33,7 +31,7 @@ static void knows_examples(void)
 		     "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"));
 }
 
-static void takes_a_million(void)
+TEST("a million letters")
 {
 	char *bytes = malloc(1000000);
 
@@ -42,12 +40,4 @@ static void takes_a_million(void)
 	CU_ASSERT(is(bytes, 1000000,
 		     "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"));
 	free(bytes);
-}
-
-void suite_digest(void)
-{
-	CU_pSuite suite = CU_add_suite("digest", NULL, NULL);
-
-	CU_add_test(suite, "the standard's examples", knows_examples);
-	CU_add_test(suite, "a million letters", takes_a_million);
 }

@@ -11,9 +11,7 @@
 
 #include "unit.h"
 
-void suite_err(void);
-
-static void test_create(void)
+TEST("create")
 {
 	struct err *err = err_create(ERR_NOTFOUND, "no function %s in %d modules", "foo", 3);
 
@@ -23,7 +21,7 @@ static void test_create(void)
 	CU_ASSERT_STRING_EQUAL(err->hint, "");
 }
 
-static void test_sys_codes(void)
+TEST("codes from errno")
 {
 	static const struct {
 		int errnum;
@@ -51,7 +49,7 @@ static void test_sys_codes(void)
 	}
 }
 
-static void test_wrap_reads_outside_in(void)
+TEST("wrap reads outside-in")
 {
 	struct err *err;
 
@@ -65,7 +63,7 @@ static void test_wrap_reads_outside_in(void)
 }
 
 /* A chain as long as the ring must not overwrite what it wraps. */
-static void test_wrap_many(void)
+TEST("wrap many times")
 {
 	struct err *err = err_create(ERR_STATE, "end");
 	int i;
@@ -78,7 +76,7 @@ static void test_wrap_many(void)
 	CU_ASSERT_EQUAL(strncmp(err->msg, "7: 6: 5: ", 9), 0);
 }
 
-static void test_long_message_is_cut(void)
+TEST("a long message is cut")
 {
 	char text[2000];
 	struct err *err;
@@ -98,7 +96,7 @@ static void test_long_message_is_cut(void)
 	CU_ASSERT_EQUAL(strlen(err->msg), sizeof(err->msg) - 1);
 }
 
-static void test_nomem_is_constant(void)
+TEST("err_nomem is constant")
 {
 	struct err *err = err_hint(err_nomem, "buy some");
 
@@ -120,7 +118,7 @@ static void *make_error(void *copy)
 	return NULL;
 }
 
-static void test_crosses_threads(void)
+TEST("crosses threads")
 {
 	struct err copy, *err;
 	pthread_t thread;
@@ -135,7 +133,7 @@ static void test_crosses_threads(void)
 }
 
 /* Scripts trap by these names: all there, none twice. */
-static void test_code_names(void)
+TEST("code names")
 {
 	int a, b;
 
@@ -148,18 +146,4 @@ static void test_code_names(void)
 	}
 	CU_ASSERT_STRING_EQUAL(err_code_name(ERR_ATTACH), "ATTACH");
 	CU_ASSERT_STRING_EQUAL(err_code_name(ERR_CODES), "UNKNOWN");
-}
-
-void suite_err(void)
-{
-	CU_pSuite suite = CU_add_suite("err", NULL, NULL);
-
-	CU_add_test(suite, "create", test_create);
-	CU_add_test(suite, "codes from errno", test_sys_codes);
-	CU_add_test(suite, "wrap reads outside-in", test_wrap_reads_outside_in);
-	CU_add_test(suite, "wrap many times", test_wrap_many);
-	CU_add_test(suite, "a long message is cut", test_long_message_is_cut);
-	CU_add_test(suite, "err_nomem is constant", test_nomem_is_constant);
-	CU_add_test(suite, "crosses threads", test_crosses_threads);
-	CU_add_test(suite, "code names", test_code_names);
 }

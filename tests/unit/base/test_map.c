@@ -7,9 +7,7 @@
 
 #include "unit.h"
 
-void suite_map(void);
-
-static void test_put_get_remove(void)
+TEST("put, get, remove")
 {
 	struct map map = MAP_INIT;
 	int a, b;
@@ -31,7 +29,7 @@ static void test_put_get_remove(void)
 }
 
 /* Keys as addresses come: aligned, in runs; put, replaced and removed in a random but fixed order. */
-static void test_against_array(void)
+TEST("against an array")
 {
 	enum { KEYS = 4096 };
 	static char values[KEYS];
@@ -67,7 +65,7 @@ static void test_against_array(void)
 	map_free(&map, NULL);
 }
 
-static void test_each_may_remove(void)
+TEST("each may remove")
 {
 	static uint64_t values[1001];
 	struct map map = MAP_INIT;
@@ -101,7 +99,7 @@ static void count_free(void *value)
 	free(value);
 }
 
-static void test_free_frees_values(void)
+TEST("free frees values")
 {
 	struct map map = MAP_INIT;
 	uint64_t key;
@@ -116,14 +114,4 @@ static void test_free_frees_values(void)
 	map_free(&map, count_free);
 	CU_ASSERT_EQUAL(freed, 100);
 	CU_ASSERT_EQUAL(map_count(&map), 0);
-}
-
-void suite_map(void)
-{
-	CU_pSuite suite = CU_add_suite("map", NULL, NULL);
-
-	CU_add_test(suite, "put, get, remove", test_put_get_remove);
-	CU_add_test(suite, "against an array", test_against_array);
-	CU_add_test(suite, "each may remove", test_each_may_remove);
-	CU_add_test(suite, "free frees values", test_free_frees_values);
 }

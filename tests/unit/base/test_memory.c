@@ -12,8 +12,6 @@
 
 #define START	0x7f1234560000ull
 
-void suite_memory(void);
-
 static const uint8_t bytes[] = {
 	0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 'h', 'e', 'l', 'l', 'o', 0, 'e', 'n', 'd',
 };
@@ -26,7 +24,9 @@ static int prepare(void)
 	return 0;
 }
 
-static void test_read(void)
+FIXTURE(prepare, NULL);
+
+TEST("read")
 {
 	uint8_t buf[sizeof(bytes)];
 	struct err *err;
@@ -42,7 +42,7 @@ static void test_read(void)
 	CU_ASSERT_STRING_EQUAL(err->msg, "cannot read memory at 0x7f1234560011");
 }
 
-static void test_outside(void)
+TEST("outside")
 {
 	static const uint64_t outside[] = { 0, START - 1, START + sizeof(bytes), UINT64_MAX };
 	uint8_t byte;
@@ -57,7 +57,7 @@ static void test_outside(void)
 	}
 }
 
-static void test_short_read(void)
+TEST("short read")
 {
 	uint8_t buf[100];
 	size_t got;
@@ -69,7 +69,7 @@ static void test_short_read(void)
 	CU_ASSERT_EQUAL(got, sizeof(bytes));
 }
 
-static void test_u64(void)
+TEST("u64")
 {
 	uint64_t word = 7;
 	struct err *err;
@@ -82,7 +82,7 @@ static void test_u64(void)
 	CU_ASSERT_EQUAL(word, 0x1122334455667788);
 }
 
-static void test_string(void)
+TEST("string")
 {
 	char buf[16];
 	struct err *err;
@@ -150,20 +150,8 @@ static void look_through_holes(struct memory *memory)
 	CU_ASSERT_FALSE(memory_read_holes(memory, START + 2 * PAGE, buf, PAGE));
 }
 
-static void test_holes(void)
+TEST("holes")
 {
 	look_through_holes(&(struct memory){ .read = read_pages });
 	look_through_holes(&(struct memory){ .read = read_pages, .next = next_page });
-}
-
-void suite_memory(void)
-{
-	CU_pSuite suite = CU_add_suite("memory", prepare, NULL);
-
-	CU_add_test(suite, "read", test_read);
-	CU_add_test(suite, "outside", test_outside);
-	CU_add_test(suite, "short read", test_short_read);
-	CU_add_test(suite, "u64", test_u64);
-	CU_add_test(suite, "string", test_string);
-	CU_add_test(suite, "holes", test_holes);
 }

@@ -8,8 +8,6 @@
 
 #include "unit.h"
 
-void suite_outside(void);
-
 static void check(const char *text, const char *want)
 {
 	AUTO_STR struct str got = STR_INIT;
@@ -18,14 +16,14 @@ static void check(const char *text, const char *want)
 	CU_ASSERT_STRING_EQUAL(str_text(&got), want);
 }
 
-static void leaves_text(void)
+TEST("leaves text")
 {
 	check("", "");
 	check("nginx: worker \\ ~", "nginx: worker \\ ~");
 	check("gr\xc3\xbc\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x98\x80");
 }
 
-static void shows_controls(void)
+TEST("shows controls")
 {
 	check("\x1b]0;title\a", "\\x1b]0;title\\x07");
 	check("a\nmdbg: b\tc\r\x7f", "a\\nmdbg: b\\tc\\x0d\\x7f");
@@ -33,7 +31,7 @@ static void shows_controls(void)
 	check("\xe2\x80\xaetxt\xe2\x81\xa6 \xe2\x80\xa8", "\\u202etxt\\u2066 \\u2028");
 }
 
-static void shows_what_is_no_utf8(void)
+TEST("shows what is no UTF-8")
 {
 	check("\x9b" "2J", "\\x9b2J");
 	check("\xc3", "\\xc3");
@@ -44,7 +42,7 @@ static void shows_what_is_no_utf8(void)
 	check("\xf4\x90\x80\x80\xff", "\\xf4\\x90\\x80\\x80\\xff");
 }
 
-static void keeps_own_lines(void)
+TEST("keeps own lines")
 {
 	AUTO_STR struct str got = STR_INIT;
 
@@ -53,7 +51,7 @@ static void keeps_own_lines(void)
 }
 
 /* Whatever the bytes are: what comes out is plain, and all of it was looked at. */
-static void any_bytes(void)
+TEST("any bytes")
 {
 	uint64_t random = 88172645463325252;
 
@@ -70,15 +68,4 @@ static void any_bytes(void)
 		CU_ASSERT_PTR_NULL(outside_add(&got, text, sizeof(text), OUTSIDE_ONE_LINE));
 		CU_ASSERT_EQUAL(outside_plain(str_text(&got), got.len, OUTSIDE_ONE_LINE), got.len);
 	}
-}
-
-void suite_outside(void)
-{
-	CU_pSuite suite = CU_add_suite("outside", NULL, NULL);
-
-	CU_add_test(suite, "leaves text", leaves_text);
-	CU_add_test(suite, "shows controls", shows_controls);
-	CU_add_test(suite, "shows what is no UTF-8", shows_what_is_no_utf8);
-	CU_add_test(suite, "keeps own lines", keeps_own_lines);
-	CU_add_test(suite, "any bytes", any_bytes);
 }

@@ -5,9 +5,7 @@
 
 #include "unit.h"
 
-void suite_path(void);
-
-static void test_base(void)
+TEST("base")
 {
 	static const char path[] = "/usr/lib/libc.so.6";
 
@@ -20,7 +18,7 @@ static void test_base(void)
 	CU_ASSERT_STRING_EQUAL(path_base(""), "");
 }
 
-static void test_deleted(void)
+TEST("deleted")
 {
 	char gone[] = "/tmp/a (deleted)", there[] = "/tmp/a (deleted) b", word[] = " (deleted)";
 
@@ -30,12 +28,4 @@ static void test_deleted(void)
 	CU_ASSERT_FALSE(path_cut_deleted(there));
 	CU_ASSERT_STRING_EQUAL(there, "/tmp/a (deleted) b");
 	CU_ASSERT_FALSE(path_cut_deleted(word));
-}
-
-void suite_path(void)
-{
-	CU_pSuite suite = CU_add_suite("path", NULL, NULL);
-
-	CU_add_test(suite, "base", test_base);
-	CU_add_test(suite, "deleted", test_deleted);
 }

@@ -7,9 +7,7 @@
 
 #include "unit.h"
 
-void suite_str(void);
-
-static void test_empty(void)
+TEST("empty")
 {
 	struct str str = STR_INIT;
 
@@ -23,7 +21,7 @@ static void test_empty(void)
 	CU_ASSERT_PTR_NULL(str.at);
 }
 
-static void test_add(void)
+TEST("add")
 {
 	struct str str = STR_INIT;
 
@@ -40,7 +38,7 @@ static void test_add(void)
 	str_free(&str);
 }
 
-static void test_bytes_with_zeroes(void)
+TEST("bytes with zeroes")
 {
 	struct str str = STR_INIT;
 
@@ -52,7 +50,7 @@ static void test_bytes_with_zeroes(void)
 }
 
 /* Each length once, so that every edge of the room is met: text and terminator must fit. */
-static void test_every_length(void)
+TEST("every length")
 {
 	char text[301];
 	size_t len;
@@ -70,7 +68,7 @@ static void test_every_length(void)
 	}
 }
 
-static void test_grows(void)
+TEST("grows")
 {
 	struct str str = STR_INIT;
 	int i;
@@ -82,15 +80,4 @@ static void test_grows(void)
 	CU_ASSERT_EQUAL(str.len, 200000);
 	CU_ASSERT_EQUAL(strncmp(str.at + 199980, "0,1,2,3,4,5,6,7,8,9,", 21), 0);
 	str_free(&str);
-}
-
-void suite_str(void)
-{
-	CU_pSuite suite = CU_add_suite("str", NULL, NULL);
-
-	CU_add_test(suite, "empty", test_empty);
-	CU_add_test(suite, "add", test_add);
-	CU_add_test(suite, "bytes with zeroes", test_bytes_with_zeroes);
-	CU_add_test(suite, "every length", test_every_length);
-	CU_add_test(suite, "grows", test_grows);
 }

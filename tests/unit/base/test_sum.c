@@ -6,9 +6,7 @@
 #include "base/sum.h"
 #include "unit.h"
 
-void suite_sum(void);
-
-static void test_each_bit(void)
+TEST("each bit matters")
 {
 	uint8_t bytes[40];
 	uint64_t sum;
@@ -27,18 +25,10 @@ static void test_each_bit(void)
 	}
 }
 
-static void test_length(void)
+TEST("zeros count")
 {
 	static const uint8_t zeros[16];
 
 	for (size_t len = 0; len < sizeof(zeros); len++)
 		CU_ASSERT_NOT_EQUAL(sum_bytes(0, zeros, len), sum_bytes(0, zeros, len + 1));
-}
-
-void suite_sum(void)
-{
-	CU_pSuite suite = CU_add_suite("sum", NULL, NULL);
-
-	CU_add_test(suite, "each bit matters", test_each_bit);
-	CU_add_test(suite, "zeros count", test_length);
 }

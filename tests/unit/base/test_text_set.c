@@ -7,7 +7,7 @@
 #include "base/text_set.h"
 #include "unit.h"
 
-static void numbers_texts_once(void)
+TEST("numbers texts once")
 {
 	struct text_set set = TEXT_SET_INIT;
 	char same[] = "load";
@@ -25,7 +25,7 @@ static void numbers_texts_once(void)
 	CU_ASSERT(!text_set_has(&set, same));
 }
 
-static void keeps_copies(void)
+TEST("keeps copies")
 {
 	struct text_set set = TEXT_SET_INIT;
 	char text[16];
@@ -41,11 +41,3 @@ static void keeps_copies(void)
 	text_set_free(&set);
 }
 
-void suite_text_set(void);
-void suite_text_set(void)
-{
-	CU_pSuite suite = CU_add_suite("text_set", NULL, NULL);
-
-	CU_ADD_TEST(suite, numbers_texts_once);
-	CU_ADD_TEST(suite, keeps_copies);
-}

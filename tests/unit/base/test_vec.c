@@ -9,9 +9,7 @@
 #include "base/word_list.h"
 #include "unit.h"
 
-void suite_vec(void);
-
-static void test_push_keeps_order(void)
+TEST("push keeps order")
 {
 	VEC(uint64_t) vec = VEC_INIT;
 	struct err *err;
@@ -32,7 +30,7 @@ static void test_push_keeps_order(void)
 	CU_ASSERT_EQUAL(vec.room, 0);
 }
 
-static void test_reserve_leaves_room(void)
+TEST("reserve leaves room")
 {
 	VEC(int) vec = VEC_INIT;
 	struct err *err = vec_reserve(&vec, 100);
@@ -53,7 +51,7 @@ static void test_reserve_leaves_room(void)
 	vec_free(&vec);
 }
 
-static void test_remove_keeps_order(void)
+TEST("remove keeps order")
 {
 	VEC(char) vec = VEC_INIT;
 	struct err *err;
@@ -72,7 +70,7 @@ static void test_remove_keeps_order(void)
 }
 
 /* A size that overflows is out of memory, and the vector stays as it was. */
-static void test_overflow(void)
+TEST("overflow")
 {
 	VEC(uint64_t) vec = VEC_INIT;
 	struct err *err = vec_push(&vec, 42);
@@ -95,7 +93,7 @@ struct item {
 COMPARE_BY(by_key, struct item, x, x->key)
 COMPARE_BY(by_key_of, struct item *, x, (*x)->key)
 
-static void test_sort(void)
+TEST("sort")
 {
 	VEC(struct item) vec = VEC_INIT;
 	VEC(struct item *) pointers = VEC_INIT;
@@ -116,7 +114,7 @@ static void test_sort(void)
 }
 
 /* Every length up to 20, for every key in and between those that there are, from every place on. */
-static void test_lower_bound(void)
+TEST("lower bound")
 {
 	static const uint64_t at[] = { 2, 2, 4, 6, 6, 6, 8, 10, 12, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 30 };
 
@@ -131,7 +129,7 @@ static void test_lower_bound(void)
 			}
 }
 
-static void test_word_list(void)
+TEST("word list")
 {
 	struct word_list list = { VEC_INIT };
 
@@ -144,17 +142,4 @@ static void test_word_list(void)
 		CU_ASSERT_EQUAL(word_list_has(&list, 50, i), i < 100 && !(i % 2));
 	}
 	vec_free(&list.vec);
-}
-
-void suite_vec(void)
-{
-	CU_pSuite suite = CU_add_suite("vec", NULL, NULL);
-
-	CU_add_test(suite, "push keeps order", test_push_keeps_order);
-	CU_add_test(suite, "reserve leaves room", test_reserve_leaves_room);
-	CU_add_test(suite, "remove keeps order", test_remove_keeps_order);
-	CU_add_test(suite, "overflow", test_overflow);
-	CU_add_test(suite, "sort", test_sort);
-	CU_add_test(suite, "lower bound", test_lower_bound);
-	CU_add_test(suite, "word list", test_word_list);
 }

@@ -16,7 +16,7 @@
 #include "unit.h"
 #include "unwind/stack_walk.h"
 
-static void gives_figures(void)
+TEST("gives figures")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("dict get [mdbg::malloc] bytes"), "5124");
@@ -27,7 +27,7 @@ static void gives_figures(void)
 			       "MDBG STATE");
 }
 
-static void gives_allocations(void)
+TEST("gives allocations")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::allocations]"), "3");
@@ -57,7 +57,7 @@ static void gives_allocations(void)
 }
 
 /* Without a process, too. The first answer has no changes: there is nothing to compare with. */
-static void gives_the_machine(void)
+TEST("gives the machine")
 {
 	harness_shell();
 	CU_ASSERT_STRING_EQUAL(
@@ -82,7 +82,7 @@ static void gives_the_machine(void)
 			       "MDBG USAGE {usage: mdbg::memory_system ?limit N?}");
 }
 
-static void gives_probes(void)
+TEST("gives probes")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::probes]"), "2");
@@ -93,7 +93,7 @@ static void gives_probes(void)
 	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::probes] 1] engine"), "none");
 }
 
-static void gives_sites(void)
+TEST("gives sites")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("set s [lindex [mdbg::sites limit 1] 0]; list [dict "
@@ -105,7 +105,7 @@ static void gives_sites(void)
 			       "function fake_load");
 }
 
-static void gives_referrers(void)
+TEST("gives holders")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("set f [mdbg::find 0x2010]; list [dict get $f what] "
@@ -127,7 +127,7 @@ static void gives_referrers(void)
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::find 1 limit few}"), "1");
 }
 
-static void gives_leaks(void)
+TEST("gives leaks")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("set l [lindex [mdbg::leaks size == 100] 0]; list [dict "
@@ -138,7 +138,7 @@ static void gives_leaks(void)
 	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::leaks reachable"), "");
 }
 
-static void looks_at_the_target(void)
+TEST("looks at the target")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("binary scan [mdbg::read 0x5010 4] H* h; set h"),
@@ -172,7 +172,7 @@ static void looks_at_the_target(void)
 			       "MDBG NOTFOUND");
 }
 
-static void attaches_with_options(void)
+TEST("attaches with options")
 {
 	struct shell *shell = harness_shell();
 
@@ -193,7 +193,7 @@ static void attaches_with_options(void)
 	CU_ASSERT_EQUAL(session_state(shell->session), SESSION_NONE);
 }
 
-static void runs_scripts_at_events(void)
+TEST("runs scripts at events")
 {
 	struct shell *shell = harness_attached();
 	struct session_event event = { .kind = SESSION_EVENT_FORK, .pid = 77 };
@@ -227,7 +227,7 @@ static void runs_scripts_at_events(void)
 	CU_ASSERT_TRUE(harness_line("wait exit").ok);
 }
 
-static void waits(void)
+TEST("waits")
 {
 	harness_attached();
 	CU_ASSERT_TRUE(harness_line("wait 0.01; wait 5ms").ok);
@@ -244,7 +244,7 @@ static void waits(void)
 			.ok);
 }
 
-static void kills(void)
+TEST("kills")
 {
 	struct shell *shell = harness_attached();
 	struct outcome outcome = harness_line("kill");
@@ -254,7 +254,7 @@ static void kills(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, " was ended by SIGKILL (Killed)\n"));
 }
 
-static void detaches_at_the_end(void)
+TEST("detaches at the end")
 {
 	struct shell *shell = harness_attached();
 
@@ -296,7 +296,7 @@ static const char *completed(const char *line)
 	return completed_in(harness_shell(), line);
 }
 
-static void completes(void)
+TEST("completes")
 {
 	char line[32];
 
@@ -330,7 +330,7 @@ static void completes(void)
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations function == fake_l"), "");
 }
 
-static void completes_marks(void)
+TEST("completes marks")
 {
 	struct shell *shell = harness_attached();
 
@@ -346,7 +346,7 @@ static void completes_marks(void)
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak ");
 }
 
-static void completes_functions(void)
+TEST("completes functions")
 {
 	struct shell *shell = harness_attached();
 
@@ -386,7 +386,7 @@ static void check_file(const char *folder, const char *prefix, const char *name,
 }
 
 /* A folder with one file in it, whose name means something to Tcl. */
-static void completes_hard_names(void)
+TEST("completes names of all kinds")
 {
 	char folder[] = "/tmp/mdbg-complete-XXXXXX/", path[128];
 
@@ -407,7 +407,7 @@ static void completes_hard_names(void)
 }
 
 /* In the current folder a name may look like something else than a file. */
-static void completes_here(void)
+TEST("completes names in this folder")
 {
 	char folder[] = "/tmp/mdbg-complete-XXXXXX";
 	int before = open(".", O_PATH | O_CLOEXEC);
@@ -431,7 +431,7 @@ static const char *line_for(const char *line)
 	return line_in(harness_shell(), line);
 }
 
-static void completes_files(void)
+TEST("completes files")
 {
 	char folder[] = "/tmp/mdbg-complete-XXXXXX";
 	int before = open(".", O_PATH | O_CLOEXEC);
@@ -466,29 +466,3 @@ static void completes_files(void)
 	close(before);
 }
 
-void suite_api(void);
-
-void suite_api(void)
-{
-	CU_pSuite suite = CU_add_suite("api", NULL, NULL);
-
-	CU_add_test(suite, "gives figures", gives_figures);
-	CU_add_test(suite, "gives allocations", gives_allocations);
-	CU_add_test(suite, "gives the machine", gives_the_machine);
-	CU_add_test(suite, "gives probes", gives_probes);
-	CU_add_test(suite, "gives sites", gives_sites);
-	CU_add_test(suite, "gives leaks", gives_leaks);
-	CU_add_test(suite, "gives holders", gives_referrers);
-	CU_add_test(suite, "looks at the target", looks_at_the_target);
-	CU_add_test(suite, "attaches with options", attaches_with_options);
-	CU_add_test(suite, "runs scripts at events", runs_scripts_at_events);
-	CU_add_test(suite, "waits", waits);
-	CU_add_test(suite, "kills", kills);
-	CU_add_test(suite, "detaches at the end", detaches_at_the_end);
-	CU_add_test(suite, "completes", completes);
-	CU_add_test(suite, "completes marks", completes_marks);
-	CU_add_test(suite, "completes functions", completes_functions);
-	CU_add_test(suite, "completes names of all kinds", completes_hard_names);
-	CU_add_test(suite, "completes names in this folder", completes_here);
-	CU_add_test(suite, "completes files", completes_files);
-}

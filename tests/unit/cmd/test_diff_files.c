@@ -11,8 +11,6 @@
 #include "unit.h"
 #include "unwind/stack_walk.h"
 
-void suite_diff_files(void);
-
 static char folder[] = "/tmp/mdbg-unit-XXXXXX";
 static char *was;	/* the working directory */
 
@@ -34,6 +32,9 @@ static int end(void)
 	return 0;
 }
 
+FIXTURE(start, end);
+
+#ifdef HAVE_SQLITE
 /* Attached and exported; then one block is freed, one comes, of two sites. */
 static void changed(void)
 {
@@ -67,7 +68,7 @@ static bool prints(const char *line, const char *what)
 	return false;
 }
 
-static void prints_changes(void)
+TEST("prints changes")
 {
 	char process[64];
 
@@ -91,14 +92,14 @@ static void prints_changes(void)
 }
 
 /* Sites that an export has not are no changes of the program, so the reader is told. */
-static void says_what_was_left_out(void)
+TEST("says what was left out")
 {
 	harness_attached();
 	CU_ASSERT_TRUE(harness_line("export sqlite a.db limit 1").ok);
 	CU_ASSERT_TRUE(prints("malloc diff a.db", "\na.db was exported with `limit 1`: "));
 }
 
-static void gives_changes(void)
+TEST("gives changes")
 {
 	changed();
 	CU_ASSERT_STRING_EQUAL(harness_value("lmap d [mdbg::diff a.db] {lmap k {bytes count function} "
@@ -115,7 +116,7 @@ static void gives_changes(void)
 }
 
 /* Two files need no process. */
-static void needs_no_process(void)
+TEST("needs no process")
 {
 	changed();
 	CU_ASSERT_TRUE(harness_line("export sqlite a.db").ok);
@@ -129,7 +130,7 @@ static void needs_no_process(void)
 	CU_ASSERT_TRUE(refused("malloc diff a.db m", "no process", "attach PID"));
 }
 
-static void tells_files_from_moments(void)
+TEST("tells files from moments")
 {
 	changed();
 	/* The name of a file; then of a mark, too; and the file nevertheless. */
@@ -148,7 +149,7 @@ static void tells_files_from_moments(void)
 	CU_ASSERT_TRUE(refused("malloc diff -1.5h a.db", "-1.5h is before the history", "begins"));
 }
 
-static void refuses_other_files(void)
+TEST("refuses other files")
 {
 	changed();
 	CU_ASSERT_TRUE(harness_line("export csv text.txt").ok);
@@ -161,25 +162,10 @@ static void refuses_other_files(void)
 			       "MDBG FORMAT");
 }
 
-static void is_built_without(void)
+#else
+TEST("is built without")
 {
 	harness_attached();
 	CU_ASSERT_TRUE(refused("malloc diff a.db", "built without SQLite", "install"));
 }
-
-void suite_diff_files(void)
-{
-	const struct export_format *format;
-	CU_pSuite suite = CU_add_suite("diff_files", start, end);
-
-	if (export_format_find("sqlite", &format)) {
-		CU_add_test(suite, "is built without", is_built_without);
-		return;
-	}
-	CU_add_test(suite, "prints changes", prints_changes);
-	CU_add_test(suite, "says what was left out", says_what_was_left_out);
-	CU_add_test(suite, "gives changes", gives_changes);
-	CU_add_test(suite, "needs no process", needs_no_process);
-	CU_add_test(suite, "tells files from moments", tells_files_from_moments);
-	CU_add_test(suite, "refuses other files", refuses_other_files);
-}
+#endif

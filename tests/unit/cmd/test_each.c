@@ -12,7 +12,7 @@
 #include "harness.h"
 #include "unit.h"
 
-static void gives_what_the_list_has(void)
+TEST("gives what the list has")
 {
 	static const char *const commands[] = {
 		"mdbg::allocations", "mdbg::allocations size > 50 sort size limit 1",
@@ -37,7 +37,7 @@ static void gives_what_the_list_has(void)
 					     "lrange $errorCode 0 1"), "MDBG UNSUPPORTED");
 }
 
-static void goes_on_as_foreach(void)
+TEST("goes on as foreach")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(
@@ -63,7 +63,7 @@ static void goes_on_as_foreach(void)
 			       "100 5000 24");
 }
 
-static void says_where_a_body_failed(void)
+TEST("says where a body failed")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("set n 0; list [catch {mdbg::allocations -each b {\n"
@@ -83,7 +83,7 @@ static void says_where_a_body_failed(void)
 			       "mdbg: oops\n");
 }
 
-static void is_not_disturbed(void)
+TEST("is not disturbed")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(
@@ -113,7 +113,7 @@ static void is_not_disturbed(void)
 					     "string range $m 0 23"), "too many nested evaluati");
 }
 
-static void ends_by_ctrl_c(void)
+TEST("ends by Ctrl-C")
 {
 	struct outcome outcome;
 
@@ -126,7 +126,7 @@ static void ends_by_ctrl_c(void)
 }
 
 /* While BODY runs the terminal is BODY's, and the command has done its part. */
-static void shows_no_progress_of_a_body(void)
+TEST("shows no progress of a body")
 {
 	int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), slave, saved = dup(STDERR_FILENO);
 	struct pollfd drawn = { .fd = terminal, .events = POLLIN };
@@ -144,7 +144,7 @@ static void shows_no_progress_of_a_body(void)
 	close(terminal);
 }
 
-static void refuses(void)
+TEST("refuses")
 {
 	static const struct {
 		const char *line, *why, *hint;
@@ -180,17 +180,3 @@ static void refuses(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("mdbg::freespace -each b {}").err, ": no process"));
 }
 
-void suite_each(void);
-
-void suite_each(void)
-{
-	CU_pSuite suite = CU_add_suite("each", NULL, NULL);
-
-	CU_add_test(suite, "gives what the list has", gives_what_the_list_has);
-	CU_add_test(suite, "goes on as foreach", goes_on_as_foreach);
-	CU_add_test(suite, "says where a body failed", says_where_a_body_failed);
-	CU_add_test(suite, "is not disturbed", is_not_disturbed);
-	CU_add_test(suite, "ends by Ctrl-C", ends_by_ctrl_c);
-	CU_add_test(suite, "shows no progress of a body", shows_no_progress_of_a_body);
-	CU_add_test(suite, "refuses", refuses);
-}

@@ -31,7 +31,7 @@ static bool gives(const char *script, const char *want)
 	return same;
 }
 
-static void reads(void)
+TEST("files are read")
 {
 	harness_shell();
 	CU_ASSERT_TRUE(gives("source mdbg:/a.tcl", "hello"));
@@ -42,7 +42,7 @@ static void reads(void)
 	CU_ASSERT_TRUE(gives("file size mdbg:/a.tcl", "14"));
 }
 
-static void lists(void)
+TEST("folders are listed")
 {
 	CU_ASSERT_TRUE(gives("glob -directory mdbg:/ *",
 			     "mdbg:/a.tcl mdbg:/folder mdbg:/folder2"));
@@ -55,7 +55,7 @@ static void lists(void)
 	CU_ASSERT_TRUE(gives("file normalize mdbg:/folder/../a.tcl", "mdbg:/a.tcl"));
 }
 
-static void refuses(void)
+TEST("nothing can be changed")
 {
 	CU_ASSERT_TRUE(gives("catch {open mdbg:/a.tcl w} why; set why",
 			     "couldn't open \"mdbg:/a.tcl\": read-only file system"));
@@ -67,20 +67,10 @@ static void refuses(void)
 	CU_ASSERT_TRUE(gives("catch {file delete mdbg:/a.tcl}; file exists mdbg:/a.tcl", "1"));
 }
 
-static void others(void)
+TEST("the rest is as it was")
 {
 	/* What is inside has no init.tcl: Tcl's library is the machine's. */
 	CU_ASSERT_TRUE(gives("string match mdbg:* [info library]", "0"));
 	CU_ASSERT_TRUE(gives("file isdirectory /proc/self", "1"));
 }
 
-void suite_embedded(void);
-void suite_embedded(void)
-{
-	CU_pSuite suite = CU_add_suite("embedded", NULL, NULL);
-
-	CU_add_test(suite, "files are read", reads);
-	CU_add_test(suite, "folders are listed", lists);
-	CU_add_test(suite, "nothing can be changed", refuses);
-	CU_add_test(suite, "the rest is as it was", others);
-}

@@ -65,7 +65,7 @@ static const struct expected expected[] = {
 	{ "", REDIRECT_NONE, "", NULL },
 };
 
-static void splits_lines(void)
+TEST("splits lines")
 {
 	struct shell *shell = harness_shell();
 	struct line line;
@@ -84,7 +84,7 @@ static void splits_lines(void)
 	}
 }
 
-static void leaves_raw_lines_alone(void)
+TEST("leaves raw lines alone")
 {
 	struct line line;
 
@@ -94,7 +94,7 @@ static void leaves_raw_lines_alone(void)
 	CU_ASSERT_STRING_EQUAL(line.rest, " echo {a > b | c");
 }
 
-static void knows_when_a_line_is_whole(void)
+TEST("knows when a line is whole")
 {
 	struct shell *shell = harness_shell();
 
@@ -108,7 +108,7 @@ static void knows_when_a_line_is_whole(void)
 }
 
 /* Any text at all, put together from what matters to the scanner; the sanitizers look on. */
-static void takes_any_text(void)
+TEST("takes any text")
 {
 	static const char *const pieces[] = {
 		"malloc", "allocations", "size", "sort", " ",  " ",  " ",  ">",    ">>",
@@ -135,14 +135,3 @@ static void takes_any_text(void)
 	}
 }
 
-void suite_line(void);
-
-void suite_line(void)
-{
-	CU_pSuite suite = CU_add_suite("line", NULL, NULL);
-
-	CU_add_test(suite, "splits lines", splits_lines);
-	CU_add_test(suite, "leaves raw lines alone", leaves_raw_lines_alone);
-	CU_add_test(suite, "takes any text", takes_any_text);
-	CU_add_test(suite, "knows when a line is whole", knows_when_a_line_is_whole);
-}

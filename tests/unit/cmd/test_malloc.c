@@ -30,7 +30,7 @@ static const char *line_of(const char *text, unsigned nr)
 	return line;
 }
 
-static void prints_the_figures(void)
+TEST("prints the figures")
 {
 	struct outcome outcome;
 
@@ -57,7 +57,7 @@ static void prints_the_figures(void)
 }
 
 /* What is lacking stands in each answer, above the line with the totals; for scripts it is a list. */
-static void says_what_is_lacking(void)
+TEST("says what is lacking")
 {
 	static const char *const commands[][2] = {
 		{ "malloc", "\nLog: " },
@@ -91,7 +91,7 @@ static void says_what_is_lacking(void)
 }
 
 /* A block that a realloc has in hand is held like any other, and its site has had it. */
-static void counts_what_is_in_hand(void)
+TEST("counts what is in hand")
 {
 	struct session *session = harness_attached()->session;
 	struct log_record held = { .address = 0x5000, .size = 1000, .time = log_now(),
@@ -110,7 +110,7 @@ static void counts_what_is_in_hand(void)
 	CU_ASSERT_EQUAL(count(harness_line("malloc allocations size == 1000").out, "\n0x"), 0);
 }
 
-static void lists_allocations(void)
+TEST("lists allocations")
 {
 	static const char head[] = "ADDRESS            SIZE       HEAP  PID     THREAD  PTHREAD_T  "
 				   "        CLOCKTIME   SEQ        STACK TRACEBACK";
@@ -139,7 +139,7 @@ static void lists_allocations(void)
 		"\n3 allocations, 5124 bytes; 0 allocations, 0 bytes from before the attach\n"));
 }
 
-static void says_why_a_stack_ends(void)
+TEST("says why a stack ends")
 {
 	struct shell *shell = harness_attached();
 
@@ -147,7 +147,7 @@ static void says_why_a_stack_ends(void)
 	CU_ASSERT_EQUAL(count(harness_line("malloc allocations").out, "(stack ends here: "), 1);
 }
 
-static void filters(void)
+TEST("filters")
 {
 	harness_attached();
 	CU_ASSERT_EQUAL(count(harness_line("malloc allocations size > 4K").out, "\n0x"), 1);
@@ -189,7 +189,7 @@ static struct outcome first_look(const char *line)
 	return harness_line(line);
 }
 
-static void adds_up_sites(void)
+TEST("adds up sites")
 {
 	struct outcome outcome;
 
@@ -233,7 +233,7 @@ static void adds_up_sites(void)
 }
 
 /* In a file: a block for each reading, and no escapes. What is typed wrongly reads nothing. */
-static void watches_sites(void)
+TEST("watches sites")
 {
 	static const char *const wrong[] = {
 		"0", "-1", "1e99", "x", "0.01", "2d", "{}", "1 0", "1 -1", "1 1e99", "1 x", "1 1.5", "1 {}",
@@ -263,7 +263,7 @@ static void watches_sites(void)
 	CU_ASSERT(!outcome.ok && strstr(outcome.err, "no process"));
 }
 
-static void finds_leaks(void)
+TEST("finds leaks")
 {
 	struct outcome outcome;
 
@@ -300,7 +300,7 @@ static void finds_leaks(void)
 	CU_ASSERT_FALSE(harness_line("malloc leaks all -snapshots").ok);
 }
 
-static void suppresses_leaks(void)
+TEST("suppresses leaks")
 {
 	char path[64], line[128];
 	struct outcome outcome;
@@ -332,7 +332,7 @@ static void suppresses_leaks(void)
 	unlink(path);
 }
 
-static void controls_probes_and_target(void)
+TEST("controls probes and target")
 {
 	struct shell *shell = harness_attached();
 	struct fake_asked *asked = fake_asked(shell->session);
@@ -351,7 +351,7 @@ static void controls_probes_and_target(void)
 	CU_ASSERT_FALSE(harness_line("interrupt").ok);
 }
 
-static void looks_at_threads_and_stacks(void)
+TEST("looks at threads and stacks")
 {
 	struct outcome outcome;
 	char text[64];
@@ -389,7 +389,7 @@ static void looks_at_threads_and_stacks(void)
 }
 
 /* The figures of two looks, and `-` for what there is none of. */
-static void prints_memory(void)
+TEST("prints memory")
 {
 	struct outcome outcome;
 
@@ -415,7 +415,7 @@ static void prints_memory(void)
 	CU_ASSERT_FALSE(harness_line("memory nonsense").ok);
 }
 
-static void needs_a_target(void)
+TEST("needs a target")
 {
 	static const char *const lines[] = {
 		"malloc",         "malloc allocations",
@@ -459,7 +459,7 @@ static size_t widest_line(const char *text)
 	return widest;
 }
 
-static void explains_every_command(void)
+TEST("explains every command")
 {
 	struct outcome outcome;
 
@@ -479,25 +479,3 @@ static void explains_every_command(void)
 	CU_ASSERT_FALSE(harness_line("help malloc nonsense").ok);
 }
 
-void suite_malloc(void);
-
-void suite_malloc(void)
-{
-	CU_pSuite suite = CU_add_suite("malloc", NULL, NULL);
-
-	CU_add_test(suite, "says what is lacking", says_what_is_lacking);
-	CU_add_test(suite, "prints the figures", prints_the_figures);
-	CU_add_test(suite, "counts what is in hand", counts_what_is_in_hand);
-	CU_add_test(suite, "lists allocations", lists_allocations);
-	CU_add_test(suite, "says why a stack ends", says_why_a_stack_ends);
-	CU_add_test(suite, "filters", filters);
-	CU_add_test(suite, "adds up sites", adds_up_sites);
-	CU_add_test(suite, "watches sites", watches_sites);
-	CU_add_test(suite, "finds leaks", finds_leaks);
-	CU_add_test(suite, "suppresses leaks", suppresses_leaks);
-	CU_add_test(suite, "controls probes and target", controls_probes_and_target);
-	CU_add_test(suite, "looks at threads and stacks", looks_at_threads_and_stacks);
-	CU_add_test(suite, "prints memory", prints_memory);
-	CU_add_test(suite, "needs a target", needs_a_target);
-	CU_add_test(suite, "explains every command", explains_every_command);
-}

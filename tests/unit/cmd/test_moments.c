@@ -33,7 +33,7 @@ static bool refused(const char *line, const char *what, const char *hint)
 	return false;
 }
 
-static void sets_marks(void)
+TEST("sets marks")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_line("malloc mark").out, "m1\n");
@@ -47,7 +47,7 @@ static void sets_marks(void)
 			       "MDBG USAGE");
 }
 
-static void prints_differences(void)
+TEST("prints differences")
 {
 	struct outcome outcome;
 
@@ -74,7 +74,7 @@ static void prints_differences(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "grown 1000 bytes, shrunk 5000 bytes\n"));
 }
 
-static void gives_differences(void)
+TEST("gives differences")
 {
 	changed();
 	CU_ASSERT_STRING_EQUAL(harness_value("lmap d [mdbg::diff a] {lrange $d 0 3}"),
@@ -84,7 +84,7 @@ static void gives_differences(void)
 	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::diff a a"), "");
 }
 
-static void shows_sites_since(void)
+TEST("shows sites since")
 {
 	struct outcome outcome;
 
@@ -100,7 +100,7 @@ static void shows_sites_since(void)
 	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::sites limit 1 since a sort count]"), "1");
 }
 
-static void shows_sites_at(void)
+TEST("shows sites at")
 {
 	struct outcome outcome;
 
@@ -127,7 +127,7 @@ static void shows_sites_at(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n    growth +1000 bytes in "));
 }
 
-static void refuses_moments(void)
+TEST("refuses moments")
 {
 	changed();
 	CU_ASSERT_TRUE(refused("malloc diff b", "there is no mark 'b'", "marks: a;"));
@@ -159,7 +159,7 @@ static void refuses_moments(void)
 }
 
 /* Another process has marks of its own. */
-static void forgets_with_the_log(void)
+TEST("forgets with the log")
 {
 	changed();
 	harness_attached();
@@ -167,7 +167,7 @@ static void forgets_with_the_log(void)
 }
 
 /* The beginning, which nobody has looked at, then an answer's sample; a gap, then another. */
-static void gives_the_history(void)
+TEST("gives the history")
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("lmap s [mdbg::history] {lrange $s 2 5}"),
@@ -189,7 +189,7 @@ static void gives_the_history(void)
 	CU_ASSERT_PTR_NULL(strstr(harness_line("malloc diff -0s").out, "Recording was off"));
 }
 
-static void says_what_history_costs(void)
+TEST("says what history costs")
 {
 	const char *out;
 
@@ -206,19 +206,3 @@ static void says_what_history_costs(void)
 					     "&& [dict get $m markbytes] > 0}"), "1");
 }
 
-void suite_moments(void);
-
-void suite_moments(void)
-{
-	CU_pSuite suite = CU_add_suite("moments", NULL, NULL);
-
-	CU_add_test(suite, "sets marks", sets_marks);
-	CU_add_test(suite, "prints differences", prints_differences);
-	CU_add_test(suite, "gives differences", gives_differences);
-	CU_add_test(suite, "shows sites since", shows_sites_since);
-	CU_add_test(suite, "shows sites at", shows_sites_at);
-	CU_add_test(suite, "refuses moments", refuses_moments);
-	CU_add_test(suite, "forgets with the log", forgets_with_the_log);
-	CU_add_test(suite, "gives the history", gives_the_history);
-	CU_add_test(suite, "says what history costs", says_what_history_costs);
-}

@@ -25,6 +25,8 @@ static int remove_folder(void)
 	return chdir("/") || rmdir(folder);
 }
 
+FIXTURE(make_folder, remove_folder);
+
 static const char *contents(const char *name)
 {
 	static char text[4096];
@@ -36,7 +38,7 @@ static const char *contents(const char *name)
 	return text;
 }
 
-static void keeps_output_in_order(void)
+TEST("keeps output in order")
 {
 	struct outcome outcome;
 
@@ -47,7 +49,7 @@ static void keeps_output_in_order(void)
 	CU_ASSERT_STRING_EQUAL(outcome.err, "");
 }
 
-static void redirects_lines(void)
+TEST("redirects lines")
 {
 	struct outcome outcome;
 
@@ -64,7 +66,7 @@ static void redirects_lines(void)
 	CU_ASSERT_STRING_EQUAL(outcome.out, "last\n");
 }
 
-static void redirects_in_scripts(void)
+TEST("redirects in scripts")
 {
 	struct outcome outcome;
 
@@ -78,7 +80,7 @@ static void redirects_in_scripts(void)
 	CU_ASSERT_TRUE(harness_script("source nothing > out\n").err[0] != '\0');
 }
 
-static void reports_what_cannot_be_written(void)
+TEST("reports what cannot be written")
 {
 	struct outcome outcome;
 
@@ -97,7 +99,7 @@ static void reports_what_cannot_be_written(void)
 	CU_ASSERT_STRING_EQUAL(outcome.out, "still\n");
 }
 
-static void lets_a_reader_leave(void)
+TEST("lets a reader leave")
 {
 	struct outcome outcome;
 
@@ -108,7 +110,7 @@ static void lets_a_reader_leave(void)
 	CU_ASSERT_STRING_EQUAL(outcome.err, "");
 }
 
-static void reports_errors_once(void)
+TEST("reports errors once")
 {
 	struct outcome outcome;
 
@@ -146,7 +148,7 @@ static void reports_errors_once(void)
 			       "attach 1: no such process");
 }
 
-static void leaves_by_exit_and_quit(void)
+TEST("leaves by exit and quit")
 {
 	harness_shell();
 	CU_ASSERT_EQUAL(harness_left("exit 7"), 7);
@@ -160,7 +162,7 @@ static void leaves_by_exit_and_quit(void)
 	CU_ASSERT_EQUAL(harness_left("q"), 1);
 }
 
-static void ends_by_ctrl_c_what_catches_all(void)
+TEST("ends by Ctrl-C what catches all")
 {
 	struct outcome outcome;
 
@@ -182,7 +184,7 @@ static void ends_by_ctrl_c_what_catches_all(void)
 	CU_ASSERT_STRING_EQUAL(outcome.out, "fine\n");
 }
 
-static void has_aliases(void)
+TEST("has aliases")
 {
 	harness_shell();
 	CU_ASSERT_STRING_EQUAL(harness_line("st").out, "No process.\n");
@@ -195,7 +197,7 @@ static void has_aliases(void)
 	CU_ASSERT_FALSE(harness_line("alias puts status").ok);
 }
 
-static void keeps_tcls_own_commands(void)
+TEST("keeps Tcl's own commands")
 {
 	harness_shell();
 	CU_ASSERT_STRING_EQUAL(
@@ -209,7 +211,7 @@ static bool hints(const char *line, const char *hint)
 	return strstr(harness_line(line).err, hint) != NULL;
 }
 
-static void hints_at_foreign_commands(void)
+TEST("hints at what other debuggers' commands are here")
 {
 	harness_shell();
 	CU_ASSERT_TRUE(hints("info threads", "hint: `thread` lists the threads\n"));
@@ -229,7 +231,7 @@ static void hints_at_foreign_commands(void)
 	CU_ASSERT_TRUE(hints("thread 1 2", "hint: usage: thread"));
 }
 
-static void hints_at_names(void)
+TEST("hints at names")
 {
 	harness_shell();
 	CU_ASSERT_TRUE(hints("maloc", "hint: near it: malloc; `help` lists the commands\n"));
@@ -242,7 +244,7 @@ static void hints_at_names(void)
 	CU_ASSERT_FALSE(hints("puts $pagerr", "hint: "));
 }
 
-static void warns_of_slips(void)
+TEST("warns of slips")
 {
 	struct outcome outcome;
 	struct shell *shell = harness_shell();
@@ -270,7 +272,7 @@ static void warns_of_slips(void)
 	CU_ASSERT_EQUAL(harness_line("set free_history {1").ok, false);
 }
 
-static void sets(void)
+TEST("sets")
 {
 	struct shell *shell = harness_shell();
 	const char *list;
@@ -334,7 +336,7 @@ static void sets(void)
 }
 
 /* The prompt does not look at the target's modules after a line that asks for no names. */
-static void asks_for_names_only_where_it_needs_them(void)
+TEST("asks for names only where it needs them")
 {
 	struct shell *shell = harness_attached();
 
@@ -347,27 +349,3 @@ static void asks_for_names_only_where_it_needs_them(void)
 	harness_shell();
 }
 
-void suite_shell(void);
-
-void suite_shell(void)
-{
-	CU_pSuite suite = CU_add_suite("shell", make_folder, remove_folder);
-
-	CU_add_test(suite, "keeps output in order", keeps_output_in_order);
-	CU_add_test(suite, "redirects lines", redirects_lines);
-	CU_add_test(suite, "redirects in scripts", redirects_in_scripts);
-	CU_add_test(suite, "reports what cannot be written", reports_what_cannot_be_written);
-	CU_add_test(suite, "lets a reader leave", lets_a_reader_leave);
-	CU_add_test(suite, "reports errors once", reports_errors_once);
-	CU_add_test(suite, "ends by Ctrl-C what catches all", ends_by_ctrl_c_what_catches_all);
-	CU_add_test(suite, "has aliases", has_aliases);
-	CU_add_test(suite, "keeps Tcl's own commands", keeps_tcls_own_commands);
-	CU_add_test(suite, "hints at names", hints_at_names);
-	CU_add_test(suite, "hints at what other debuggers' commands are here",
-		    hints_at_foreign_commands);
-	CU_add_test(suite, "warns of slips", warns_of_slips);
-	CU_add_test(suite, "sets", sets);
-	CU_add_test(suite, "asks for names only where it needs them",
-		    asks_for_names_only_where_it_needs_them);
-	CU_add_test(suite, "leaves by exit and quit", leaves_by_exit_and_quit);
-}

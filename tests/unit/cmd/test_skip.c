@@ -7,8 +7,6 @@
 #include "symbol/name_glob.h"
 #include "unit.h"
 
-void suite_skip(void);
-
 static struct name_globs built_in;
 
 static int begin(void)
@@ -24,7 +22,9 @@ static int end(void)
 	return 0;
 }
 
-static void test_wrappers(void)
+FIXTURE(begin, end);
+
+TEST("wrappers")
 {
 	static const char *const names[] = {
 		"xmalloc", "operator new(unsigned long)", "std::vector<int>::reserve(unsigned long)",
@@ -51,7 +51,7 @@ static void test_wrappers(void)
 		}
 }
 
-static void test_own_functions(void)
+TEST("own functions")
 {
 	static const char *const names[] = {
 		"main", "core::Engine::run()", "alloc_session", "collections::build",
@@ -66,12 +66,4 @@ static void test_own_functions(void)
 			printf("\n    %s", names[i]);
 			CU_FAIL("a name");
 		}
-}
-
-void suite_skip(void)
-{
-	CU_pSuite suite = CU_add_suite("skip", begin, end);
-
-	CU_add_test(suite, "wrappers", test_wrappers);
-	CU_add_test(suite, "own functions", test_own_functions);
 }

@@ -40,6 +40,8 @@ static int remove_files(void)
 	return chdir(before) || rmdir(folder);
 }
 
+FIXTURE(make_files, remove_files);
+
 static bool says(const char *path, const char *what)
 {
 	AUTO_STR struct str why = STR_INIT;
@@ -47,7 +49,7 @@ static bool says(const char *path, const char *what)
 	return !suggest_file(path, &why) && !strcmp(str_text(&why), what);
 }
 
-static void tells_what_is_missing(void)
+TEST("tells what is missing")
 {
 	char no_such[PATH_MAX];
 
@@ -64,7 +66,7 @@ static void tells_what_is_missing(void)
 	CU_ASSERT_TRUE(says("", "the name is empty"));
 }
 
-static void tells_what_is_no_file(void)
+TEST("tells what is no file")
 {
 	CU_ASSERT_TRUE(says("..", "it is a folder: name a file in it"));
 	CU_ASSERT_TRUE(says("/", "it is a folder: name a file in it"));
@@ -85,7 +87,7 @@ static void look_as_nobody(void)
 	_exit(!says("secret", owner) || !says("closed/x", door) || !says("closed/x/y", door));
 }
 
-static void tells_who_may_not(void)
+TEST("tells who may not")
 {
 	int status;
 	pid_t pid = fork();
@@ -95,7 +97,7 @@ static void tells_who_may_not(void)
 	CU_ASSERT_TRUE(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
 }
 
-static void keeps_a_hint(void)
+TEST("keeps a hint")
 {
 	struct err *err = err_hint(err_create(ERR_SYS, "open"), "of its own");
 
@@ -105,14 +107,3 @@ static void keeps_a_hint(void)
 			       "it is a folder: name a file in it");
 }
 
-void suite_suggest(void);
-
-void suite_suggest(void)
-{
-	CU_pSuite suite = CU_add_suite("suggest", make_files, remove_files);
-
-	CU_add_test(suite, "tells what is missing", tells_what_is_missing);
-	CU_add_test(suite, "tells what is no file", tells_what_is_no_file);
-	CU_add_test(suite, "tells who may not", tells_who_may_not);
-	CU_add_test(suite, "keeps a hint", keeps_a_hint);
-}

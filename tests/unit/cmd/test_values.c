@@ -48,7 +48,7 @@ static Tcl_Obj *make_dict(struct dicts *dicts, uint64_t i)
 	return dicts_row(dicts, &row);
 }
 
-static void keeps_values_apart(void)
+TEST("keeps values apart")
 {
 	struct dicts dicts;
 	Tcl_Obj *list = Tcl_NewObj();
@@ -73,7 +73,7 @@ static void keeps_values_apart(void)
 }
 
 /* Keys are one object for all dicts, and so is a value that comes again. */
-static void shares_what_comes_again(void)
+TEST("shares what comes again")
 {
 	static const struct column columns[] = {
 		{ SOME(TEXT, text) }, { SOME(NUMBER, again) }, { SOME(NUMBER, unique) },
@@ -102,12 +102,3 @@ static void shares_what_comes_again(void)
 	Tcl_DecrRefCount(dict[1]);
 }
 
-void suite_values(void);
-
-void suite_values(void)
-{
-	CU_pSuite suite = CU_add_suite("values", NULL, NULL);
-
-	CU_add_test(suite, "keeps values apart", keeps_values_apart);
-	CU_add_test(suite, "shares what comes again", shares_what_comes_again);
-}

@@ -13,8 +13,6 @@
 #include "image.h"
 #include "unit.h"
 
-void suite_cfi(void);
-
 #define SECTION_VADDR	0x5000
 
 /* A section being written. */
@@ -123,7 +121,7 @@ static void check(const struct writer *eh_frame, size_t nr, uint64_t start, uint
 	elf_file_close(file);
 }
 
-static void test_plain(void)
+TEST("plain entries")
 {
 	struct writer w = { .len = 0 };
 	size_t cie = put_cie(&w, "", "", 0, 0);
@@ -150,7 +148,7 @@ static void check_encoding(uint8_t encoding, uint64_t written, size_t bytes, uin
 	check(&w, good, start, 0x10, !good);
 }
 
-static void test_encodings(void)
+TEST("encodings")
 {
 	/*
 	 * Where the address of the one FDE lies: behind a CIE of 20 bytes, a length and a CIE
@@ -175,7 +173,7 @@ static void test_encodings(void)
 	check_encoding(0x05, 0x1100, 8, 0, false);
 }
 
-static void test_augmentations(void)
+TEST("augmentations")
 {
 	static const char all[] = { DW_EH_PE_absptr, 1, 2, 3, 4, 5, 6, 7, 8, DW_EH_PE_udata4,
 		DW_EH_PE_absptr };
@@ -205,7 +203,7 @@ static void test_augmentations(void)
 	check(&w, 0, 0, 0, 2);
 }
 
-static void test_broken(void)
+TEST("broken entries")
 {
 	struct writer w = { .len = 0 };
 	size_t cie = put_cie(&w, "zR", "", 1, 0), good;
@@ -254,7 +252,7 @@ static void put_debug_frame(struct writer *writer)
 	CU_ASSERT_EQUAL_FATAL(put_cie(writer, "", "", 0, UINT32_MAX), 24);
 }
 
-static void test_debug_frame(void)
+TEST(".debug_frame")
 {
 	struct writer debug = { .len = 0 }, eh = { .len = 0 };
 	struct elf_file *file;
@@ -300,7 +298,7 @@ static size_t packed_fdes(const Elf64_Chdr *chdr, const void *bytes, size_t len,
 }
 
 /* .debug_frame packed by zstd; what cannot be unpacked is said. */
-static void test_zstd(void)
+TEST(".debug_frame packed by zstd")
 {
 	Elf64_Chdr chdr = { .ch_type = 2, .ch_addralign = 1 };
 	struct writer debug = { .len = 0 };
@@ -323,7 +321,7 @@ static void test_zstd(void)
 	CU_ASSERT(packed_fdes(&chdr, packed, len, &doubt) == 0 && doubt);
 }
 
-static void test_none(void)
+TEST("no CFI")
 {
 	struct elf_file *file = open_sections(NULL, NULL);
 	const struct cfi *cfi;
@@ -333,7 +331,7 @@ static void test_none(void)
 	elf_file_close(file);
 }
 
-static void test_u32_lists(void)
+TEST("numbers")
 {
 	const uint8_t bytes[] = { 0x80, 0x01, 0x7f, 0xff, 0x7e, 0x80 };
 	const uint8_t *at = bytes, *end = bytes + sizeof(bytes);
@@ -355,18 +353,4 @@ static void test_u32_lists(void)
 	at = bytes;
 	CU_ASSERT(cfi_fixed(&at, end, 4, &number) && number == 0xff7f0180);
 	CU_ASSERT_FALSE(cfi_fixed(&at, end, 4, &number));
-}
-
-void suite_cfi(void)
-{
-	CU_pSuite suite = CU_add_suite("cfi", NULL, NULL);
-
-	CU_add_test(suite, "plain entries", test_plain);
-	CU_add_test(suite, "encodings", test_encodings);
-	CU_add_test(suite, "augmentations", test_augmentations);
-	CU_add_test(suite, "broken entries", test_broken);
-	CU_add_test(suite, ".debug_frame", test_debug_frame);
-	CU_add_test(suite, ".debug_frame packed by zstd", test_zstd);
-	CU_add_test(suite, "no CFI", test_none);
-	CU_add_test(suite, "numbers", test_u32_lists);
 }

@@ -13,8 +13,6 @@
 #include "memory_array.h"
 #include "unit.h"
 
-void suite_core_file(void);
-
 static struct core_image image;		/* too large for a stack */
 
 static const char *const names[] = { "/bin/prog", "/lib/libgone.so (deleted)", "/bin/prog" };
@@ -52,7 +50,7 @@ static void whole(void)
 	core_image_segment(&image, 0x600000, 0x1000, 0, PF_R | PF_W);
 }
 
-static void test_process(void)
+TEST("process and threads")
 {
 	struct core_file *core;
 	uint64_t entry, bytes;
@@ -88,7 +86,7 @@ static void test_process(void)
 	core_file_close(core);
 }
 
-static void test_files(void)
+TEST("mapped files")
 {
 	struct core_file *core;
 
@@ -112,7 +110,7 @@ static bool has(struct core_file *core, uint64_t address)
 	return is;
 }
 
-static void test_memory(void)
+TEST("memory")
 {
 	struct core_file *core;
 	uint8_t bytes[0x3000];
@@ -138,7 +136,7 @@ static void test_memory(void)
 }
 
 /* Where two lie over each other, the first in memory counts; others keep what is left. */
-static void test_overlaps(void)
+TEST("segments that overlap")
 {
 	struct core_file *core;
 
@@ -161,7 +159,7 @@ static void test_overlaps(void)
 }
 
 /* However short: refused, or what is missing is counted. */
-static void test_cut_off(void)
+TEST("any length")
 {
 	size_t memory, refused = 0, shorter = 0;
 
@@ -208,7 +206,7 @@ static void check_refused(enum err_code code, const char *why)
 		CU_FAIL_FATAL(err->msg);
 }
 
-static void test_refused(void)
+TEST("files that are refused")
 {
 	static const uint8_t packed[][8] = {
 		{ 0x1f, 0x8b }, { 0xfd, '7', 'z', 'X', 'Z', 0 }, { 0x28, 0xb5, 0x2f, 0xfd },
@@ -250,7 +248,7 @@ static void test_refused(void)
 }
 
 /* More segments than e_phnum can say: the first section header says how many. */
-static void test_many_segments(void)
+TEST("more segments than fit")
 {
 	Elf64_Ehdr *header = (Elf64_Ehdr *)image.bytes;
 	Elf64_Shdr first = { .sh_info = 5 };
@@ -277,7 +275,7 @@ static void bad_note(uint32_t type, const void *bytes, size_t len, const char *w
 	check_refused(ERR_FORMAT, why);
 }
 
-static void test_bad_notes(void)
+TEST("bad notes")
 {
 	const uint64_t many[] = { UINT64_MAX / 2, 4096, 0, 0, 0 };
 	const uint64_t nameless[] = { 1, 4096, 0x1000, 0x2000, 0 };
@@ -296,7 +294,7 @@ static void test_bad_notes(void)
 }
 
 /* A file with a hole: what was never written is not worth reading. */
-static void test_holes(void)
+TEST("holes")
 {
 	struct core_file *core;
 	uint64_t start = 0, end = 0;
@@ -330,7 +328,7 @@ static void test_holes(void)
 	close(fd);
 }
 
-static void test_open(void)
+TEST("opening")
 {
 	struct core_file *core;
 	struct err *err = core_file_open("/nonexistent/core", &core);
@@ -343,7 +341,7 @@ static void test_open(void)
 }
 
 /* A hundred PT_NOTEs at the same place, each with the same 8,000 threads. */
-static void test_same_notes(void)
+TEST("the same notes again")
 {
 	enum { NOTES = 100, THREADS = 8000, NOTE = 12 + 8 + 336 };
 	const size_t tables = sizeof(Elf64_Ehdr) + NOTES * sizeof(Elf64_Phdr);
@@ -379,21 +377,4 @@ static void test_same_notes(void)
 	if (!err)
 		core_file_close(core);
 	free(bytes);
-}
-
-void suite_core_file(void)
-{
-	CU_pSuite suite = CU_add_suite("core_file", NULL, NULL);
-
-	CU_add_test(suite, "process and threads", test_process);
-	CU_add_test(suite, "mapped files", test_files);
-	CU_add_test(suite, "memory", test_memory);
-	CU_add_test(suite, "segments that overlap", test_overlaps);
-	CU_add_test(suite, "any length", test_cut_off);
-	CU_add_test(suite, "files that are refused", test_refused);
-	CU_add_test(suite, "more segments than fit", test_many_segments);
-	CU_add_test(suite, "bad notes", test_bad_notes);
-	CU_add_test(suite, "the same notes again", test_same_notes);
-	CU_add_test(suite, "holes", test_holes);
-	CU_add_test(suite, "opening", test_open);
 }

@@ -20,8 +20,6 @@
 #include "elf/file_private.h"
 #include "unit.h"
 
-void suite_elf_file(void);
-
 static void *libc;	/* its own symbols, not a sanitizer's */
 static struct elf_file *libc_file;
 static struct link_map *libc_map;
@@ -72,7 +70,9 @@ static int libc_deinit(void)
 	return 0;
 }
 
-static void test_headers(void)
+FIXTURE(libc_init, libc_deinit);
+
+TEST("headers")
 {
 	struct elf_file *file = open_file("/proc/self/exe");
 	const uint8_t *id;
@@ -89,7 +89,7 @@ static void test_headers(void)
 	elf_file_close(file);
 }
 
-static void test_sections_and_notes(void)
+TEST("sections and notes")
 {
 	struct elf_file *bare;
 	size_t len;
@@ -140,7 +140,7 @@ static int compare_segments(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 1;
 }
 
-static void test_segments(void)
+TEST("segments")
 {
 	struct elf_file *file = open_file("/proc/self/exe");
 
@@ -161,7 +161,7 @@ static void check_symbol(struct elf_file *file, const char *name, bool func)
 	CU_ASSERT(symbol.global && symbol.dynamic && symbol.size > 0);
 }
 
-static void test_symbols(void)
+TEST("symbols")
 {
 	struct elf_symbol symbol;
 	struct elf_file *file;
@@ -176,8 +176,8 @@ static void test_symbols(void)
 	CU_ASSERT(err && err->code == ERR_NOTFOUND);
 	/* In itself this program finds what is not exported, too. */
 	file = open_file("/proc/self/exe");
-	CU_ASSERT_PTR_NULL_FATAL(elf_file_symbol(file, "suite_elf_file", &symbol));
-	CU_ASSERT_EQUAL(symbol.value, (uintptr_t)suite_elf_file - _r_debug.r_map->l_addr);
+	CU_ASSERT_PTR_NULL_FATAL(elf_file_symbol(file, "unit_skip", &symbol));
+	CU_ASSERT_EQUAL(symbol.value, (uintptr_t)unit_skip - _r_debug.r_map->l_addr);
 	CU_ASSERT_FALSE(symbol.dynamic);
 	/* Undefined here: the C library has it. */
 	CU_ASSERT_PTR_NOT_NULL(elf_file_symbol(file, "dlinfo", &symbol));
@@ -204,7 +204,7 @@ static struct err *count_symbols(struct elf_file *file, struct count *count)
 	return err;
 }
 
-static void test_each_symbol(void)
+TEST("all symbols")
 {
 	struct count all = { 0 }, some = { .stop_at = 7 };
 
@@ -242,13 +242,13 @@ static void check_stripped(const char *path)
 }
 
 /* The C library has both kinds of hash table, the others the GNU one only. */
-static void test_stripped(void)
+TEST("no section headers")
 {
 	Dl_info info;
 
 	check_stripped(libc_map->l_name);
 	check_stripped("/lib64/ld-linux-x86-64.so.2");
-	CU_ASSERT_FATAL(dladdr((void *)CU_add_suite, &info));
+	CU_ASSERT_FATAL(dladdr((void *)CU_basic_run_tests, &info));
 	check_stripped(info.dli_fname);
 }
 
@@ -261,7 +261,7 @@ static uint64_t extent_of(struct elf_file *file, const char *label)
 	return size;
 }
 
-static void test_extents(void)
+TEST("extents of functions")
 {
 	struct elf_file *file = open_file("/proc/self/exe");
 	struct elf_symbol symbol;
@@ -278,7 +278,7 @@ static void test_extents(void)
 	CU_ASSERT_EQUAL(size, symbol.size);
 }
 
-static void test_read(void)
+TEST("bytes of the image")
 {
 	struct elf_symbol symbol;
 	const struct elf_segment *segment;
@@ -305,7 +305,7 @@ static void test_read(void)
 	CU_ASSERT_PTR_NULL(elf_file_read(libc_file, symbol.value, bytes, 0));
 }
 
-static void test_vdso(void)
+TEST("the vDSO")
 {
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	struct elf_symbol symbol;
@@ -329,7 +329,7 @@ static void check_refused(const void *bytes, size_t len)
 	CU_ASSERT(err && strstr(err->msg, "broken"));
 }
 
-static void test_refused(void)
+TEST("files that are refused")
 {
 	struct elf_file *file;
 	Elf64_Ehdr *ehdr;
@@ -358,7 +358,7 @@ static void test_refused(void)
 }
 
 /* A file that loses its end while it is open: errors, no SIGBUS. */
-static void test_shrinks(void)
+TEST("a file that shrinks")
 {
 	char path[] = "/tmp/mdbg-elf.XXXXXX";
 	struct elf_file *file;
@@ -384,7 +384,7 @@ static void test_shrinks(void)
 	elf_file_close(file);
 }
 
-static void test_object(void)
+TEST("an object that is not linked")
 {
 	struct elf_file *file;
 	struct count count = { 0 };
@@ -400,22 +400,4 @@ static void test_object(void)
 	CU_ASSERT(err && err->code == ERR_UNSUPPORTED);
 	elf_file_close(file);
 	free(bytes);
-}
-
-void suite_elf_file(void)
-{
-	CU_pSuite suite = CU_add_suite("elf_file", libc_init, libc_deinit);
-
-	CU_add_test(suite, "headers", test_headers);
-	CU_add_test(suite, "sections and notes", test_sections_and_notes);
-	CU_add_test(suite, "segments", test_segments);
-	CU_add_test(suite, "symbols", test_symbols);
-	CU_add_test(suite, "all symbols", test_each_symbol);
-	CU_add_test(suite, "no section headers", test_stripped);
-	CU_add_test(suite, "extents of functions", test_extents);
-	CU_add_test(suite, "bytes of the image", test_read);
-	CU_add_test(suite, "the vDSO", test_vdso);
-	CU_add_test(suite, "files that are refused", test_refused);
-	CU_add_test(suite, "a file that shrinks", test_shrinks);
-	CU_add_test(suite, "an object that is not linked", test_object);
 }

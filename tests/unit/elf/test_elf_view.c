@@ -14,8 +14,6 @@
 #include "image.h"
 #include "unit.h"
 
-void suite_elf_view(void);
-
 static int fd;
 static size_t len;
 
@@ -37,7 +35,7 @@ static void begin(size_t tail, char byte)
 }
 
 /* What was checked stays as it was, whatever becomes of the file; also at a second taking. */
-static void test_read_once(void)
+TEST("read once")
 {
 	struct elf_view view;
 	GElf_Ehdr header;
@@ -57,7 +55,7 @@ static void test_read_once(void)
 	close(fd);
 }
 
-static void test_cut_short(void)
+TEST("cut short")
 {
 	struct elf_view view;
 	struct err *err;
@@ -72,7 +70,7 @@ static void test_cut_short(void)
 }
 
 /* The same where it is mapped, in the middle of it: zeros, and no SIGBUS. */
-static void test_mapped(void)
+TEST("cut short while it is mapped")
 {
 	struct elf_view view;
 	unsigned sum = 0;
@@ -94,7 +92,7 @@ static void test_mapped(void)
 }
 
 /* A file that others may write to is never mapped. */
-static void test_not_owned(void)
+TEST("of somebody else")
 {
 	struct elf_view view;
 
@@ -108,7 +106,7 @@ static void test_not_owned(void)
 	close(fd);
 }
 
-static void test_limits(void)
+TEST("limits")
 {
 	struct elf_view view;
 	struct err *err;
@@ -131,15 +129,4 @@ static void test_limits(void)
 		CU_ASSERT(err && err->code == ERR_RANGE);
 	}
 	close(fd);
-}
-
-void suite_elf_view(void)
-{
-	CU_pSuite suite = CU_add_suite("elf_view", NULL, NULL);
-
-	CU_add_test(suite, "read once", test_read_once);
-	CU_add_test(suite, "cut short", test_cut_short);
-	CU_add_test(suite, "cut short while it is mapped", test_mapped);
-	CU_add_test(suite, "of somebody else", test_not_owned);
-	CU_add_test(suite, "limits", test_limits);
 }

@@ -20,6 +20,8 @@
 #include "folder.h"
 #include "unit.h"
 
+FIXTURE(folder_enter, folder_leave);
+
 static mode_t mode_of(const char *name)
 {
 	struct stat st;
@@ -54,7 +56,7 @@ static void refuses(const char *name, bool plain, const char *why)
 	CU_ASSERT_EQUAL(folder_files(), files);
 }
 
-static void makes_new_files(void)
+TEST("makes new files")
 {
 	mode_t mask = umask(027);
 
@@ -68,7 +70,7 @@ static void makes_new_files(void)
 	folder_clear();
 }
 
-static void keeps_modes(void)
+TEST("keeps modes")
 {
 	folder_put("old", "old\n");
 	CU_ASSERT_EQUAL(chmod("old", 0604), 0);
@@ -80,7 +82,7 @@ static void keeps_modes(void)
 }
 
 /* What is written is beside, under another name, and nobody else's to read. */
-static void writes_beside(void)
+TEST("writes beside")
 {
 	struct export_file *file;
 	struct err *err;
@@ -100,7 +102,7 @@ static void writes_beside(void)
 	folder_clear();
 }
 
-static void keeps_first_errors(void)
+TEST("keeps first errors")
 {
 	struct export_file *file;
 	struct err *err;
@@ -114,7 +116,7 @@ static void keeps_first_errors(void)
 	CU_ASSERT_EQUAL(folder_files(), 0);
 }
 
-static void follows_links(void)
+TEST("follows links")
 {
 	CU_ASSERT_EQUAL(mkdir("folder", 0755), 0);
 	folder_put("folder/old", "old\n");
@@ -128,7 +130,7 @@ static void follows_links(void)
 	folder_clear();
 }
 
-static void refuses_what_is_no_file(void)
+TEST("refuses what is no file")
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX, .sun_path = "socket" };
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -144,7 +146,7 @@ static void refuses_what_is_no_file(void)
 	folder_clear();
 }
 
-static void refuses_read_only_files(void)
+TEST("refuses read-only files")
 {
 	if (!geteuid()) {
 		unit_skip("root may write to any file");
@@ -158,7 +160,7 @@ static void refuses_read_only_files(void)
 }
 
 /* A FIFO stays one: its reader gets the text. */
-static void writes_to_fifos(void)
+TEST("writes to FIFOs")
 {
 	char buf[16] = "";
 	int fd;
@@ -175,7 +177,7 @@ static void writes_to_fifos(void)
 	folder_clear();
 }
 
-static void tells_of_readers_that_leave(void)
+TEST("tells of readers that leave")
 {
 	void (*before)(int) = signal(SIGPIPE, SIG_IGN);
 	struct export_file *file;
@@ -203,7 +205,7 @@ static void on_signal(int number UNUSED)
 }
 
 /* A reader that takes nothing more does not hold mdbg once Ctrl-C was typed. */
-static void wakes_from_full_pipes(void)
+TEST("wakes from full pipes")
 {
 	struct export_file *file;
 	struct err *err;
@@ -237,7 +239,7 @@ static void wakes_from_full_pipes(void)
 	folder_clear();
 }
 
-static void tells_of_full_disks(void)
+TEST("tells of full disks")
 {
 	struct rlimit before, small = { 100000, 100000 };
 	void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
@@ -266,7 +268,7 @@ static void tells_of_full_disks(void)
 	folder_clear();
 }
 
-static void ends_when_cancelled(void)
+TEST("ends when cancelled")
 {
 	struct export_file *file;
 	struct err *err;
@@ -284,7 +286,7 @@ static void ends_when_cancelled(void)
 	folder_clear();
 }
 
-static void survives_kills(void)
+TEST("survives kills")
 {
 	pid_t pid;
 	int status;
@@ -306,22 +308,3 @@ static void survives_kills(void)
 	folder_clear();
 }
 
-void suite_file(void);
-void suite_file(void)
-{
-	CU_pSuite suite = CU_add_suite("export file", folder_enter, folder_leave);
-
-	CU_add_test(suite, "makes new files", makes_new_files);
-	CU_add_test(suite, "keeps modes", keeps_modes);
-	CU_add_test(suite, "writes beside", writes_beside);
-	CU_add_test(suite, "keeps first errors", keeps_first_errors);
-	CU_add_test(suite, "follows links", follows_links);
-	CU_add_test(suite, "refuses what is no file", refuses_what_is_no_file);
-	CU_add_test(suite, "refuses read-only files", refuses_read_only_files);
-	CU_add_test(suite, "writes to FIFOs", writes_to_fifos);
-	CU_add_test(suite, "tells of readers that leave", tells_of_readers_that_leave);
-	CU_add_test(suite, "wakes from full pipes", wakes_from_full_pipes);
-	CU_add_test(suite, "tells of full disks", tells_of_full_disks);
-	CU_add_test(suite, "ends when cancelled", ends_when_cancelled);
-	CU_add_test(suite, "survives kills", survives_kills);
-}

@@ -48,7 +48,7 @@ static void is_at(const struct flame *flame, size_t n, uint32_t name, uint32_t d
 	CU_ASSERT_EQUAL(flame_weight(flame, frame), weight);
 }
 
-static void shares_what_begins_alike(void)
+TEST("shares what begins alike")
 {
 	struct flame flame;
 
@@ -71,7 +71,7 @@ static void shares_what_begins_alike(void)
 	flame_free(&flame);
 }
 
-static void is_the_whole_without_stacks(void)
+TEST("is the whole without stacks")
 {
 	struct flame flame;
 
@@ -84,7 +84,7 @@ static void is_the_whole_without_stacks(void)
 }
 
 /* What grew and what shrunk do not cancel out. */
-static void is_as_wide_as_the_change(void)
+TEST("is as wide as the change")
 {
 	const struct flame_sums grown = { .bytes = 100, .grown = 40 };
 	const struct flame_sums shrunk = { .shrunk = 40 };
@@ -107,7 +107,7 @@ static uint64_t cost_of_ten(void *ctx UNUSED, uint32_t name UNUSED)
 	return 10;
 }
 
-static void draws_the_widest_frames(void)
+TEST("draws the widest frames")
 {
 	struct flame flame;
 
@@ -127,7 +127,7 @@ static void draws_the_widest_frames(void)
 	flame_free(&flame);
 }
 
-static void draws_what_there_is_room_for(void)
+TEST("draws what there is room for")
 {
 	struct flame flame;
 
@@ -144,7 +144,7 @@ static void draws_what_there_is_room_for(void)
 	flame_free(&flame);
 }
 
-static void refuses_sums_that_are_too_large(void)
+TEST("refuses sums that are too large")
 {
 	const struct flame_sums all = { .bytes = UINT64_MAX };
 	const struct flame_sums one = { .bytes = 1 };
@@ -185,7 +185,7 @@ static void check_edges(const struct flame *flame, uint64_t width)
 	}
 }
 
-static void adds_up_whatever_comes(void)
+TEST("adds up whatever comes")
 {
 	uint32_t names[12];
 	struct flame flame;
@@ -210,16 +210,3 @@ static void adds_up_whatever_comes(void)
 	flame_free(&flame);
 }
 
-void suite_flame(void);
-void suite_flame(void)
-{
-	CU_pSuite suite = CU_add_suite("flame", NULL, NULL);
-
-	CU_ADD_TEST(suite, shares_what_begins_alike);
-	CU_ADD_TEST(suite, is_the_whole_without_stacks);
-	CU_ADD_TEST(suite, is_as_wide_as_the_change);
-	CU_ADD_TEST(suite, draws_the_widest_frames);
-	CU_ADD_TEST(suite, draws_what_there_is_room_for);
-	CU_ADD_TEST(suite, refuses_sums_that_are_too_large);
-	CU_ADD_TEST(suite, adds_up_whatever_comes);
-}

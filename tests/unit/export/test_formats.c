@@ -43,6 +43,8 @@ static int end(void)
 	return folder_leave();
 }
 
+FIXTURE(start, end);
+
 static const struct export_format *format_of(const char *name)
 {
 	const struct export_format *format;
@@ -87,7 +89,7 @@ static void check_text(const char *name, const char *want)
 		CU_ASSERT(folder_has("file", text));
 }
 
-static void writes_folded(void)
+TEST("writes folded")
 {
 	check_text("folded",
 		   "main;<b a=\"1\">&'x':y,\\n\\x1b[2J\\xff|z;malloc 30\n"
@@ -96,7 +98,7 @@ static void writes_folded(void)
 		   "(allocated before attach) 7\n");
 }
 
-static void writes_csv(void)
+TEST("writes csv")
 {
 	check_text("csv",
 		   "bytes,count,total,totalbytes,freed,freedbytes,oldest,median,growth,rate,over,sample,"
@@ -113,7 +115,7 @@ static void writes_csv(void)
 }
 
 /* A spreadsheet computes what begins so. */
-static void csv_has_no_formulas(void)
+TEST("csv has no formulas")
 {
 	struct model_frame *frame = &model.frames.at[5];
 	struct model_frame before = *frame;
@@ -128,7 +130,7 @@ static void csv_has_no_formulas(void)
 	*frame = before;
 }
 
-static void writes_massif(void)
+TEST("writes massif")
 {
 	check_text("massif",
 		   "desc: mdbg\n"
@@ -148,7 +150,7 @@ static void writes_massif(void)
 		   " n0: 7 0x0: (allocated before attach)\n");
 }
 
-static void writes_history(void)
+TEST("writes history")
 {
 	AUTO_STR struct str text = STR_INIT;
 
@@ -175,7 +177,7 @@ static void writes_history(void)
 	vec_clear(&model.samples);
 }
 
-static void writes_callgrind(void)
+TEST("writes callgrind")
 {
 	check_text("callgrind",
 		   "# callgrind format\nversion: 1\ncreator: mdbg\npid: 42\n"
@@ -198,7 +200,7 @@ static void writes_callgrind(void)
 		   "\ntotals: 67 5 187 11 120 6\n");
 }
 
-static void says_sampled(void)
+TEST("says sampled")
 {
 	static const char said[] = "sampled (one in 512 bytes): all figures are estimates";
 	AUTO_STR struct str text = STR_INIT;
@@ -228,7 +230,7 @@ static json_int_t number_at(const json_t *object, const char *key)
 }
 #endif
 
-static void writes_json(void)
+TEST("writes json")
 {
 #ifdef HAVE_JANSSON
 	AUTO_FCLOSE FILE *file = NULL;
@@ -287,7 +289,7 @@ static bool answers(sqlite3 *sql, const char *query, const char *want)
 }
 #endif
 
-static void writes_sqlite(void)
+TEST("writes sqlite")
 {
 #ifdef HAVE_SQLITE
 	sqlite3 *sql;
@@ -321,7 +323,7 @@ static void writes_sqlite(void)
 #endif
 }
 
-static void sqlite_needs_a_file(void)
+TEST("sqlite needs a file")
 {
 	const struct export_format *format = format_of("sqlite");
 	struct err *err;
@@ -361,7 +363,7 @@ static const char *name_in(const Perftools__Profiles__Profile *profile, size_t s
 }
 #endif
 
-static void writes_pprof(void)
+TEST("writes pprof")
 {
 #ifdef HAVE_PROTOBUF_C
 	Perftools__Profiles__Profile *profile;
@@ -395,7 +397,7 @@ static void writes_pprof(void)
 }
 
 /* Of an earlier moment bytes, count and growth are known, and nothing else is written. */
-static void writes_no_more_than_was_known(void)
+TEST("writes no more than was known")
 {
 	AUTO_STR struct str text = STR_INIT;
 
@@ -425,7 +427,7 @@ static void writes_no_more_than_was_known(void)
 	model.past = false;
 }
 
-static void finds_formats(void)
+TEST("finds formats")
 {
 	const struct export_format *format;
 	struct err *err = export_format_find("xml", &format);
@@ -438,22 +440,3 @@ static void finds_formats(void)
 		CU_ASSERT_EQUAL(!export_formats[i]->write && !export_formats[i]->rows, !!export_formats[i]->library);
 }
 
-void suite_formats(void);
-void suite_formats(void)
-{
-	CU_pSuite suite = CU_add_suite("export formats", start, end);
-
-	CU_add_test(suite, "finds formats", finds_formats);
-	CU_add_test(suite, "writes folded", writes_folded);
-	CU_add_test(suite, "writes csv", writes_csv);
-	CU_add_test(suite, "csv has no formulas", csv_has_no_formulas);
-	CU_add_test(suite, "writes json", writes_json);
-	CU_add_test(suite, "writes pprof", writes_pprof);
-	CU_add_test(suite, "writes sqlite", writes_sqlite);
-	CU_add_test(suite, "sqlite needs a file", sqlite_needs_a_file);
-	CU_add_test(suite, "writes massif", writes_massif);
-	CU_add_test(suite, "writes history", writes_history);
-	CU_add_test(suite, "writes callgrind", writes_callgrind);
-	CU_add_test(suite, "says sampled", says_sampled);
-	CU_add_test(suite, "writes no more than was known", writes_no_more_than_was_known);
-}

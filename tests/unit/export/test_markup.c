@@ -28,7 +28,7 @@ static void writes(void (*write_text)(struct export_file *file, const char *text
 	CU_ASSERT_STRING_EQUAL(found, wanted);
 }
 
-static void quotes_markup(void)
+TEST("quotes markup")
 {
 	writes(markup_write, "</title><script>'x' & \"y\"</script>", MARKUP_WHOLE,
 	       "&lt;/title&gt;&lt;script&gt;&#39;x&#39; &amp; &quot;y&quot;&lt;/script&gt;");
@@ -37,14 +37,14 @@ static void quotes_markup(void)
 	       "std::vector&lt;int&gt;::operator[]");
 }
 
-static void quotes_json(void)
+TEST("quotes json")
 {
 	writes(markup_json, "</script><!--\"\\&", MARKUP_WHOLE,
 	       "\"\\u003c/script\\u003e\\u003c!--\\\"\\\\\\u0026\"");
 	writes(markup_json, "", MARKUP_WHOLE, "\"\"");
 }
 
-static void shows_what_is_obeyed(void)
+TEST("shows what is obeyed")
 {
 	writes(markup_write, "a\nb\t\033[31m\177\377\342\200\256", MARKUP_WHOLE,
 	       "a\\nb\\t\\x1b[31m\\x7f\\xff\\u202e");
@@ -54,7 +54,7 @@ static void shows_what_is_obeyed(void)
 	       "x\357\277\275\357\277\275\357\277\275\303\244");
 }
 
-static void cuts_between_characters(void)
+TEST("cuts between characters")
 {
 	writes(markup_write, "abcdef", 6, "abcdef");
 	writes(markup_write, "abcdef", 3, "abc\342\200\246");
@@ -64,13 +64,3 @@ static void cuts_between_characters(void)
 	writes(markup_write, "\200\200\200", 2, "\342\200\246");
 }
 
-void suite_markup(void);
-void suite_markup(void)
-{
-	CU_pSuite suite = CU_add_suite("markup", NULL, NULL);
-
-	CU_ADD_TEST(suite, quotes_markup);
-	CU_ADD_TEST(suite, quotes_json);
-	CU_ADD_TEST(suite, shows_what_is_obeyed);
-	CU_ADD_TEST(suite, cuts_between_characters);
-}

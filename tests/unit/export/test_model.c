@@ -57,6 +57,8 @@ static int end(void)
 	return 0;
 }
 
+FIXTURE(start, end);
+
 /* Sites as a query makes them, and the model of them. */
 struct made {
 	struct sites sites;
@@ -86,7 +88,7 @@ static struct err *make(struct made *made, enum model_freed freed, const struct 
 
 static const struct early none;
 
-static void has_sites(void)
+TEST("has sites")
 {
 	CLEANUP(made_free) struct made made = { 0 };
 	const struct model *model = &made.model;
@@ -122,7 +124,7 @@ static void has_sites(void)
 	vec_free(&stack.vec);
 }
 
-static void has_modules(void)
+TEST("has modules")
 {
 	CLEANUP(made_free) struct made made = { 0 };
 	const struct model *model = &made.model;
@@ -147,7 +149,7 @@ static void has_modules(void)
 }
 
 /* Blocks from before the attach are a site behind the others, if a limit leaves room. */
-static void has_early_blocks(void)
+TEST("has early blocks")
 {
 	const struct early early = { .bytes = 40, .count = 4 };
 	const struct early unrecorded = { .bytes = 40, .count = 4, .unrecorded = true };
@@ -172,7 +174,7 @@ static void has_early_blocks(void)
 	CU_ASSERT(cut.model.bytes == 5100 && cut.model.all_bytes == 5124);
 }
 
-static void has_freed_stacks(void)
+TEST("has freed stacks")
 {
 	CLEANUP(made_free) struct made made = { 0 };
 	const struct model *model = &made.model;
@@ -187,7 +189,7 @@ static void has_freed_stacks(void)
 }
 
 /* A filter by name keeps stacks; one by what only blocks have keeps none without blocks. */
-static void filters_freed_stacks(void)
+TEST("filters freed stacks")
 {
 	const char *by_name[] = { "function", "==", "x" }, *by_size[] = { "size", ">", "0" };
 	CLEANUP(made_free) struct made named = { 0 }, sized = { 0 }, all = { 0 };
@@ -208,7 +210,7 @@ static void filters_freed_stacks(void)
 	CU_ASSERT(filter_is_by_stack(&filter));
 }
 
-static void ends_when_cancelled(void)
+TEST("ends when cancelled")
 {
 	CLEANUP(made_free) struct made made = { 0 };
 	struct err *err;
@@ -221,15 +223,3 @@ static void ends_when_cancelled(void)
 	CU_ASSERT_EQUAL(made.model.sites.nr, 0);
 }
 
-void suite_model(void);
-void suite_model(void)
-{
-	CU_pSuite suite = CU_add_suite("export model", start, end);
-
-	CU_add_test(suite, "has sites", has_sites);
-	CU_add_test(suite, "has modules", has_modules);
-	CU_add_test(suite, "has early blocks", has_early_blocks);
-	CU_add_test(suite, "has freed stacks", has_freed_stacks);
-	CU_add_test(suite, "filters freed stacks", filters_freed_stacks);
-	CU_add_test(suite, "ends when cancelled", ends_when_cancelled);
-}

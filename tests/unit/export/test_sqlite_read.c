@@ -62,6 +62,8 @@ static int end(void)
 	return folder_leave();
 }
 
+FIXTURE(start, end);
+
 /* A new copy of the export, changed by SQL. */
 static void change(const char *words)
 {
@@ -115,7 +117,7 @@ static const char *own_name(const struct model *got, size_t site)
 	return name;
 }
 
-static void reads_back(void)
+TEST("reads back")
 {
 	struct model got;
 	const struct model_frame *frame;
@@ -141,7 +143,7 @@ static void reads_back(void)
 }
 
 /* Inlined frames are one location. */
-static void reads_inlined(void)
+TEST("reads inlined functions")
 {
 	struct model got;
 
@@ -153,7 +155,7 @@ static void reads_inlined(void)
 	model_free(&got);
 }
 
-static void refuses_other_files(void)
+TEST("refuses other files")
 {
 	sqlite3 *sql;
 
@@ -179,7 +181,7 @@ static void refuses_other_files(void)
 }
 
 /* Each change is one that SQLite itself does not mind. */
-static void refuses_what_does_not_go_together(void)
+TEST("refuses what does not go together")
 {
 	static const char *const changes[] = {
 		"DELETE FROM meta WHERE key = 'time'", "DELETE FROM meta WHERE key = 'sites'",
@@ -239,7 +241,7 @@ static void read_damaged(const char *bytes, size_t len, bool *read_ret)
 	model_free(&got);
 }
 
-static void refuses_truncated(void)
+TEST("refuses truncated files")
 {
 	bool read;
 
@@ -249,7 +251,7 @@ static void refuses_truncated(void)
 	}
 }
 
-static void survives_flipped_bits(void)
+TEST("survives flipped bits")
 {
 	AUTO_FREE char *bytes = malloc(whole.len);
 	unsigned refused_ones = 0;
@@ -268,7 +270,7 @@ static void survives_flipped_bits(void)
 }
 
 /* A page in the place of another one, as after a disk's mistake: trees become loops. */
-static void survives_swapped_pages(void)
+TEST("survives swapped pages")
 {
 	AUTO_FREE char *bytes = malloc(whole.len);
 	size_t page = 4096, pages = whole.len / page;
@@ -284,7 +286,7 @@ static void survives_swapped_pages(void)
 }
 
 /* Nothing is written beside an export, and names that mean something in a URI are names. */
-static void leaves_the_file_alone(void)
+TEST("leaves the file alone")
 {
 	static const char name[] = "a?mode=memory#%41 &\xc3\xa4";
 	struct model got;
@@ -298,30 +300,8 @@ static void leaves_the_file_alone(void)
 	CU_ASSERT_EQUAL(folder_files(), 1);
 }
 #else
-static void is_built_without(void)
+TEST("is built without")
 {
 	unit_skip("built without SQLite");
 }
 #endif
-
-void suite_sqlite_read(void);
-
-void suite_sqlite_read(void)
-{
-#ifdef HAVE_SQLITE
-	CU_pSuite suite = CU_add_suite("sqlite_read", start, end);
-
-	CU_add_test(suite, "reads back", reads_back);
-	CU_add_test(suite, "reads inlined functions", reads_inlined);
-	CU_add_test(suite, "refuses other files", refuses_other_files);
-	CU_add_test(suite, "refuses what does not go together", refuses_what_does_not_go_together);
-	CU_add_test(suite, "refuses truncated files", refuses_truncated);
-	CU_add_test(suite, "survives flipped bits", survives_flipped_bits);
-	CU_add_test(suite, "survives swapped pages", survives_swapped_pages);
-	CU_add_test(suite, "leaves the file alone", leaves_the_file_alone);
-#else
-	CU_pSuite suite = CU_add_suite("sqlite_read", NULL, NULL);
-
-	CU_add_test(suite, "is built without", is_built_without);
-#endif
-}

@@ -19,7 +19,7 @@ static void says(const struct verdict_facts *facts, const char *first, const cha
 	}
 }
 
-static void knows_nothing_of_nothing(void)
+TEST("knows nothing of nothing")
 {
 	struct verdict_facts facts = { .no_leaks = "the heap is damaged" };
 
@@ -35,7 +35,7 @@ static void knows_nothing_of_nothing(void)
 	     "Make a report while the program is at work: then it says what grows, and what is lost.");
 }
 
-static void speaks_of_the_end(void)
+TEST("speaks of the end")
 {
 	const struct verdict_facts facts = {
 		.bytes = 16, .count = 1, .sampled = true, .ended = true, .lost_bytes = 16,
@@ -48,7 +48,7 @@ static void speaks_of_the_end(void)
 	     "them forgets to free them.");
 }
 
-static void names_what_is_lost(void)
+TEST("names what is lost")
 {
 	const struct verdict_facts facts = {
 		.bytes = 4096, .count = 3, .top = "load", .top_bytes = 3072, .over_ns = 60000000000,
@@ -65,7 +65,7 @@ static void names_what_is_lost(void)
 	     "more, so the code that made them forgets to free them.");
 }
 
-static void names_what_grows(void)
+TEST("names what grows")
 {
 	struct verdict_facts facts = {
 		.bytes = 100000, .count = 3, .top = "load", .top_bytes = 100000,
@@ -90,7 +90,7 @@ static void names_what_grows(void)
 	     "Nothing that is known here asks for a repair; to save memory, begin with load.");
 }
 
-static void says_where_nothing_was_recorded(void)
+TEST("says where nothing was recorded")
 {
 	const struct verdict_facts facts = {
 		.bytes = 1000, .count = 10, .top = "load", .top_bytes = 400, .early_bytes = 600,
@@ -104,14 +104,3 @@ static void says_where_nothing_was_recorded(void)
 	     "Nothing that is known here asks for a repair; to save memory, begin with load.");
 }
 
-void suite_verdict(void);
-void suite_verdict(void)
-{
-	CU_pSuite suite = CU_add_suite("verdict", NULL, NULL);
-
-	CU_ADD_TEST(suite, knows_nothing_of_nothing);
-	CU_ADD_TEST(suite, speaks_of_the_end);
-	CU_ADD_TEST(suite, names_what_is_lost);
-	CU_ADD_TEST(suite, names_what_grows);
-	CU_ADD_TEST(suite, says_where_nothing_was_recorded);
-}

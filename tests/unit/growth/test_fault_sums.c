@@ -7,8 +7,6 @@
 
 #include "unit.h"
 
-void suite_fault_sums(void);
-
 static void add(struct fault_sums *sums, uint64_t address, uint32_t stack, uint32_t file)
 {
 	const struct fault fault = { address, stack, file, stack & 1 };
@@ -16,7 +14,7 @@ static void add(struct fault_sums *sums, uint64_t address, uint32_t stack, uint3
 	fault_sums_add(sums, &fault);
 }
 
-static void test_sums(void)
+TEST("sums")
 {
 	struct fault_sums sums;
 
@@ -42,7 +40,7 @@ static void test_sums(void)
 }
 
 /* Names beyond the most have no number; those that are known keep theirs. */
-static void test_files(void)
+TEST("files")
 {
 	struct fault_sums sums;
 	char name[16];
@@ -62,7 +60,7 @@ static void test_files(void)
 }
 
 /* The pages of all sums are all pages, however many there are. */
-static void test_many(void)
+TEST("many")
 {
 	struct fault_sums sums;
 	uint64_t pages = 0, faults = 0;
@@ -82,7 +80,7 @@ static void test_many(void)
 }
 
 /* Full is counted, and nothing else is wrong. */
-static void test_full(void)
+TEST("full")
 {
 	struct fault_sums sums;
 	uint64_t pages = 0, faults = 0;
@@ -104,14 +102,4 @@ static void test_full(void)
 	add(&sums, 0x1000, 1, 0);
 	CU_ASSERT_EQUAL(sums.unsummed, 1);
 	fault_sums_free(&sums);
-}
-
-void suite_fault_sums(void)
-{
-	CU_pSuite suite = CU_add_suite("fault sums", NULL, NULL);
-
-	CU_add_test(suite, "sums", test_sums);
-	CU_add_test(suite, "files", test_files);
-	CU_add_test(suite, "many", test_many);
-	CU_add_test(suite, "full", test_full);
 }

@@ -8,8 +8,6 @@
 #include "growth/held.h"
 #include "unit.h"
 
-void suite_held(void);
-
 #define PAGES	6000u
 #define ROUNDS	60000u
 #define STEP	0x1000ull
@@ -107,7 +105,7 @@ static void one_round(struct held *held, uint32_t round)
 	vec_free(&taken.vec);
 }
 
-static void test_random(void)
+TEST("as by pages")
 {
 	struct held held = HELD_INIT;
 	size_t most = 0;
@@ -128,7 +126,7 @@ static void test_random(void)
 }
 
 /* What an event says may be nonsense. */
-static void test_bounds(void)
+TEST("bounds")
 {
 	struct held held = HELD_INIT;
 	struct held_piece piece = { .start = STEP, .end = UINT64_MAX, .since = UINT64_MAX };
@@ -145,7 +143,7 @@ static void test_bounds(void)
 	held_clear(&held);
 }
 
-static void test_full(void)
+TEST("full")
 {
 	struct held held = HELD_INIT;
 	struct held_piece piece = { .since = 1 };
@@ -161,13 +159,4 @@ static void test_full(void)
 	CU_ASSERT_EQUAL(held.nr, HELD_MAX);
 	CU_ASSERT_EQUAL(held.bytes[piece.kind], HELD_MAX * STEP);
 	held_clear(&held);
-}
-
-void suite_held(void)
-{
-	CU_pSuite suite = CU_add_suite("held", NULL, NULL);
-
-	CU_add_test(suite, "as by pages", test_random);
-	CU_add_test(suite, "bounds", test_bounds);
-	CU_add_test(suite, "full", test_full);
 }

@@ -11,8 +11,6 @@
 #include "os/procfs.h"
 #include "unit.h"
 
-void suite_late_calls(void);
-
 static volatile sig_atomic_t computes = 1;
 
 static void stop_computing(int signal UNUSED)
@@ -35,7 +33,7 @@ static pid_t start(void)
 	return pid;
 }
 
-static void test_late(void)
+TEST("late")
 {
 	struct late_calls late = LATE_CALLS_INIT;
 	uint64_t before = 0, ran = 0;
@@ -66,11 +64,4 @@ static void test_late(void)
 	late_calls_begin(&late, pid);
 	CU_ASSERT(!late_calls_are_over(&late));
 	late_calls_free(&late);
-}
-
-void suite_late_calls(void)
-{
-	CU_pSuite suite = CU_add_suite("late_calls", NULL, NULL);
-
-	CU_add_test(suite, "late", test_late);
 }

@@ -10,11 +10,9 @@
 
 #include "unit.h"
 
-void suite_machine_look(void);
-
 #define SECOND	1000000000ull
 
-static void test_change(void)
+TEST("changes and rates")
 {
 	int64_t change = 7;
 	double rate = 7;
@@ -40,7 +38,7 @@ static void add(struct machine_look *look, pid_t pid, uint64_t start, uint64_t r
 	CU_ASSERT_PTR_NULL_FATAL(vec_push(&look->processes.vec, process));
 }
 
-static void test_ranks(void)
+TEST("processes")
 {
 	struct machine_look before = { .time_ns = 0 }, now = { .time_ns = SECOND };
 	struct machine_ranks ranks;
@@ -93,7 +91,7 @@ static void add_group(struct machine_look *look, const char *path, uint64_t limi
 	CU_ASSERT_PTR_NULL_FATAL(vec_push(&look->groups.vec, group));
 }
 
-static void test_forecast(void)
+TEST("forecast")
 {
 	struct machine_look before = { .time_ns = SECOND }, now = { .time_ns = 3 * SECOND };
 	struct machine_forecast forecast;
@@ -125,7 +123,7 @@ static void test_forecast(void)
 	machine_look_free(&now);
 }
 
-static void test_read(void)
+TEST("this machine")
 {
 	struct machine_look look;
 
@@ -143,14 +141,4 @@ static void test_read(void)
 	CU_ASSERT_PTR_NULL_FATAL(machine_look_read(0, false, &look));
 	CU_ASSERT_TRUE(!look.groups.vec.nr && !*look.groups.why);
 	machine_look_free(&look);
-}
-
-void suite_machine_look(void)
-{
-	CU_pSuite suite = CU_add_suite("machine look", NULL, NULL);
-
-	CU_add_test(suite, "changes and rates", test_change);
-	CU_add_test(suite, "processes", test_ranks);
-	CU_add_test(suite, "forecast", test_forecast);
-	CU_add_test(suite, "this machine", test_read);
 }

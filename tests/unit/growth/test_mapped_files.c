@@ -9,8 +9,6 @@
 #include "growth/replay.h"
 #include "unit.h"
 
-void suite_mapped_files(void);
-
 #define STEP	0x1000ull
 
 static struct mapped_files files;
@@ -97,7 +95,7 @@ static void end(void)
 	files = (struct mapped_files)MAPPED_FILES_INIT;
 }
 
-static void test_known(void)
+TEST("known")
 {
 	struct mapped_file_list copy = { VEC_INIT };
 	uint64_t first, second, third;
@@ -129,7 +127,7 @@ static void test_known(void)
 }
 
 /* The mapping is that of a later call, whose event comes after the look. */
-static void test_reused(void)
+TEST("addresses that are used again")
 {
 	uint64_t first, second, third, looked;
 
@@ -156,7 +154,7 @@ static void test_reused(void)
 }
 
 /* The mapping is that of an earlier call: it was read before the last one, whose event was. */
-static void test_read_too_early(void)
+TEST("mappings that were read too early")
 {
 	uint64_t first, second, began;
 
@@ -185,7 +183,7 @@ static void test_read_too_early(void)
 }
 
 /* While a call waits for the next look, a later one is known. */
-static void test_known_later(void)
+TEST("known after a later one")
 {
 	uint64_t first, second, began;
 
@@ -203,7 +201,7 @@ static void test_known_later(void)
 }
 
 /* An event of a call that nobody waited for any more shows that the name was another's. */
-static void test_taken_back(void)
+TEST("taken back")
 {
 	uint64_t first, second, looked;
 
@@ -222,7 +220,7 @@ static void test_taken_back(void)
 }
 
 /* Other mappings than that of the call, and calls that have none. */
-static void test_not_found(void)
+TEST("not found")
 {
 	static const struct {
 		uint64_t start, offset;
@@ -256,7 +254,7 @@ static void test_not_found(void)
 }
 
 /* The newest stay. */
-static void test_many(void)
+TEST("many")
 {
 	uint64_t last = 0;
 
@@ -270,17 +268,4 @@ static void test_many(void)
 	CU_ASSERT(files.known.vec.nr <= MAPPED_FILES_MAX &&
 		  files.known.vec.nr >= MAPPED_FILES_MAX / 2);
 	end();
-}
-
-void suite_mapped_files(void)
-{
-	CU_pSuite suite = CU_add_suite("mapped_files", NULL, NULL);
-
-	CU_add_test(suite, "known", test_known);
-	CU_add_test(suite, "addresses that are used again", test_reused);
-	CU_add_test(suite, "mappings that were read too early", test_read_too_early);
-	CU_add_test(suite, "known after a later one", test_known_later);
-	CU_add_test(suite, "taken back", test_taken_back);
-	CU_add_test(suite, "not found", test_not_found);
-	CU_add_test(suite, "many", test_many);
 }

@@ -11,8 +11,6 @@
 
 #include "unit.h"
 
-void suite_memory_use(void);
-
 #define FIGURES(rss, pss)	"Rss: " rss " kB\nPss: " pss " kB\nSwap: 1 kB\n"
 
 /* One mapping of each kind, and some that are easily taken for another. */
@@ -68,7 +66,7 @@ static uint64_t kb(const struct memory_use *use, enum memory_kind kind, enum mem
 	return use->look.kind[kind].at[figure] >> 10;
 }
 
-static void test_kinds(void)
+TEST("kinds")
 {
 	static const struct memory_owner owner[] = {
 		{ 0x860000, 0x870000, MEMORY_MAPPED, 0 },	/* in any order */
@@ -116,7 +114,7 @@ static void test_kinds(void)
 }
 
 /* What the kernel does not offer is unknown in each kind, and not 0. */
-static void test_unknown(void)
+TEST("what is not known")
 {
 	struct memory_use use = make(text, NULL, 0);
 
@@ -142,7 +140,7 @@ static void test_unknown(void)
 }
 
 /* Dirty and huge pages have several names in smaps. */
-static void test_sums(void)
+TEST("sums of several figures")
 {
 	struct memory_use use = make(
 		"1000-5000 rw-p 00000000 00:00 0 \nShared_Dirty: 1 kB\nPrivate_Dirty: 2 kB\n"
@@ -156,7 +154,7 @@ static void test_sums(void)
 }
 
 /* Owners come from the memory of the process, and may say anything. */
-static void test_owners(void)
+TEST("owners that contradict")
 {
 	static const struct memory_owner owner[] = {
 		{ 0, UINT64_MAX, MEMORY_HEAP, 0 },
@@ -175,7 +173,7 @@ static void test_owners(void)
 }
 
 /* Of one mapping of 64 pages the heap has the last 20. What is touched decides. */
-static void test_divided(void)
+TEST("a mapping of two kinds")
 {
 	char *at = mmap(NULL, 64 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			0);
@@ -209,15 +207,4 @@ static void test_divided(void)
 	vec_free(&owners.vec);
 	pagemap_close(&pagemap);
 	munmap(at, 64 * 4096);
-}
-
-void suite_memory_use(void)
-{
-	CU_pSuite suite = CU_add_suite("memory by kind", NULL, NULL);
-
-	CU_add_test(suite, "kinds", test_kinds);
-	CU_add_test(suite, "what is not known", test_unknown);
-	CU_add_test(suite, "sums of several figures", test_sums);
-	CU_add_test(suite, "owners that contradict", test_owners);
-	CU_add_test(suite, "a mapping of two kinds", test_divided);
 }

@@ -7,8 +7,6 @@
 
 #include "unit.h"
 
-void suite_memory_verdict(void);
-
 #define MB	(1ull << 20)
 
 /* A process with 10 MB in each kind, and 8 MB in blocks. */
@@ -44,7 +42,7 @@ static void check(const struct memory_look *before, const struct memory_look *no
 	CU_ASSERT_TRUE(strlen(verdict.text) > 10);
 }
 
-static void test_first(void)
+TEST("the first look")
 {
 	struct memory_look now = look_at(20);
 
@@ -53,7 +51,7 @@ static void test_first(void)
 	check(NULL, &now, NULL, MEMORY_SECOND_LOOK, "memory");
 }
 
-static void test_nothing(void)
+TEST("nothing grows")
 {
 	struct memory_look before = look_at(10), now = look_at(20);
 	struct memory_verdict verdict;
@@ -74,7 +72,7 @@ static void test_nothing(void)
 	CU_ASSERT_EQUAL(memory_verdict_least(MEMORY_UNKNOWN), 64 << 10);
 }
 
-static void test_heap(void)
+TEST("the heap")
 {
 	struct memory_look before = look_at(10), now = look_at(20);
 
@@ -108,7 +106,7 @@ static void test_heap(void)
 	check(&before, &now, NULL, MEMORY_HEAP_TOUCHED, "malloc sites sort bytes");
 }
 
-static void test_kinds(void)
+TEST("other kinds")
 {
 	static const struct {
 		enum memory_kind kind;
@@ -136,7 +134,7 @@ static void test_kinds(void)
 }
 
 /* Threads that hardly use their stacks take as much for page tables. */
-static void test_page_tables(void)
+TEST("page tables")
 {
 	struct memory_look before = look_at(10), now = look_at(20);
 
@@ -148,7 +146,7 @@ static void test_page_tables(void)
 }
 
 /* A mapping that was anonymous and is heap now has not grown. */
-static void test_not_divided(void)
+TEST("heaps that are not known")
 {
 	struct memory_look before = look_at(10), now = look_at(20);
 
@@ -165,7 +163,7 @@ static void test_not_divided(void)
 }
 
 /* Pages that are swapped out have not gone; what is only mapped counts if nothing else does. */
-static void test_swap_and_virtual(void)
+TEST("swapped out, or only mapped")
 {
 	struct memory_look before = look_at(10), now = look_at(20);
 	struct memory_verdict verdict;
@@ -184,7 +182,7 @@ static void test_swap_and_virtual(void)
 }
 
 /* A sample of the history is a look without kinds. */
-static void test_history(void)
+TEST("the history alone")
 {
 	struct memory_look before = { .time_ns = 10000000000, .held = 8 * MB,
 				      .all = memory_sum_unknown };
@@ -201,7 +199,7 @@ static void test_history(void)
 }
 
 /* The heap of 10 MB keeps what a burst of 30 MB has left. */
-static void test_kept(void)
+TEST("what a burst has left")
 {
 	struct memory_past past = { .first_rss = MB, .first_held = 0, .peak_held = 30 * MB,
 				    .known = true };
@@ -224,19 +222,4 @@ static void test_kept(void)
 	past.peak_held = 30 * MB;
 	now.held = MEMORY_UNKNOWN;
 	check(&before, &now, &past, MEMORY_NOTHING_GROWS, "memory system");
-}
-
-void suite_memory_verdict(void)
-{
-	CU_pSuite suite = CU_add_suite("verdict", NULL, NULL);
-
-	CU_add_test(suite, "the first look", test_first);
-	CU_add_test(suite, "nothing grows", test_nothing);
-	CU_add_test(suite, "the heap", test_heap);
-	CU_add_test(suite, "other kinds", test_kinds);
-	CU_add_test(suite, "page tables", test_page_tables);
-	CU_add_test(suite, "heaps that are not known", test_not_divided);
-	CU_add_test(suite, "swapped out, or only mapped", test_swap_and_virtual);
-	CU_add_test(suite, "the history alone", test_history);
-	CU_add_test(suite, "what a burst has left", test_kept);
 }

@@ -11,8 +11,6 @@
 #include "growth/replay.h"
 #include "unit.h"
 
-void suite_replay(void);
-
 #define STEP	0x1000ull
 #define PAGES	256u
 #define THREADS	5u
@@ -228,13 +226,13 @@ static void simulate(bool compares)
 	growth_replay_free(&replay);
 }
 
-static void test_threads(void)
+TEST("threads")
 {
 	simulate(false);
 }
 
 /* An answer in the middle of calls loses nothing that a late event says. */
-static void test_compared(void)
+TEST("compared in between")
 {
 	simulate(true);
 }
@@ -257,7 +255,7 @@ static void begin(void)
 	replay_ = (struct growth_replay){ .kinds = 7 };
 }
 
-static void test_brk(void)
+TEST("brk")
 {
 	struct growth_world heap = { .heap_start = 16 * STEP, .shm_size = shm_size };
 	struct growth_event event = { .call = GROWTH_CALL_BRK, .entered = 5, .left = 6 };
@@ -289,7 +287,7 @@ static void test_brk(void)
 	growth_replay_free(&replay_);
 }
 
-static void test_shm(void)
+TEST("shm")
 {
 	begin();
 	size_of_segment = 0;
@@ -314,7 +312,7 @@ static void test_shm(void)
 	growth_replay_free(&replay_);
 }
 
-static void test_mremap(void)
+TEST("mremap")
 {
 	begin();
 	event(GROWTH_CALL_MMAP, 0, 4 * STEP, 0, 0, 8 * STEP);
@@ -336,7 +334,7 @@ static void test_mremap(void)
 }
 
 /* Kinds that were not asked for take away, but are not held. */
-static void test_kinds(void)
+TEST("kinds")
 {
 	begin();
 	replay_.kinds = 1u << HELD_SHM;
@@ -349,7 +347,7 @@ static void test_kinds(void)
 }
 
 /* What a bare system call has taken is counted. */
-static void test_gone(void)
+TEST("gone")
 {
 	const struct growth_mapping rest[] = { { 0, 9 * STEP }, { 10 * STEP, 12 * STEP } };
 
@@ -368,17 +366,4 @@ static void test_gone(void)
 	CU_ASSERT_EQUAL(growth_replay_gone(&replay_), 2 * STEP);
 	CU_ASSERT_EQUAL(replay_.held.bytes[HELD_MMAP], STEP);
 	growth_replay_free(&replay_);
-}
-
-void suite_replay(void)
-{
-	CU_pSuite suite = CU_add_suite("replay", NULL, NULL);
-
-	CU_add_test(suite, "threads", test_threads);
-	CU_add_test(suite, "compared in between", test_compared);
-	CU_add_test(suite, "brk", test_brk);
-	CU_add_test(suite, "shm", test_shm);
-	CU_add_test(suite, "mremap", test_mremap);
-	CU_add_test(suite, "kinds", test_kinds);
-	CU_add_test(suite, "gone", test_gone);
 }

@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "heap/radix.h"
 
-void suite_block(void);
-
 static uint64_t random_next(uint64_t *state)
 {
 	*state ^= *state << 13;
@@ -15,7 +13,7 @@ static uint64_t random_next(uint64_t *state)
 }
 
 /* Stable, whatever bits the keys differ in. */
-static void test_radix(void)
+TEST("radix sort")
 {
 	static const uint64_t masks[] = { 0, 1, 0xff, 0x7fffffff, 0xfff0, ~0ull,
 					 0xff00000000000000, 0x800 };
@@ -38,7 +36,7 @@ static void test_radix(void)
 }
 
 /* What the accounts say is worth no memory where the tables have no room for it. */
-static void test_expected(void)
+TEST("how many are expected")
 {
 	struct log_record record = { .address = 0x1000, .size = 8, .time = 1 };
 	struct log log;
@@ -54,7 +52,7 @@ static void test_expected(void)
 	fixture_close(&log);
 }
 
-static void test_from_log(void)
+TEST("from the log")
 {
 	enum { NR = 50000 };
 	struct blocks blocks;
@@ -86,7 +84,7 @@ static void test_from_log(void)
 }
 
 /* Live blocks by stack; records with ids of no stack are left out of it. */
-static void test_live(void)
+TEST("live by stack")
 {
 	struct log_record record = { .size = 1, .time = 1 };
 	uint32_t ids[3];
@@ -114,7 +112,7 @@ static void test_live(void)
 }
 
 /* A block in hand is listed once, also if it is back in the table; of two at one address the younger. */
-static void test_in_hand(void)
+TEST("in hand")
 {
 	struct log_record there = { .address = 0x2000, .size = 20, .time = 5 };
 	struct in_hand in_hand = { VEC_INIT };
@@ -141,7 +139,7 @@ static void test_in_hand(void)
 }
 
 /* The same address in two processes is two blocks, in the order of the processes. */
-static void test_processes(void)
+TEST("two processes")
 {
 	uint64_t second = 1ull << LOG_PROCESS_SHIFT;
 	struct log_record record = { .size = 1, .time = 1 };
@@ -165,7 +163,7 @@ static void test_processes(void)
 }
 
 /* A region that says that it has more blocks than there can be. */
-static void test_false_accounts(void)
+TEST("false accounts")
 {
 	struct log_record record = { .address = 0x1000, .size = 1, .time = 1 };
 	struct blocks blocks;
@@ -178,17 +176,4 @@ static void test_false_accounts(void)
 	CU_ASSERT_EQUAL(blocks.vec.nr, 1);
 	blocks_free(&blocks);
 	fixture_close(&log);
-}
-
-void suite_block(void)
-{
-	CU_pSuite suite = CU_add_suite("block", NULL, NULL);
-
-	CU_add_test(suite, "how many are expected", test_expected);
-	CU_add_test(suite, "radix sort", test_radix);
-	CU_add_test(suite, "from the log", test_from_log);
-	CU_add_test(suite, "live by stack", test_live);
-	CU_add_test(suite, "in hand", test_in_hand);
-	CU_add_test(suite, "two processes", test_processes);
-	CU_add_test(suite, "false accounts", test_false_accounts);
 }

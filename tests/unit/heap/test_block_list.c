@@ -6,8 +6,6 @@
 #include "heap/block_list.h"
 #include "heap/heap_walk.h"
 
-void suite_block_list(void);
-
 #define RECORDS		300000u
 #define EARLY		100000u
 #define ALL		(RECORDS + EARLY)
@@ -73,6 +71,8 @@ static int teardown(void)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static struct list *list_of(enum list_of of, const struct filter *filter,
 			    const struct filter_order *order, const struct in_hand *in_hand)
 {
@@ -124,7 +124,7 @@ static unsigned read_all(struct list *list, const struct filter_order *order)
 	}
 }
 
-static void in_any_order(void)
+TEST("in any order")
 {
 	static const enum filter_attr attrs[] = { FILTER_ADDRESS, FILTER_SIZE, FILTER_HEAP,
 						  FILTER_PID, FILTER_TIME, FILTER_AGE, FILTER_SEQ };
@@ -143,7 +143,7 @@ static void in_any_order(void)
 	}
 }
 
-static void filtered_and_cut(void)
+TEST("filtered and cut")
 {
 	struct filter_order order = { .limit = UINT64_MAX };
 	struct filter filter = { VEC_INIT };
@@ -175,7 +175,7 @@ static void filtered_and_cut(void)
  * Behind the first piece every third record is freed, and half of these addresses are given out
  * again; of what stays nothing is lost, of what comes nothing is seen, what went is counted.
  */
-static void while_the_log_changes(void)
+TEST("while the log changes")
 {
 	for (unsigned sorted = 0; sorted < 2; sorted++) {
 		struct filter_order order = { .sorted = sorted, .attr = FILTER_SEQ, .dir = SORT_UP,
@@ -207,7 +207,7 @@ static void while_the_log_changes(void)
 }
 
 /* What a realloc has in hand is in the list, in its place. */
-static void in_hand(void)
+TEST("in hand")
 {
 	struct filter_order order = { .sorted = true, .attr = FILTER_TIME, .limit = UINT64_MAX };
 	struct in_hand hand = { VEC_INIT };
@@ -230,7 +230,7 @@ static void in_hand(void)
 }
 
 /* The next block that the log knows, from any address, with more of them than are kept. */
-static void knows_the_next(void)
+TEST("knows the next")
 {
 	struct known known = KNOWN_INIT(&log_, 0), other = KNOWN_INIT(&log_, 1);
 	struct known none = KNOWN_INIT(NULL, 0);
@@ -247,15 +247,4 @@ static void knows_the_next(void)
 	CU_ASSERT_EQUAL(known_from(&none, 0), UINT64_MAX);
 	known_free(&known);
 	known_free(&other);
-}
-
-void suite_block_list(void)
-{
-	CU_pSuite suite = CU_add_suite("block list", setup, teardown);
-
-	CU_add_test(suite, "in any order", in_any_order);
-	CU_add_test(suite, "filtered and cut", filtered_and_cut);
-	CU_add_test(suite, "while the log changes", while_the_log_changes);
-	CU_add_test(suite, "in hand", in_hand);
-	CU_add_test(suite, "knows the next", knows_the_next);
 }

@@ -6,8 +6,6 @@
 #include "heap/chunk.h"
 #include "unit.h"
 
-void suite_chunk(void);
-
 #define NR	5000u
 
 static struct heap_chunk truth[NR];
@@ -44,6 +42,8 @@ static int teardown(void)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static bool same(const struct heap_chunk *a, const struct heap_chunk *b)
 {
 	return a->address == b->address && a->size == b->size && a->heap == b->heap &&
@@ -63,14 +63,14 @@ static void check_all(void)
 	CU_ASSERT_FALSE(heap_chunks_next(&chunks, &at, &chunk));
 }
 
-static void gives_all_in_order(void)
+TEST("gives all in order")
 {
 	check_all();
 	/* Two bytes a chunk and half a byte of index, but for the few that are long or begin a run. */
 	CU_ASSERT_TRUE(chunks.code.nr * 2 + chunks.run.nr * sizeof(struct heap_run) < 4 * NR);
 }
 
-static void finds_by_address(void)
+TEST("finds by address")
 {
 	struct heap_chunk chunk = { .size = 0 };
 	struct chunk_at at;
@@ -91,7 +91,7 @@ static void finds_by_address(void)
 }
 
 /* From anywhere to anywhere. */
-static void seeks(void)
+TEST("seeks")
 {
 	struct chunk_at at = heap_chunks_start();
 	struct heap_chunk chunk = { .size = 0 };
@@ -113,7 +113,7 @@ static void seeks(void)
 	CU_ASSERT_TRUE(heap_chunks_next(&chunks, &at, &chunk) && same(&chunk, &truth[0]));
 }
 
-static void keeps_what_is_noted(void)
+TEST("keeps what is noted")
 {
 	struct heap_chunk chunk = { .size = 0 };
 	struct chunk_at at;
@@ -141,7 +141,7 @@ static void keeps_what_is_noted(void)
 	}
 }
 
-static void is_empty(void)
+TEST("is empty")
 {
 	struct heap_chunks none = { .nr = 0 };
 	struct chunk_at at = heap_chunks_start();
@@ -151,15 +151,4 @@ static void is_empty(void)
 	heap_chunks_seek(&none, &at, 0x1000);
 	CU_ASSERT_FALSE(heap_chunks_next(&none, &at, &chunk));
 	CU_ASSERT_FALSE(heap_chunk_around(&none, 0x1000, &chunk));
-}
-
-void suite_chunk(void)
-{
-	CU_pSuite suite = CU_add_suite("chunk", setup, teardown);
-
-	CU_add_test(suite, "gives all in order", gives_all_in_order);
-	CU_add_test(suite, "finds by address", finds_by_address);
-	CU_add_test(suite, "seeks", seeks);
-	CU_add_test(suite, "keeps what is noted", keeps_what_is_noted);
-	CU_add_test(suite, "is empty", is_empty);
 }

@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "heap/difference.h"
 
-void suite_difference(void);
-
 #define MOMENT(...) \
 	{ EPOCH, { (struct moment_sum[]){ __VA_ARGS__ }, \
 		   sizeof((struct moment_sum[]){ __VA_ARGS__ }) / sizeof(struct moment_sum), 0 } }
@@ -24,6 +22,8 @@ static int teardown(void)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static struct difference between(const struct moment *from, const struct moment *to)
 {
 	struct difference difference = DIFFERENCE_INIT;
@@ -33,7 +33,7 @@ static struct difference between(const struct moment *from, const struct moment 
 }
 
 /* Came, went, grew, shrank, changed in blocks alone, and stayed. */
-static void test_changes(void)
+TEST("changes")
 {
 	static const struct change want[] = { { 5, -900, -1 }, { 2, 500, 5 }, { 9, -500, -1 },
 					      { 1, 10, 0 }, { 4, 0, -2 } };
@@ -61,7 +61,7 @@ static void test_changes(void)
 	difference_free(&back);
 }
 
-static void test_nothing(void)
+TEST("nothing")
 {
 	const struct moment none = { EPOCH, VEC_INIT }, some = MOMENT({ 1, 100, 2 });
 	struct difference difference = between(&some, &some);
@@ -77,7 +77,7 @@ static void test_nothing(void)
 }
 
 /* What a target has written into its log does not add up to anything sensible, and nothing overflows. */
-static void test_absurd(void)
+TEST("absurd")
 {
 	const struct moment from = MOMENT({ 1, UINT64_MAX, 1 }, { 2, 1ull << 63, UINT64_MAX });
 	const struct moment to = MOMENT({ 1, 1ull << 63, 1 }, { 3, UINT64_MAX, 1ull << 63 });
@@ -85,13 +85,4 @@ static void test_absurd(void)
 
 	CU_ASSERT_EQUAL(difference.vec.nr, 3);
 	difference_free(&difference);
-}
-
-void suite_difference(void)
-{
-	CU_pSuite suite = CU_add_suite("difference", setup, teardown);
-
-	CU_add_test(suite, "changes", test_changes);
-	CU_add_test(suite, "nothing", test_nothing);
-	CU_add_test(suite, "absurd", test_absurd);
 }

@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "glibc_image.h"
 
-void suite_doubt(void);
-
 #define TID	4711
 
 static const struct image_spec spec = {
@@ -62,7 +60,7 @@ static void expect(unsigned heap, enum heap_doubt_why why, pid_t thread)
 	heap_walk_free(&walk);
 }
 
-static void believes_what_nobody_changes(void)
+TEST("believes what nobody changes")
 {
 	make();
 	image_put(&image, foot[1], 0x4141414141414141);
@@ -75,7 +73,7 @@ static void believes_what_nobody_changes(void)
 	image_free(&image);
 }
 
-static void doubts_a_locked_heap(void)
+TEST("doubts a locked heap")
 {
 	make();
 	image_put(&image, foot[1], 0x4141414141414141);
@@ -92,7 +90,7 @@ static void doubts_a_locked_heap(void)
 	image_free(&image);
 }
 
-static void doubts_where_nobody_locks(void)
+TEST("doubts where nobody locks")
 {
 	make();
 	image_put(&image, foot[0], 0x4141414141414141);
@@ -103,7 +101,7 @@ static void doubts_where_nobody_locks(void)
 	image_free(&image);
 }
 
-static void believes_an_abort(void)
+TEST("believes an abort")
 {
 	make();
 	image_put(&image, foot[1], 0x4141414141414141);
@@ -127,7 +125,7 @@ static void one_more(unsigned list)
 }
 
 /* Only its own thread changes a cache, and without a lock. */
-static void doubts_a_cache(void)
+TEST("doubts a cache")
 {
 	make();
 	one_more(1);
@@ -144,7 +142,7 @@ static void doubts_a_cache(void)
 }
 
 /* A cache leads to a block of a heap that another thread is changing. */
-static void doubts_where_a_cache_leads(void)
+TEST("doubts where a cache leads")
 {
 	struct heap_walk walk;
 
@@ -164,24 +162,11 @@ static void doubts_where_a_cache_leads(void)
 }
 
 /* A cache that nobody is known to have may be too short, but leads to no wrong place. */
-static void believes_where_a_lone_cache_leads(void)
+TEST("believes where a lone cache leads")
 {
 	make();
 	image_put(&image, cached, (used[1] + 0x10) ^ cached >> 12);
 	image.source.nr_threads = 0;
 	expect(0, HEAP_DOUBT_NONE, 0);
 	image_free(&image);
-}
-
-void suite_doubt(void)
-{
-	CU_pSuite suite = CU_add_suite("doubt", NULL, NULL);
-
-	CU_add_test(suite, "believes what nobody changes", believes_what_nobody_changes);
-	CU_add_test(suite, "doubts a locked heap", doubts_a_locked_heap);
-	CU_add_test(suite, "doubts where nobody locks", doubts_where_nobody_locks);
-	CU_add_test(suite, "believes an abort", believes_an_abort);
-	CU_add_test(suite, "doubts a cache", doubts_a_cache);
-	CU_add_test(suite, "doubts where a cache leads", doubts_where_a_cache_leads);
-	CU_add_test(suite, "believes where a lone cache leads", believes_where_a_lone_cache_leads);
 }

@@ -6,8 +6,6 @@
 #include "heap/heap_walk.h"
 #include "unit.h"
 
-void suite_early(void);
-
 static struct heap_walk walk = HEAP_WALK_INIT;
 static const pid_t pids[LOG_PROCESSES] = { 7 };
 
@@ -38,6 +36,8 @@ static int drop(void)
 	return 0;
 }
 
+FIXTURE(make, drop);
+
 static struct early sum(bool complete, int argc, const char *const *argv)
 {
 	const struct filter_env env = { .pids = pids };
@@ -51,7 +51,7 @@ static struct early sum(bool complete, int argc, const char *const *argv)
 	return early;
 }
 
-static void adds_up(void)
+TEST("adds up")
 {
 	struct early early = sum(true, 0, NULL);
 
@@ -60,7 +60,7 @@ static void adds_up(void)
 	CU_ASSERT(early.count == 2 && early.unrecorded);
 }
 
-static void filters(void)
+TEST("filters")
 {
 	const char *large[] = { "size", ">", "100" }, *young[] = { "age", "<", "1d" };
 	const char *pid[] = { "pid", "==", "7", "and", "address", "<", "0x1070" };
@@ -72,12 +72,4 @@ static void filters(void)
 	/* They have no age. */
 	early = sum(true, 3, young);
 	CU_ASSERT(!early.count && !early.bytes);
-}
-
-void suite_early(void)
-{
-	CU_pSuite suite = CU_add_suite("early", make, drop);
-
-	CU_add_test(suite, "adds up", adds_up);
-	CU_add_test(suite, "filters", filters);
 }

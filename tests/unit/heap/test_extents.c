@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "heap/extents.h"
 
-void suite_extents(void);
-
 #define FAR	(1ull << 30)
 
 static void add(struct packed_list *list, uint64_t address, uint64_t size)
@@ -30,7 +28,7 @@ static void check(const struct extents *extents)
 }
 
 /* A thousand that are far from each other, few that are near, many that are near, and all that again. */
-static void test_runs(void)
+TEST("near and far")
 {
 	struct packed_list list = PACKED_INIT;
 	struct extents extents;
@@ -51,11 +49,4 @@ static void test_runs(void)
 	check(&extents);
 	extents_free(&extents);
 	packed_free(&list);
-}
-
-void suite_extents(void)
-{
-	CU_pSuite suite = CU_add_suite("extents", NULL, NULL);
-
-	CU_add_test(suite, "near and far", test_runs);
 }

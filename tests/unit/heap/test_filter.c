@@ -10,8 +10,6 @@
 #include "fixture.h"
 #include "heap/filter.h"
 
-void suite_filter(void);
-
 #define WORDS	16
 
 static struct log log_;
@@ -65,6 +63,8 @@ static int teardown(void)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static int split(char *line, const char **argv)
 {
 	int argc = 0;
@@ -107,7 +107,7 @@ static void check(const char *words, const char *expect)
 	filter_free(&filter);
 }
 
-static void test_relations(void)
+TEST("relations")
 {
 	check("", "12345");
 	check("size == 100", "13");
@@ -123,7 +123,7 @@ static void test_relations(void)
 	check("size>=100 and size<=4K", "123");
 }
 
-static void test_attributes(void)
+TEST("attributes")
 {
 	check("address == 0x2000", "2");
 	check("addr >= 12288", "345");
@@ -165,14 +165,14 @@ static void test_attributes(void)
 	check("function == m1", "");
 }
 
-static void test_and(void)
+TEST("and")
 {
 	check("size == 100 and thread == 100 and age > 75", "1");
 	check("function == f1 and size > 100", "");
 	check("function == * and size > 100", "24");
 }
 
-static void test_sort(void)
+TEST("sort and limit")
 {
 	check("sort size", "42135");
 	check("sort size down", "42135");
@@ -197,7 +197,7 @@ static void test_sort(void)
 }
 
 /* Each stack is asked for once. */
-static void test_asked_once(void)
+TEST("each stack is asked once")
 {
 	asked = 0;
 	CU_ASSERT_TRUE(blocks.vec.nr == 5);
@@ -239,7 +239,7 @@ static void fails(const char *words, uint32_t allowed, const char *why)
 #define EVERY	"address, size, heap, pid, thread, time, age, seq, function, module"
 #define SORTED	"address, size, heap, pid, thread, time, age, seq"
 
-static void test_malformed(void)
+TEST("malformed")
 {
 	fails("foo > 4", FILTER_ALL, "'foo' is not an attribute: " EVERY);
 	fails("foo>4", FILTER_ALL, "'foo' is not an attribute: " EVERY);
@@ -301,7 +301,7 @@ static void used(const char *words, bool order, int expect)
 	filter_free(&filter);
 }
 
-static void test_used(void)
+TEST("words left over")
 {
 	used("", true, 0);
 	used("by stack", true, 0);
@@ -314,7 +314,7 @@ static void test_used(void)
 	used("time > 2026-11-20 more", true, 3);
 }
 
-static void test_used_order(void)
+TEST("what comes out")
 {
 	const char *argv[] = { "size", "!=", "3" };
 	struct filter_order order;
@@ -327,18 +327,4 @@ static void test_used_order(void)
 	CU_ASSERT_EQUAL(filter.conds.at[0].relop, FILTER_NE);
 	CU_ASSERT_PTR_NULL(filter.conds.at[0].glob);
 	filter_free(&filter);
-}
-
-void suite_filter(void)
-{
-	CU_pSuite suite = CU_add_suite("filter", setup, teardown);
-
-	CU_add_test(suite, "relations", test_relations);
-	CU_add_test(suite, "attributes", test_attributes);
-	CU_add_test(suite, "and", test_and);
-	CU_add_test(suite, "sort and limit", test_sort);
-	CU_add_test(suite, "each stack is asked once", test_asked_once);
-	CU_add_test(suite, "malformed", test_malformed);
-	CU_add_test(suite, "words left over", test_used);
-	CU_add_test(suite, "what comes out", test_used_order);
 }

@@ -13,8 +13,6 @@
 
 #define ROUNDS	3000
 
-void suite_flips(void);
-
 static uint64_t next(uint64_t *state)
 {
 	*state ^= *state << 13;
@@ -70,7 +68,7 @@ static unsigned damage_image(unsigned n, unsigned rounds, uint64_t *state)
 	return bad;
 }
 
-static void survives_any_damage(void)
+TEST("survives any damage")
 {
 	const char *text = getenv("HEAP_ROUNDS");
 	unsigned rounds = text ? (unsigned)atol(text) : ROUNDS;
@@ -78,11 +76,4 @@ static void survives_any_damage(void)
 
 	for (unsigned n = 0; n < FLIP_IMAGES; n++)
 		CU_ASSERT_EQUAL(damage_image(n, rounds / FLIP_IMAGES, &state), 0);
-}
-
-void suite_flips(void)
-{
-	CU_pSuite suite = CU_add_suite("flips", NULL, NULL);
-
-	CU_add_test(suite, "survives any damage", survives_any_damage);
 }

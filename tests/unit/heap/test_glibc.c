@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "glibc_versions.h"
 
-void suite_glibc(void);
-
 static uint64_t pulse_of(const struct image *image)
 {
 	struct heap_pulse pulse = { 0 };
@@ -19,7 +17,7 @@ static uint64_t pulse_of(const struct image *image)
 }
 
 /* What is given out or taken back changes it, in whatever arena; locks, and blocks' contents, do not. */
-static void pulses(void)
+TEST("a pulse")
 {
 	for (size_t i = 0; i < ARRAY_SIZE(image_versions); i++) {
 		struct image image;
@@ -59,7 +57,7 @@ static bool all_touched(void *ctx UNUSED, uint64_t address UNUSED)
 }
 
 /* All chunks lie in the ranges that a look without a walk gives: heaps, and what is mapped. */
-static void has_ranges(void)
+TEST("ranges of heaps")
 {
 	for (size_t i = 0; i < ARRAY_SIZE(image_versions); i++) {
 		struct heap_ranges ranges;
@@ -99,7 +97,7 @@ static bool nothing_touched(void *ctx, uint64_t address UNUSED)
 }
 
 /* A chunk that malloc counts and that is not found: pages are asked for, and those untouched not read. */
-static void asks_what_is_touched(void)
+TEST("ranges and touched pages")
 {
 	static const struct image_spec spec = { .have_fastchunks = true, .wide_counts = true,
 						.safe_linking = true, .page_size = true,
@@ -127,7 +125,7 @@ static void asks_what_is_touched(void)
 	image_free(&image);
 }
 
-static void walks_each_version(void)
+TEST("walks each version")
 {
 	for (size_t i = 0; i < ARRAY_SIZE(image_versions); i++) {
 		struct heap_walk walk;
@@ -155,7 +153,7 @@ static void walks_each_version(void)
 }
 
 /* Without thread pointers a cache is known by what is in it. */
-static void knows_caches_by_content(void)
+TEST("knows caches by content")
 {
 	struct heap_walk walk;
 	struct image image;
@@ -173,7 +171,7 @@ static void knows_caches_by_content(void)
 	}
 }
 
-static void finds_by_symbol_only_there(void)
+TEST("finds by symbol only there")
 {
 	struct heap_walk walk;
 	struct image image;
@@ -192,7 +190,7 @@ static void finds_by_symbol_only_there(void)
 }
 
 /* Nothing was allocated yet: bins are zero. */
-static void says_that_there_is_no_arena(void)
+TEST("says that there is no arena")
 {
 	struct heap_walk walk;
 	struct image image;
@@ -207,7 +205,7 @@ static void says_that_there_is_no_arena(void)
 	image_free(&image);
 }
 
-static void finds_what_holds_an_address(void)
+TEST("finds what holds an address")
 {
 	const struct image_chunk *chunk;
 	struct heap_chunk found;
@@ -229,7 +227,7 @@ static void finds_what_holds_an_address(void)
 }
 
 /* A fastbin that malloc_consolidate takes apart: its head is empty, one of its chunks is in hand. */
-static void follows_a_list_in_hand(void)
+TEST("follows a list in hand")
 {
 	const struct image_chunk *chunk;
 	struct heap_walk walk;
@@ -261,7 +259,7 @@ static void follows_a_list_in_hand(void)
 }
 
 /* The end of a thread: nothing has a pointer to its cache but a register, the first lists are empty, their counts stay. */
-static void follows_a_cache_in_hand(void)
+TEST("follows a cache in hand")
 {
 	for (size_t i = 0; i < ARRAY_SIZE(image_versions); i++) {
 		unsigned lists = image_versions[i].room ? 76 : 64, width = image_versions[i].wide_counts ? 2 : 1;
@@ -291,20 +289,4 @@ static void follows_a_cache_in_hand(void)
 		heap_walk_free(&walk);
 		image_free(&image);
 	}
-}
-
-void suite_glibc(void)
-{
-	CU_pSuite suite = CU_add_suite("glibc", NULL, NULL);
-
-	CU_add_test(suite, "walks each version", walks_each_version);
-	CU_add_test(suite, "a pulse", pulses);
-	CU_add_test(suite, "ranges of heaps", has_ranges);
-	CU_add_test(suite, "ranges and touched pages", asks_what_is_touched);
-	CU_add_test(suite, "knows caches by content", knows_caches_by_content);
-	CU_add_test(suite, "finds by symbol only there", finds_by_symbol_only_there);
-	CU_add_test(suite, "says that there is no arena", says_that_there_is_no_arena);
-	CU_add_test(suite, "finds what holds an address", finds_what_holds_an_address);
-	CU_add_test(suite, "follows a list in hand", follows_a_list_in_hand);
-	CU_add_test(suite, "follows a cache in hand", follows_a_cache_in_hand);
 }

@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "glibc_versions.h"
 
-void suite_glibc_damage(void);
-
 /* Whether one damage names this address. */
 static bool tells_of(const struct heap_walk *walk, uint64_t address)
 {
@@ -23,7 +21,7 @@ static uint64_t known_block(void *ctx, uint64_t address)
 }
 
 /* A header is overwritten: the walk goes on at the next block that is known, else at top. */
-static void goes_on_behind_a_bad_header(void)
+TEST("goes on behind a bad header")
 {
 	struct heap_walk walk;
 	struct image image;
@@ -53,7 +51,7 @@ static void goes_on_behind_a_bad_header(void)
 }
 
 /* A block was written past its end, and the size of the top chunk with it: nothing else is lost. */
-static void goes_up_to_a_bad_top(void)
+TEST("goes up to a bad top")
 {
 	static const uint64_t bad[] = { 0x4141414141414141, 0, 0x31, 0x1001 };
 
@@ -93,7 +91,7 @@ static void goes_up_to_a_bad_top(void)
 	}
 }
 
-static void tells_of_bad_lists(void)
+TEST("tells of bad lists")
 {
 	const struct image_chunk *chunk;
 	struct heap_walk walk;
@@ -129,7 +127,7 @@ static void tells_of_bad_lists(void)
 }
 
 /* In a cache that counts what it has room for: one list says that it has one more; one is of another size. */
-static void tells_of_bad_rooms(void)
+TEST("tells of bad rooms")
 {
 	struct heap_walk walk;
 	struct image image;
@@ -148,7 +146,7 @@ static void tells_of_bad_rooms(void)
 }
 
 /* Two fenceposts, something of somebody else's, and the heap goes on. */
-static void goes_on_behind_a_foreign_sbrk(void)
+TEST("goes on behind a foreign sbrk")
 {
 	struct heap_walk walk;
 	struct image image;
@@ -172,7 +170,7 @@ static void goes_on_behind_a_foreign_sbrk(void)
 }
 
 /* A mapping of the program's that looks like a chunk: the counts do not agree, and that is said. */
-static void says_what_is_not_certain(void)
+TEST("says what is not certain")
 {
 	struct heap_walk walk;
 	struct image image;
@@ -188,7 +186,7 @@ static void says_what_is_not_certain(void)
 }
 
 /* Small negative numbers are headers of chunks as long as all memory, but for the end of them. */
-static void passes_by_a_negative_number(void)
+TEST("passes by a negative number")
 {
 	for (int64_t number = -64; number < 0; number++) {
 		struct heap_walk walk;
@@ -201,17 +199,4 @@ static void passes_by_a_negative_number(void)
 		heap_walk_free(&walk);
 		image_free(&image);
 	}
-}
-
-void suite_glibc_damage(void)
-{
-	CU_pSuite suite = CU_add_suite("glibc damage", NULL, NULL);
-
-	CU_add_test(suite, "goes on behind a bad header", goes_on_behind_a_bad_header);
-	CU_add_test(suite, "goes up to a bad top", goes_up_to_a_bad_top);
-	CU_add_test(suite, "tells of bad lists", tells_of_bad_lists);
-	CU_add_test(suite, "tells of bad rooms", tells_of_bad_rooms);
-	CU_add_test(suite, "goes on behind a foreign sbrk", goes_on_behind_a_foreign_sbrk);
-	CU_add_test(suite, "says what is not certain", says_what_is_not_certain);
-	CU_add_test(suite, "passes by a negative number", passes_by_a_negative_number);
 }

@@ -10,8 +10,6 @@
 #include "log/log.h"
 #include "unit.h"
 
-void suite_glibc_several(void);
-
 #define SEVERAL	3u
 #define SHIFT	(1ull << 36)
 
@@ -141,7 +139,7 @@ static void walk_and_check(struct several *several, unsigned nr)
 }
 
 /* Each version's layout. The one with brk is heap 0, whatever its place. */
-static void in_any_order(void)
+TEST("the one with brk is first")
 {
 	static struct several several;
 
@@ -160,7 +158,7 @@ static void in_any_order(void)
 }
 
 /* The main heaps of those that were unloaded stay mapped; they are nobody's. */
-static void unloaded(void)
+TEST("beside what was unloaded")
 {
 	static struct several several;
 	struct image_spec spec = image_versions[7];
@@ -172,7 +170,7 @@ static void unloaded(void)
 }
 
 /* One in which nothing was allocated has no heaps; of one with strange data they are not known. */
-static void without_arenas(void)
+TEST("without arenas")
 {
 	static struct several several;
 	struct image_spec spec = image_versions[7];
@@ -195,13 +193,4 @@ static void without_arenas(void)
 		heap_walk_free(&walk);
 		end(&several);
 	}
-}
-
-void suite_glibc_several(void)
-{
-	CU_pSuite suite = CU_add_suite("glibc_several", NULL, NULL);
-
-	CU_add_test(suite, "the one with brk is first", in_any_order);
-	CU_add_test(suite, "beside what was unloaded", unloaded);
-	CU_add_test(suite, "without arenas", without_arenas);
 }

@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "heap/history.h"
 
-void suite_history(void);
-
 /* A moment of nr stacks that hold bytes each. */
 static void add(struct history *history, uint64_t time_ns, uint32_t nr, uint64_t bytes)
 {
@@ -34,7 +32,7 @@ static void check_order(const struct history *history)
 }
 
 /* A day of samples, one a second, of which 250 fit: any age is met to 5 %, or to a second or two. */
-static void test_thinning(void)
+TEST("thinning")
 {
 	struct history history = HISTORY_INIT;
 	uint64_t now = EPOCH;
@@ -69,7 +67,7 @@ static void test_thinning(void)
 }
 
 /* A budget of bytes, with moments of changing size; what is added up is what there is. */
-static void test_budget(void)
+TEST("budget")
 {
 	struct history history = HISTORY_INIT;
 
@@ -88,7 +86,7 @@ static void test_budget(void)
 }
 
 /* The real budget: sixteen megabytes, whatever comes, of 10,000 sites and of a million. */
-static void test_sixteen_megabytes(void)
+TEST("sixteen megabytes")
 {
 	struct history history = HISTORY_INIT;
 
@@ -111,7 +109,7 @@ static void test_sixteen_megabytes(void)
 }
 
 /* The highest one keeps its breakdown as long as none is higher, however old it is. */
-static void test_peak(void)
+TEST("peak")
 {
 	struct history history = HISTORY_INIT;
 	const struct history_sample *peak;
@@ -139,7 +137,7 @@ static void test_peak(void)
 }
 
 /* A gap stays between the samples at its edges, which stay, and its time is known. */
-static void test_gaps(void)
+TEST("gaps")
 {
 	struct history history = HISTORY_INIT;
 	unsigned gaps = 0;
@@ -179,7 +177,7 @@ static void test_gaps(void)
 }
 
 /* Thousands of gaps: neither they nor the samples at their edges take more than there is room for. */
-static void test_many_gaps(void)
+TEST("many gaps")
 {
 	struct history history = HISTORY_INIT;
 
@@ -196,7 +194,7 @@ static void test_many_gaps(void)
 	history_clear(&history);
 }
 
-static void test_nearest(void)
+TEST("nearest")
 {
 	struct history history = HISTORY_INIT;
 	static const struct {
@@ -233,7 +231,7 @@ static uint64_t growth_age(const struct history *history, uint64_t now)
  * Ten seconds; as long as there are no ten, the oldest that is two; and never over a gap, or since
  * the beginning, of which nobody has looked at the log.
  */
-static void test_growth(void)
+TEST("growth")
 {
 	struct history history = HISTORY_INIT;
 
@@ -255,18 +253,4 @@ static void test_growth(void)
 	CU_ASSERT_EQUAL(growth_age(&history, EPOCH + 42 * SECOND), 0);
 	CU_ASSERT_EQUAL(growth_age(&history, EPOCH + 43 * SECOND), 2 * SECOND);
 	history_clear(&history);
-}
-
-void suite_history(void)
-{
-	CU_pSuite suite = CU_add_suite("history", NULL, NULL);
-
-	CU_add_test(suite, "thinning", test_thinning);
-	CU_add_test(suite, "budget", test_budget);
-	CU_add_test(suite, "sixteen megabytes", test_sixteen_megabytes);
-	CU_add_test(suite, "peak", test_peak);
-	CU_add_test(suite, "gaps", test_gaps);
-	CU_add_test(suite, "many gaps", test_many_gaps);
-	CU_add_test(suite, "nearest", test_nearest);
-	CU_add_test(suite, "growth", test_growth);
 }

@@ -8,9 +8,7 @@
 #include "heap/inner.h"
 #include "words.h"
 
-void suite_inner(void);
-
-static void test_sds(void)
+TEST("sds strings")
 {
 	static const struct {
 		uint8_t header[17];
@@ -52,7 +50,7 @@ static void test_sds(void)
 	CU_ASSERT_FALSE(inner_may_be_sds(UINT64_MAX));
 }
 
-static void test_pool(void)
+TEST("pools")
 {
 	struct block block = { .address = at(10), .size = 512 };
 	struct words in;
@@ -82,12 +80,4 @@ static void test_pool(void)
 	block.size = 8;
 	CU_ASSERT_FALSE(inner_is_pool(&in.memory, &block));
 	free(in.word);
-}
-
-void suite_inner(void)
-{
-	CU_pSuite suite = CU_add_suite("inner", NULL, NULL);
-
-	CU_add_test(suite, "sds strings", test_sds);
-	CU_add_test(suite, "pools", test_pool);
 }

@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "heap/leak.h"
 
-void suite_leak(void);
-
 #define NR	7
 
 /* Stack, size, kind, leader. */
@@ -67,7 +65,7 @@ static void check(const struct leaks *leaks, size_t i, struct leak want)
 	CU_ASSERT_EQUAL(got->indirect_bytes, want.indirect_bytes);
 }
 
-static void test_records(void)
+TEST("records")
 {
 	const struct leak_spec spec = { .kinds = (1u << LEAK_KINDS) - 1 };
 	struct leaks leaks;
@@ -101,7 +99,7 @@ static bool is_small(void *ctx, const struct block *block)
 	return block->size < *(const uint64_t *)ctx;
 }
 
-static void test_some(void)
+TEST("some of them")
 {
 	uint64_t limit = 20;
 	const struct leak_spec spec = { .kinds = 1u << LEAK_DEFINITE, .keep = is_small,
@@ -128,7 +126,7 @@ static uint32_t suppression_of(void *ctx, const struct block *block)
 	return block->stack == 3 || block->stack == 4 ? 0 : block->size == 7 ? 1 : SUPPRESS_NONE;
 }
 
-static void test_suppressed(void)
+TEST("suppressed")
 {
 	unsigned asked = 0;
 	struct leak_spec spec = { .kinds = (1u << LEAK_KINDS) - 1, .suppression_of = suppression_of,
@@ -165,7 +163,7 @@ static void test_suppressed(void)
  * Blocks in no record are one loss record, though those of each size may have offsets of their own:
  * it is of sds strings if all of these are, in whichever order they come.
  */
-static void test_sds(void)
+TEST("of sds strings")
 {
 	struct reach_offset offsets[] = { { 9, true }, { 9, false }, { 9, true } };
 	const struct leak_spec spec = { .kinds = 1u << LEAK_POSSIBLE };
@@ -192,14 +190,4 @@ static void test_sds(void)
 		leaks_free(&leaks);
 		packed_free(&list);
 	}
-}
-
-void suite_leak(void)
-{
-	CU_pSuite suite = CU_add_suite("leak", NULL, NULL);
-
-	CU_add_test(suite, "records", test_records);
-	CU_add_test(suite, "some of them", test_some);
-	CU_add_test(suite, "suppressed", test_suppressed);
-	CU_add_test(suite, "of sds strings", test_sds);
 }

@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "heap/mark.h"
 
-void suite_mark(void);
-
 static void set(struct marks *marks, const char *name, uint64_t bytes)
 {
 	struct moment_sum sum = { 7, bytes, 2 };
@@ -37,7 +35,7 @@ static bool refused(struct err *err, enum err_code code, const char *msg, const 
 	return err && err->code == code && strstr(err->msg, msg) && strstr(err->hint, hint);
 }
 
-static void test_names(void)
+TEST("names")
 {
 	static const char *const bad[] = { "", "now", "peak", "-10m", "-", "a b", "a\tb", "a/b", "/",
 					   "a\nb", "a\x7f", "a\x1b[1m" };
@@ -62,7 +60,7 @@ static void test_names(void)
 	marks_free(&marks);
 }
 
-static void test_find(void)
+TEST("find")
 {
 	struct marks marks = MARKS_INIT;
 	const struct mark *mark;
@@ -79,7 +77,7 @@ static void test_find(void)
 }
 
 /* After a reset a name is known, but nothing of it; and it may be given anew. */
-static void test_reset(void)
+TEST("reset")
 {
 	struct marks marks = MARKS_INIT;
 	const struct mark *mark;
@@ -102,7 +100,7 @@ static void test_reset(void)
 }
 
 /* There is an end to marks, and to the names of before resets. */
-static void test_most(void)
+TEST("most")
 {
 	struct marks marks = MARKS_INIT;
 	char name[MARK_NAME_MAX + 1];
@@ -118,14 +116,4 @@ static void test_most(void)
 		CU_ASSERT_EQUAL(marks.vec.nr, MARKS_MAX);
 	}
 	marks_free(&marks);
-}
-
-void suite_mark(void)
-{
-	CU_pSuite suite = CU_add_suite("mark", NULL, NULL);
-
-	CU_add_test(suite, "names", test_names);
-	CU_add_test(suite, "find", test_find);
-	CU_add_test(suite, "reset", test_reset);
-	CU_add_test(suite, "most", test_most);
 }

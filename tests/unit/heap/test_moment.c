@@ -4,9 +4,7 @@
 #include "fixture.h"
 #include "heap/moment.h"
 
-void suite_moment(void);
-
-static void test_take(void)
+TEST("take")
 {
 	struct sample_share live[] = { { 1, 10 }, { 0, 0 }, { 3, 0 }, { 0, 0 }, { 2, 500 } };
 	struct live_counts counts = { live, ARRAY_SIZE(live), ARRAY_SIZE(live) };
@@ -25,7 +23,7 @@ static void test_take(void)
 }
 
 /* Of a log: its records and those in hand, each once, by stack. */
-static void test_from_log(void)
+TEST("from a log")
 {
 	struct in_hand in_hand = { VEC_INIT };
 	struct log_record record = { .address = 0x1000, .size = 100, .time = 1 };
@@ -70,7 +68,7 @@ static void round_trip(const struct moment *moment, size_t *len_ret)
 	moment_free(&again);
 }
 
-static void test_pack(void)
+TEST("pack")
 {
 	static const uint64_t numbers[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, 1ull << 63,
 					    UINT64_MAX };
@@ -89,7 +87,7 @@ static void test_pack(void)
 }
 
 /* Sites as programs have them take six bytes each. */
-static void test_size(void)
+TEST("size")
 {
 	struct moment moment = { EPOCH, VEC_INIT };
 	size_t len;
@@ -100,14 +98,4 @@ static void test_size(void)
 	round_trip(&moment, &len);
 	CU_ASSERT(len <= 60000);
 	moment_free(&moment);
-}
-
-void suite_moment(void)
-{
-	CU_pSuite suite = CU_add_suite("moment", NULL, NULL);
-
-	CU_add_test(suite, "take", test_take);
-	CU_add_test(suite, "from a log", test_from_log);
-	CU_add_test(suite, "pack", test_pack);
-	CU_add_test(suite, "size", test_size);
 }

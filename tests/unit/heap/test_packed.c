@@ -6,8 +6,6 @@
 #include "heap/packed.h"
 #include "heap/heap_walk.h"
 
-void suite_packed(void);
-
 #define NR	5000u
 #define SORTED	40000u	/* more than are sorted at once */
 
@@ -44,7 +42,7 @@ static void check_sorted(const struct packed_list *list)
 }
 
 /* Addresses of all kinds: near each other, far from each other, few and many; sizes that do not fit. */
-static void test_sort(void)
+TEST("sort")
 {
 	static const unsigned bits[] = { 12, 20, 33, 48 };
 
@@ -66,7 +64,7 @@ static void test_sort(void)
 }
 
 /* More blocks of 4 GB than any process has room for are no answer, but an error. */
-static void test_too_large(void)
+TEST("too many that are large")
 {
 	struct packed_list list = PACKED_INIT;
 	struct block block = { .address = 16, .size = 1ull << 32, .heap = LOG_HEAP_UNKNOWN };
@@ -80,7 +78,7 @@ static void test_too_large(void)
 	packed_free(&list);
 }
 
-static void test_doubles(void)
+TEST("doubles")
 {
 	struct packed_list list = { .timed = true };
 
@@ -103,7 +101,7 @@ static void record(struct log *log, uint64_t address, uint64_t time, uint32_t st
 }
 
 /* What is in hand counts, and of two at one address the younger, with or without times. */
-static void test_from_log(void)
+TEST("from the log")
 {
 	struct packed_source source = { .until = 40, .process = 1 };
 	struct in_hand in_hand = { VEC_INIT };
@@ -193,22 +191,11 @@ static void merge(unsigned new_in, unsigned had_in)
 }
 
 /* More that is new, less that is new, nothing. */
-static void test_merge(void)
+TEST("merge")
 {
 	merge(2, 3);
 	merge(1, 50);
 	merge(50, 2);
 	merge(NR + 1, 1);
 	merge(1, NR);
-}
-
-void suite_packed(void)
-{
-	CU_pSuite suite = CU_add_suite("packed", NULL, NULL);
-
-	CU_add_test(suite, "sort", test_sort);
-	CU_add_test(suite, "doubles", test_doubles);
-	CU_add_test(suite, "too many that are large", test_too_large);
-	CU_add_test(suite, "from the log", test_from_log);
-	CU_add_test(suite, "merge", test_merge);
 }

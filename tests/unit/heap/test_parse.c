@@ -8,8 +8,6 @@
 #include "heap/filter.h"
 #include "unit.h"
 
-void suite_parse(void);
-
 struct example {
 	const char *text;
 	uint64_t value;
@@ -40,7 +38,7 @@ static void check(struct err *(*parse)(const char *, uint64_t *), const struct e
 
 #define CHECK_LARGE(parse, large) check(parse, NULL, 0, large, ARRAY_SIZE(large), "is too large: at most")
 
-static void test_number(void)
+TEST("number")
 {
 	static const struct example good[] = {
 		{ "0", 0 }, { "17", 17 }, { "007", 7 }, { "0x1000", 4096 }, { "0XfF", 255 },
@@ -58,7 +56,7 @@ static void test_number(void)
 	CHECK_LARGE(parse_number, large);
 }
 
-static void test_size(void)
+TEST("size")
 {
 	static const struct example good[] = {
 		{ "0", 0 }, { "17", 17 }, { "0x10", 16 }, { "4K", 4096 }, { "4k", 4096 },
@@ -80,7 +78,7 @@ static void test_size(void)
 	CHECK_LARGE(parse_size, large);
 }
 
-static void test_duration(void)
+TEST("duration")
 {
 	static const struct example good[] = {
 		{ "0", 0 }, { "5", 5000000000 }, { "90s", 90000000000 }, { "250ms", 250000000 },
@@ -96,7 +94,7 @@ static void test_duration(void)
 	CHECK_LARGE(parse_duration, large);
 }
 
-static void test_time(void)
+TEST("time")
 {
 	static const struct example good[] = {
 		{ "0", 0 }, { "1732104402", 1732104402000000000 },
@@ -122,14 +120,4 @@ static void test_time(void)
 	tzset();
 	CHECK(parse_time, good, bad, "is not a time");
 	CHECK_LARGE(parse_time, large);
-}
-
-void suite_parse(void)
-{
-	CU_pSuite suite = CU_add_suite("parse", NULL, NULL);
-
-	CU_add_test(suite, "number", test_number);
-	CU_add_test(suite, "size", test_size);
-	CU_add_test(suite, "duration", test_duration);
-	CU_add_test(suite, "time", test_time);
 }

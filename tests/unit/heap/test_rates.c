@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "heap/rates.h"
 
-void suite_rates(void);
-
 #define STACKS	8u
 
 static struct log log_;
@@ -29,6 +27,8 @@ static int teardown(void)
 	fixture_close(&log_);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 /* An address for each block; the size says which stack it is of. */
 static void allocate(unsigned stack, uint64_t address, uint64_t size)
@@ -81,7 +81,7 @@ static void check(const struct rate *rate, uint64_t bytes, uint64_t count, int64
 	CU_ASSERT_EQUAL(rate->allocs - rate->frees, rate->count);
 }
 
-static void differs_from_the_last_reading(void)
+TEST("differs from the last reading")
 {
 	struct rates rates = RATES_INIT;
 
@@ -120,7 +120,7 @@ static void differs_from_the_last_reading(void)
 }
 
 /* Totals that are older than the scan: counts never go back, and held and freed are all-time. */
-static void never_goes_back(void)
+TEST("never goes back")
 {
 	struct rates rates = RATES_INIT;
 
@@ -143,7 +143,7 @@ static void never_goes_back(void)
 	rates_free(&rates);
 }
 
-static void sorts_and_limits(void)
+TEST("sorts and limits")
 {
 	static const uint32_t want[RATES_SORTS][3] = {
 		[RATES_BYTES] = { 3, 4, 5 }, [RATES_GROWTH] = { 4, 3, 5 },
@@ -179,7 +179,7 @@ static void sorts_and_limits(void)
 	rates_free(&rates);
 }
 
-static void remembers_the_last_readings(void)
+TEST("remembers the last readings")
 {
 	struct rates rates = RATES_INIT;
 	float past[RATES_PAST];
@@ -201,14 +201,4 @@ static void remembers_the_last_readings(void)
 	CU_ASSERT_EQUAL(rates_past(&rates, &rates.all, past), RATES_PAST);
 	CU_ASSERT_EQUAL(past[RATES_PAST - 1], 100 * (RATES_PAST + 4) + 70);
 	rates_free(&rates);
-}
-
-void suite_rates(void)
-{
-	CU_pSuite suite = CU_add_suite("rates", setup, teardown);
-
-	CU_add_test(suite, "differs from the last reading", differs_from_the_last_reading);
-	CU_add_test(suite, "never goes back", never_goes_back);
-	CU_add_test(suite, "sorts and limits", sorts_and_limits);
-	CU_add_test(suite, "remembers the last readings", remembers_the_last_readings);
 }

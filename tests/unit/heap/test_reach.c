@@ -4,10 +4,8 @@
 #include "base/cancel.h"
 #include "reach_world.h"
 
-void suite_reach(void);
-
 /* The nine cases of the manual; AAA at 100, BBB at 200. */
-static void test_manual(void)
+TEST("manual")
 {
 	static const struct {
 		size_t root, inside;	/* words that the root and AAA point to; 0: nothing */
@@ -32,7 +30,7 @@ static void test_manual(void)
 }
 
 /* Of several ways to a block the best one counts, in whichever order they are found. */
-static void test_best_way(void)
+TEST("best way")
 {
 	struct world world;
 
@@ -50,7 +48,7 @@ static void test_best_way(void)
 	world_close(&world);
 }
 
-static void test_graph(void)
+TEST("edges")
 {
 	struct world world;
 
@@ -72,7 +70,7 @@ static void test_graph(void)
 }
 
 /* A ring has one leader; who points to it leads all of the ring. */
-static void test_rings(void)
+TEST("rings")
 {
 	struct world world;
 
@@ -100,7 +98,7 @@ static void test_rings(void)
 }
 
 /* A list longer than any stack, from the last block to the first, and a tree. */
-static void test_long(void)
+TEST("long")
 {
 	enum { NR = 30000 };
 	struct world world;
@@ -226,7 +224,7 @@ static void check_graph(struct pointer_graph *graph)
 	}
 }
 
-static void test_random(void)
+TEST("random")
 {
 	struct pointer_graph *graph = malloc(sizeof(*graph));
 	struct world world;
@@ -244,7 +242,7 @@ static void test_random(void)
 	free(graph);
 }
 
-static void test_heuristics(void)
+TEST("heuristics")
 {
 	struct world world;
 
@@ -280,7 +278,7 @@ static void test_heuristics(void)
 }
 
 /* Of a block in no record only the usable size is known; -1 is no length, and + 8 no small one. */
-static void test_wild_length(void)
+TEST("a length that wraps")
 {
 	struct block block = { .address = at(100), .size = 24, .preattach = true };
 	struct world world;
@@ -297,7 +295,7 @@ static void test_wild_length(void)
 }
 
 /* Blocks of a pool inside a malloc's, the first at its start. */
-static void test_nested(void)
+TEST("nested")
 {
 	struct world world;
 
@@ -321,7 +319,7 @@ static void test_nested(void)
 }
 
 /* What cannot be read is said, and the rest is looked at. */
-static void test_unreadable(void)
+TEST("unreadable")
 {
 	struct world world;
 
@@ -348,7 +346,7 @@ static void test_unreadable(void)
 }
 
 /* Blocks that overlap, lie in no memory, and are larger than any: whatever the log says. */
-static void test_torn(void)
+TEST("torn")
 {
 	struct world world;
 
@@ -378,7 +376,7 @@ static bool next_present(void *ctx, uint64_t start, uint64_t end, struct reach_r
 }
 
 /* Registers, heaps taken for roots, and memory that was never written. */
-static void test_source(void)
+TEST("source")
 {
 	struct reach_range heap = { at(1000), at(2000) }, present = { at(1100), at(1200) };
 	uint64_t word = at(1110);
@@ -415,7 +413,7 @@ static void test_source(void)
 }
 
 /* Wide blocks, each of which points to the one before it; the last one is reached, but for a gap. */
-static void test_wide(void)
+TEST("wide")
 {
 	struct world world;
 
@@ -431,7 +429,7 @@ static void test_wide(void)
 }
 
 /* Blocks that a damaged log has by the million where nothing can be read take no read each. */
-static void test_holes(void)
+TEST("holes")
 {
 	struct world world;
 
@@ -447,7 +445,7 @@ static void test_holes(void)
 	world_close(&world);
 }
 
-static void test_unmapped(void)
+TEST("unmapped")
 {
 	struct world world;
 	struct reach_source source =
@@ -468,7 +466,7 @@ static void test_unmapped(void)
 	world_close(&world);
 }
 
-static void test_nothing(void)
+TEST("nothing")
 {
 	struct world world;
 
@@ -478,7 +476,7 @@ static void test_nothing(void)
 	world_close(&world);
 }
 
-static void test_ranges(void)
+TEST("ranges")
 {
 	struct reach_ranges ranges = { VEC_INIT }, out = { VEC_INIT };
 	static const struct reach_range in[] = { { 50, 60 }, { 10, 20 }, { 20, 40 }, { 70, 70 } };
@@ -494,27 +492,4 @@ static void test_ranges(void)
 	CU_ASSERT_EQUAL(memcmp(ranges.vec.at, want, sizeof(want)), 0);
 	vec_free(&ranges.vec);
 	vec_free(&out.vec);
-}
-
-void suite_reach(void)
-{
-	CU_pSuite suite = CU_add_suite("reach", NULL, NULL);
-
-	CU_add_test(suite, "manual", test_manual);
-	CU_add_test(suite, "best way", test_best_way);
-	CU_add_test(suite, "edges", test_graph);
-	CU_add_test(suite, "rings", test_rings);
-	CU_add_test(suite, "long", test_long);
-	CU_add_test(suite, "random", test_random);
-	CU_add_test(suite, "heuristics", test_heuristics);
-	CU_add_test(suite, "a length that wraps", test_wild_length);
-	CU_add_test(suite, "nested", test_nested);
-	CU_add_test(suite, "unreadable", test_unreadable);
-	CU_add_test(suite, "torn", test_torn);
-	CU_add_test(suite, "wide", test_wide);
-	CU_add_test(suite, "holes", test_holes);
-	CU_add_test(suite, "unmapped", test_unmapped);
-	CU_add_test(suite, "source", test_source);
-	CU_add_test(suite, "nothing", test_nothing);
-	CU_add_test(suite, "ranges", test_ranges);
 }

@@ -3,8 +3,6 @@
 
 #include "reach_world.h"
 
-void suite_reach_likely(void);
-
 static void check_likely(const struct world *world, size_t i, enum likely likely, uint32_t offset)
 {
 	const struct packed_block *held = packed_at(&world->held, i);
@@ -20,7 +18,7 @@ static void check_likely(const struct world *world, size_t i, enum likely likely
 }
 
 /* Blocks of stack 1 at one offset, of stack 2 at any, of stack 3 at one, but too few of them. */
-static void test_likely_offsets(void)
+TEST("likely by offset")
 {
 	enum { NR = 24, FEW = 7 };
 	struct world world;
@@ -65,7 +63,7 @@ static void test_likely_offsets(void)
  * again: that leaves the numbers of the offsets as they are, even those that are larger than an
  * offset.
  */
-static void test_likely_read_again(void)
+TEST("likely, and read again")
 {
 	enum { SITES = 16, EACH = 8, WIDE = 5000 };
 	struct world world;
@@ -90,7 +88,7 @@ static void test_likely_read_again(void)
 	world_close(&world);
 }
 
-static void test_likely_pools(void)
+TEST("likely pools")
 {
 	struct world world;
 
@@ -110,13 +108,4 @@ static void test_likely_pools(void)
 	check_likely(&world, 1, LIKELY_NOT, 0);
 	check_likely(&world, 2, LIKELY_VIA, 0);
 	world_close(&world);
-}
-
-void suite_reach_likely(void)
-{
-	CU_pSuite suite = CU_add_suite("reach likely", NULL, NULL);
-
-	CU_add_test(suite, "likely by offset", test_likely_offsets);
-	CU_add_test(suite, "likely, and read again", test_likely_read_again);
-	CU_add_test(suite, "likely pools", test_likely_pools);
 }

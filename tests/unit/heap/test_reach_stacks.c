@@ -3,8 +3,6 @@
 
 #include "reach_world.h"
 
-void suite_reach_stacks(void);
-
 /* The stack is the words from 40 on; words 32 and 33 are registers. */
 static void run_with_stack(struct world *world)
 {
@@ -38,7 +36,7 @@ static void check_holder(const struct world *world, uint32_t number, struct reac
  * and not by the place in it of the inner one; a block that a register alone has; one whose inside
  * alone is pointed to. Kinds are the same as if the stack were any root.
  */
-static void test_stacks(void)
+TEST("stacks")
 {
 	struct world world;
 
@@ -76,7 +74,7 @@ static void test_stacks(void)
 }
 
 /* More words of stacks than are listed are roots all the same. */
-static void test_many_stack_words(void)
+TEST("many words of stacks")
 {
 	enum { LISTED = 65536, FROM = 1000 };
 	const struct reach_range stack = { at(FROM), at(FROM + LISTED + 10) };
@@ -101,12 +99,4 @@ static void test_many_stack_words(void)
 	CU_ASSERT_EQUAL_FATAL(world.result.holders.nr, 1);
 	CU_ASSERT_EQUAL(world.result.holders.at[0].words, LISTED);
 	world_close(&world);
-}
-
-void suite_reach_stacks(void)
-{
-	CU_pSuite suite = CU_add_suite("reach stacks", NULL, NULL);
-
-	CU_add_test(suite, "stacks", test_stacks);
-	CU_add_test(suite, "many words of stacks", test_many_stack_words);
 }

@@ -10,8 +10,6 @@
 #include "heap/packed.h"
 #include "heap/reconcile.h"
 
-void suite_reconcile(void);
-
 /* One look: chunks of 32 bytes, a letter each: e (early), r (recorded), l (left out), - (free). */
 struct look {
 	struct heap_walk walk;
@@ -61,7 +59,7 @@ static uint64_t look_at(struct reconcile_history *looks, const char *chunks, uin
 	return nr;
 }
 
-static void test_seen(void)
+TEST("seen at each")
 {
 	struct reconcile_history looks = { .any = false };
 
@@ -76,7 +74,7 @@ static void test_seen(void)
 }
 
 /* A look at a heap that was torn overlooks some. */
-static void test_torn(void)
+TEST("at a torn heap")
 {
 	struct reconcile_history looks = { .any = false };
 
@@ -88,7 +86,7 @@ static void test_torn(void)
 	reconcile_free(&looks);
 }
 
-static void test_sure(void)
+TEST("listed at any")
 {
 	struct reconcile_history looks = { .any = false };
 	struct log log;
@@ -190,14 +188,14 @@ static void merge(bool read)
 	merging_close(&is);
 }
 
-static void test_merge(void)
+TEST("walk minus log")
 {
 	merge(false);
 	merge(true);
 }
 
 /* What was sure before is, whatever is near it; and if the log is not complete nothing is early. */
-static void test_merge_sure(void)
+TEST("what was sure stays")
 {
 	struct merging is;
 
@@ -213,7 +211,7 @@ static void test_merge_sure(void)
 }
 
 /* The log has gone on since the walk: what was freed meanwhile was a block. */
-static void test_merge_past(void)
+TEST("walk minus a later log")
 {
 	struct merging is;
 	unsigned seen = 0;
@@ -239,7 +237,7 @@ static void test_merge_past(void)
  * The same without a list: what has its record, or had it then, is noted as recorded; what was freed
  * since is summed up.
  */
-static void test_note_past(void)
+TEST("notes of a walk and a later log")
 {
 	struct merging is;
 	struct walk_gone gone;
@@ -272,17 +270,4 @@ static void test_note_past(void)
 	CU_ASSERT_EQUAL(records, 2);
 	CU_ASSERT_EQUAL(is.left_out.vec.nr, 0);
 	merging_close(&is);
-}
-
-void suite_reconcile(void)
-{
-	CU_pSuite suite = CU_add_suite("reconcile", NULL, NULL);
-
-	CU_add_test(suite, "seen at each", test_seen);
-	CU_add_test(suite, "at a torn heap", test_torn);
-	CU_add_test(suite, "listed at any", test_sure);
-	CU_add_test(suite, "walk minus log", test_merge);
-	CU_add_test(suite, "what was sure stays", test_merge_sure);
-	CU_add_test(suite, "walk minus a later log", test_merge_past);
-	CU_add_test(suite, "notes of a walk and a later log", test_note_past);
 }

@@ -7,8 +7,6 @@
 #include "heap/referrers.h"
 #include "words.h"
 
-void suite_referrers(void);
-
 struct world {
 	struct words in;
 	struct packed_list held;
@@ -104,7 +102,7 @@ static void check(const struct world *world, const char *firm, const char *inner
 	check_list(world->referrers.inner.at, world->referrers.inner.nr, inner);
 }
 
-static void test_places(void)
+TEST("places")
 {
 	struct world world;
 
@@ -142,7 +140,7 @@ static void test_places(void)
 	world_close(&world);
 }
 
-static void test_limit(void)
+TEST("limit")
 {
 	struct world world;
 
@@ -161,7 +159,7 @@ static void test_limit(void)
 }
 
 /* No size, odd sizes; and no block at all. */
-static void test_graph(void)
+TEST("edges")
 {
 	struct world world;
 
@@ -182,7 +180,7 @@ static void test_graph(void)
 	world_close(&world);
 }
 
-static void test_nested(void)
+TEST("nested")
 {
 	struct world world;
 
@@ -214,7 +212,7 @@ static void test_nested(void)
 }
 
 /* An array's cookie: the pointer behind it is as good as one to the start. */
-static void test_heuristic(void)
+TEST("heuristic")
 {
 	struct world world;
 
@@ -228,7 +226,7 @@ static void test_heuristic(void)
 	world_close(&world);
 }
 
-static void test_unread(void)
+TEST("unread")
 {
 	struct world world;
 
@@ -253,7 +251,7 @@ static void test_unread(void)
 }
 
 /* Blocks that are in no mapping take no read. */
-static void test_unmapped(void)
+TEST("unmapped")
 {
 	struct world world;
 
@@ -267,17 +265,4 @@ static void test_unmapped(void)
 	CU_ASSERT(world.in.reads < 8);
 	CU_ASSERT_EQUAL(world.referrers.unread_blocks.bytes, 1000 * 80);
 	world_close(&world);
-}
-
-void suite_referrers(void)
-{
-	CU_pSuite suite = CU_add_suite("referrers", NULL, NULL);
-
-	CU_add_test(suite, "places", test_places);
-	CU_add_test(suite, "limit", test_limit);
-	CU_add_test(suite, "edges", test_graph);
-	CU_add_test(suite, "nested", test_nested);
-	CU_add_test(suite, "heuristic", test_heuristic);
-	CU_add_test(suite, "unread", test_unread);
-	CU_add_test(suite, "unmapped", test_unmapped);
 }

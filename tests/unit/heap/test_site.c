@@ -4,8 +4,6 @@
 #include "fixture.h"
 #include "heap/site.h"
 
-void suite_site(void);
-
 #define NOW	(EPOCH + 1000 * SECOND)	/* all blocks are older */
 
 static struct log log_;
@@ -37,6 +35,8 @@ static int teardown(void)
 	fixture_close(&log_);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 static struct sites build(const struct blocks *blocks, enum site_by by, enum site_sort sort,
 			  uint64_t limit)
@@ -125,7 +125,7 @@ static void check_order(const struct sites *sites, enum site_sort sort)
 	}
 }
 
-static void test_against_oracle(void)
+TEST("against an oracle")
 {
 	struct blocks blocks = BLOCKS_INIT;
 	uint64_t bytes = 0;
@@ -161,7 +161,7 @@ static void test_against_oracle(void)
  * Of many blocks: the median is exact while recording takes 2^32 ticks, and to one part in 2^32 of it
  * from then on.
  */
-static void test_many(void)
+TEST("many")
 {
 	enum { NR = 30001 };
 
@@ -187,7 +187,7 @@ static void test_many(void)
 	}
 }
 
-static void test_limit(void)
+TEST("limit")
 {
 	struct blocks blocks = BLOCKS_INIT;
 	struct sites sites;
@@ -218,7 +218,7 @@ static void push_live(struct blocks *blocks, uint64_t nr, uint64_t bytes)
 }
 
 /* Freed is all that the scan has not seen live, whatever a filter has left of it. */
-static void test_freed(void)
+TEST("freed")
 {
 	struct blocks blocks = BLOCKS_INIT;
 	struct sites sites;
@@ -260,7 +260,7 @@ static void test_freed(void)
 }
 
 /* What the agent's threads still keep is part of the totals; of two readings the larger one counts. */
-static void test_totals(void)
+TEST("totals")
 {
 	struct blocks blocks = BLOCKS_INIT;
 	struct log_totals all;
@@ -299,7 +299,7 @@ static void test_totals(void)
 }
 
 /* Stacks that have come since the totals were read, and counts that have grown: the sums hold. */
-static void test_sums_hold(void)
+TEST("sums hold")
 {
 	struct blocks blocks = BLOCKS_INIT;
 	struct log_totals early = { NULL, NULL, 0 };
@@ -343,7 +343,7 @@ static struct blocks live_of(uint64_t first, uint64_t second, uint64_t third)
  * What is live now, less what was at the earlier moment; of all stacks of a site, those that hold
  * nothing now, too.
  */
-static void test_growth(void)
+TEST("growth")
 {
 	struct moment before = { NOW - 10 * SECOND, VEC_INIT }, now = MOMENT_INIT;
 	struct blocks blocks = live_of(1000, 500, 0);
@@ -409,7 +409,7 @@ static struct sites at_moment(const struct moment *moment, enum site_by by,
 }
 
 /* Of a moment: its sums, by stack and by name, filtered by names, and growth up to it. */
-static void test_moment(void)
+TEST("of a moment")
 {
 	struct moment_sum sums[] = { { 2, 50, 1 }, { 5, 700, 3 }, { 8, 20, 2 } };
 	const struct moment then = { NOW - 60 * SECOND, { sums, 3, 3 } };
@@ -436,18 +436,4 @@ static void test_moment(void)
 	CU_ASSERT(sites.vec.nr == 1 && sites.bytes == 700);
 	sites_free(&sites);
 	vec_free(&odd.conds);
-}
-
-void suite_site(void)
-{
-	CU_pSuite suite = CU_add_suite("site", setup, teardown);
-
-	CU_add_test(suite, "against an oracle", test_against_oracle);
-	CU_add_test(suite, "many", test_many);
-	CU_add_test(suite, "limit", test_limit);
-	CU_add_test(suite, "freed", test_freed);
-	CU_add_test(suite, "totals", test_totals);
-	CU_add_test(suite, "sums hold", test_sums_hold);
-	CU_add_test(suite, "growth", test_growth);
-	CU_add_test(suite, "of a moment", test_moment);
 }

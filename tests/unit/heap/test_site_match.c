@@ -5,8 +5,6 @@
 
 #include "unit.h"
 
-void suite_site_match(void);
-
 #define BUILD(build, offset, name)	{ build, name, offset, false }
 #define INLINED(build, offset, name)	{ build, name, offset, true }
 #define FRAMES(...) \
@@ -56,7 +54,7 @@ static bool is_change(const struct match *match, size_t i, uint32_t one, uint32_
 }
 
 /* Names are not looked at: two lines of main stay two sites. */
-static void matches_by_build(void)
+TEST("matches by build")
 {
 	struct match match;
 
@@ -78,7 +76,7 @@ static void matches_by_build(void)
 }
 
 /* The program was built anew, its library was not; what was a call has been inlined. */
-static void matches_by_names(void)
+TEST("matches by names")
 {
 	struct match match;
 
@@ -97,7 +95,7 @@ static void matches_by_names(void)
 }
 
 /* Inlined functions of a common build follow from the offset. */
-static void passes_over_inlined(void)
+TEST("passes over inlined functions")
 {
 	struct match match;
 
@@ -109,7 +107,7 @@ static void passes_over_inlined(void)
 }
 
 /* A stripped library of another build may have any function at an offset. */
-static void nameless_frames(void)
+TEST("nameless frames")
 {
 	struct match match;
 
@@ -126,7 +124,7 @@ static void nameless_frames(void)
 }
 
 /* Sites of a list that cannot be told apart count as one, which the largest stands for. */
-static void adds_up_equal_sites(void)
+TEST("adds up equal sites")
 {
 	struct match match;
 
@@ -141,7 +139,7 @@ static void adds_up_equal_sites(void)
 }
 
 /* A stack that is the beginning of another one is not the same; and one without frames is. */
-static void lengths(void)
+TEST("lengths")
 {
 	struct match match;
 
@@ -159,7 +157,7 @@ static void lengths(void)
 }
 
 /* A file may say anything, and nothing overflows. */
-static void absurd_sums(void)
+TEST("absurd sums")
 {
 	struct match match;
 
@@ -169,17 +167,4 @@ static void absurd_sums(void)
 	match = matched();
 	CU_ASSERT_EQUAL(match.vec.nr, 2);
 	match_free(&match);
-}
-
-void suite_site_match(void)
-{
-	CU_pSuite suite = CU_add_suite("site_match", NULL, NULL);
-
-	CU_add_test(suite, "matches by build", matches_by_build);
-	CU_add_test(suite, "matches by names", matches_by_names);
-	CU_add_test(suite, "passes over inlined functions", passes_over_inlined);
-	CU_add_test(suite, "nameless frames", nameless_frames);
-	CU_add_test(suite, "adds up equal sites", adds_up_equal_sites);
-	CU_add_test(suite, "lengths", lengths);
-	CU_add_test(suite, "absurd sums", absurd_sums);
 }

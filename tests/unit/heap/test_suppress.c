@@ -8,9 +8,7 @@
 #include "fixture.h"
 #include "heap/suppress.h"
 
-void suite_suppress(void);
-
-static void test_patterns(void)
+TEST("patterns")
 {
 	static const struct {
 		const char *pattern, *name;
@@ -57,7 +55,7 @@ static struct err *read_text(struct suppressions *suppressions, const char *text
 	return err;
 }
 
-static void test_files(void)
+TEST("files")
 {
 	static const char text[] = "# comment\n\n  leak:one  \r\nleak: two three\n\t# more\n"
 				   "leak:a#b\nleak:^last$";
@@ -80,7 +78,7 @@ static void test_files(void)
 	suppressions_free(&suppressions);
 }
 
-static void test_bad_files(void)
+TEST("bad files")
 {
 	static const struct {
 		const char *text;
@@ -108,13 +106,4 @@ static void test_bad_files(void)
 	CU_ASSERT_PTR_NOT_NULL(suppressions_read(&suppressions, "/no/such/file"));
 	CU_ASSERT_PTR_NOT_NULL(suppressions_read(&suppressions, "/"));
 	suppressions_free(&suppressions);
-}
-
-void suite_suppress(void)
-{
-	CU_pSuite suite = CU_add_suite("suppress", NULL, NULL);
-
-	CU_add_test(suite, "patterns", test_patterns);
-	CU_add_test(suite, "files", test_files);
-	CU_add_test(suite, "bad files", test_bad_files);
 }

@@ -4,13 +4,11 @@
 #include "heap/u32_lists.h"
 #include "unit.h"
 
-void suite_u32_lists(void);
-
 #define LISTS	7u
 #define NR	200000u		/* over several slabs */
 
 /* Each list gives back what was pushed to it, the last first. */
-static void test_lists(void)
+TEST("lists")
 {
 	struct u32_lists pool = U32_LISTS_INIT;
 	struct u32_list list[LISTS] = { U32_LIST_INIT };
@@ -35,7 +33,7 @@ static void test_lists(void)
 	CU_ASSERT_EQUAL(pool.nr, 0);
 }
 
-static void test_empty(void)
+TEST("empty")
 {
 	struct u32_lists pool = U32_LISTS_INIT;
 	struct u32_list list = U32_LIST_INIT;
@@ -44,12 +42,4 @@ static void test_empty(void)
 
 	CU_ASSERT_FALSE(u32_lists_next(&pool, &at, &number));
 	u32_lists_free(&pool);
-}
-
-void suite_u32_lists(void)
-{
-	CU_pSuite suite = CU_add_suite("u32 lists", NULL, NULL);
-
-	CU_add_test(suite, "lists", test_lists);
-	CU_add_test(suite, "empty", test_empty);
 }

@@ -9,8 +9,6 @@
 #include "region.h"
 #include "same_record.h"
 
-void suite_block_table(void);
-
 #define REGION	(96ull << 20)
 #define BASE	0x555555559000ull
 
@@ -34,6 +32,9 @@ static int by_one(void)
 	thread_ = 1;
 	return 0;
 }
+
+SUITE("block table, by all", by_all, NULL);
+SUITE("block table", by_one, NULL);
 
 static struct log_record record(uint64_t address, uint64_t time)
 {
@@ -59,7 +60,7 @@ static uint64_t scanned(const struct log *log)
 	return nr;
 }
 
-static void test_insert_remove(void)
+TEST("insert and remove")
 {
 	struct log_record in = record(BASE, 17), out, old;
 
@@ -84,7 +85,7 @@ static void test_insert_remove(void)
 }
 
 /* What was there is still known when it has gone, until a reset. */
-static void test_knew(void)
+TEST("what it knew")
 {
 	struct log_record in = record(BASE, 1);
 
@@ -102,7 +103,7 @@ static void test_knew(void)
 }
 
 /* What was there at an earlier moment, as long as nobody else has its place. */
-static void test_past(void)
+TEST("what there was")
 {
 	struct log_record in = record(BASE, 1), out;
 	uint64_t until = in.time;
@@ -126,7 +127,7 @@ static void test_past(void)
 	region_close(&log_);
 }
 
-static void test_fields(void)
+TEST("largest fields")
 {
 	struct log_record in = {
 		.address = 1, .size = ~0ull, .time = ~0ull, .thread = 0xffff, .stack = ~0u,
@@ -144,7 +145,7 @@ static void test_fields(void)
 	region_close(&log_);
 }
 
-static void test_odd_addresses(void)
+TEST("odd addresses")
 {
 	static const uint64_t good[] = { 1, 2, 15, 16, KEY_ADDRESS, KEY_ADDRESS - 1, 1ull << 55,
 					0x7fffffffffff };
@@ -177,7 +178,7 @@ static void test_odd_addresses(void)
 	region_close(&log_);
 }
 
-static void test_replaced(void)
+TEST("replaced")
 {
 	struct log_record first = record(BASE, 1), second = record(BASE, 2), old, out;
 
@@ -197,7 +198,7 @@ static void test_replaced(void)
 	region_close(&log_);
 }
 
-static void test_restore(void)
+TEST("restore")
 {
 	struct log_record in = record(BASE, 9), taken, out;
 
@@ -217,7 +218,7 @@ static void test_restore(void)
  * The retired record is gone when all the slots of the window have been used by others: the record
  * comes back elsewhere.
  */
-static void test_restore_without_retired(void)
+TEST("restore without ghost")
 {
 	struct log_record in = record(BASE, 9), taken, out;
 	uint64_t nr = 0;
@@ -246,7 +247,7 @@ static void test_restore_without_retired(void)
 }
 
 /* Through several tables, until nothing more fits; each block exactly once, each event counted. */
-static void test_growth_until_full(void)
+TEST("growth until full")
 {
 	uint64_t inserted = 0, refused = 0, nr;
 	struct log_record out;
@@ -288,7 +289,7 @@ static void test_growth_until_full(void)
  * Free slots of all tables are used before another is added: a set of the same size never makes the
  * log grow, whatever its addresses.
  */
-static void test_no_growth_in_steady_state(void)
+TEST("no growth in steady state")
 {
 	enum { LIVE = 20000, ROUNDS = 40 };
 	struct log_record out;
@@ -314,7 +315,7 @@ static void test_no_growth_in_steady_state(void)
  * An address that comes back is in one slot, even after it went to its second window, to another
  * table, and back.
  */
-static void test_reuse(void)
+TEST("reuse of addresses")
 {
 	enum { NR = 100000, ROUNDS = 8 };
 	struct log_record out;
@@ -340,7 +341,7 @@ static void test_reuse(void)
 }
 
 /* A writer that died: slots claimed for ever are passed by, the rest works. */
-static void test_dead_claims(void)
+TEST("dead claims")
 {
 	struct log_record out;
 	uint64_t claimed = 0;
@@ -368,7 +369,7 @@ static void test_dead_claims(void)
 }
 
 /* A remove that died between its two stores has not begun. */
-static void test_dead_remove(void)
+TEST("dead remove")
 {
 	struct log_record in = record(BASE, 1), again = record(BASE, 2), out;
 	struct log_window *window;
@@ -398,7 +399,7 @@ static bool stop_at_three(const struct log_record *at, uint64_t slot, void *ctx)
 	return ++*(unsigned *)ctx == 3;
 }
 
-static void test_each_ends(void)
+TEST("a scan can be ended")
 {
 	unsigned calls = 0;
 
@@ -414,7 +415,7 @@ static void test_each_ends(void)
 }
 
 /* Out and in again by the short way: the record need not come out. */
-static void test_fast_path(void)
+TEST("the short way")
 {
 	struct log_record in = record(BASE, 1), out;
 
@@ -439,7 +440,7 @@ static void test_fast_path(void)
 }
 
 /* Hints that are right, of others, and of nothing: what is found is the same. */
-static void test_hints(void)
+TEST("hints")
 {
 	enum { NR = 60000 };
 	struct log_record out;
@@ -499,7 +500,7 @@ static unsigned keys_in(const struct log_table *table, uint8_t *seen, unsigned n
 }
 
 /* Who comes again moves to the newest of two tables, and leaves nothing in the older one. */
-static void test_move_to_newest(void)
+TEST("a move to the newest table")
 {
 	enum { NR = 60000 };
 	uint8_t *seen = calloc(2, NR);
@@ -537,7 +538,7 @@ static bool take(const struct log_record *record, uint64_t slot, void *ctx)
 }
 
 /* Ids that no writer can have been given, as a target may write them: no reader gets one. */
-static void test_damaged_ids(void)
+TEST("damaged ids")
 {
 	static const uint32_t ids[] = { UINT32_MAX, 0xfffffff0, 1u << 31 };
 	struct log_record got[5];
@@ -562,32 +563,4 @@ static void test_damaged_ids(void)
 		}
 		region_close(&log_);
 	}
-}
-
-static void add_tests(CU_pSuite suite)
-{
-	CU_add_test(suite, "insert and remove", test_insert_remove);
-	CU_add_test(suite, "what it knew", test_knew);
-	CU_add_test(suite, "what there was", test_past);
-	CU_add_test(suite, "largest fields", test_fields);
-	CU_add_test(suite, "the short way", test_fast_path);
-	CU_add_test(suite, "hints", test_hints);
-	CU_add_test(suite, "a move to the newest table", test_move_to_newest);
-	CU_add_test(suite, "odd addresses", test_odd_addresses);
-	CU_add_test(suite, "replaced", test_replaced);
-	CU_add_test(suite, "restore", test_restore);
-	CU_add_test(suite, "restore without ghost", test_restore_without_retired);
-	CU_add_test(suite, "growth until full", test_growth_until_full);
-	CU_add_test(suite, "no growth in steady state", test_no_growth_in_steady_state);
-	CU_add_test(suite, "reuse of addresses", test_reuse);
-	CU_add_test(suite, "dead claims", test_dead_claims);
-	CU_add_test(suite, "dead remove", test_dead_remove);
-	CU_add_test(suite, "damaged ids", test_damaged_ids);
-	CU_add_test(suite, "a scan can be ended", test_each_ends);
-}
-
-void suite_block_table(void)
-{
-	add_tests(CU_add_suite("block table, by all", by_all, NULL));
-	add_tests(CU_add_suite("block table", by_one, NULL));
 }

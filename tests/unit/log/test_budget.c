@@ -11,8 +11,6 @@
 
 #include "region.h"
 
-void suite_budget(void);
-
 #define SIZE	(256ull << 20)
 #define M	(1ull << 20)
 /* A few pages for each part that begins one, and the first table, which is there from the start. */
@@ -75,7 +73,7 @@ static void threads(uint64_t i)
 	add(0x10000000 + i * 32, 24, 0, log_thread(&log_, 0x7000 + i * 4096, (uint32_t)i + 1));
 }
 
-static void test_bounds(void)
+TEST("bounds")
 {
 	static void (*const ways[])(uint64_t i) = { blocks_of_32, far_apart, large_blocks, stacks,
 						    threads };
@@ -105,7 +103,7 @@ static void test_bounds(void)
 }
 
 /* More room: it goes on. */
-static void test_again(void)
+TEST("more room")
 {
 	struct log_accounts before, after;
 
@@ -127,7 +125,7 @@ static void test_again(void)
 }
 
 /* Nothing is faulted in ahead that the budget has not. */
-static void test_reserve(void)
+TEST("ahead")
 {
 	uint64_t before;
 
@@ -141,13 +139,4 @@ static void test_reserve(void)
 	CU_ASSERT_TRUE(resident() <= before + 3 * M);
 	CU_ASSERT_TRUE(resident() > before + 2 * M);
 	region_close(&log_);
-}
-
-void suite_budget(void)
-{
-	CU_pSuite suite = CU_add_suite("budget", NULL, NULL);
-
-	CU_add_test(suite, "bounds", test_bounds);
-	CU_add_test(suite, "more room", test_again);
-	CU_add_test(suite, "ahead", test_reserve);
 }

@@ -9,8 +9,6 @@
 
 #include "region.h"
 
-void suite_clock(void);
-
 #define TICKS	3
 #define SECOND	1000000000ull
 #define EPOCH	(1760000000 * SECOND)
@@ -51,7 +49,7 @@ static void check_monotone(uint64_t until_ns)
 	}
 }
 
-static void test_straight(void)
+TEST("straight")
 {
 	begin();
 	for (uint64_t i = 1; i <= 1000; i++)
@@ -67,7 +65,7 @@ static void test_straight(void)
 }
 
 /* The clock is slewed by 300 parts in a million: followed, and what was converted once stays. */
-static void test_slew(void)
+TEST("slewed")
 {
 	uint64_t early[1000], ns = 0;
 
@@ -90,7 +88,7 @@ static void test_slew(void)
 	region_close(&log_);
 }
 
-static void test_set_forward(void)
+TEST("set forward")
 {
 	uint64_t hour = 3600 * SECOND, before;
 
@@ -109,7 +107,7 @@ static void test_set_forward(void)
 	region_close(&log_);
 }
 
-static void test_set_back(void)
+TEST("set back")
 {
 	uint64_t hour = 3600 * SECOND;
 
@@ -130,7 +128,7 @@ static void test_set_back(void)
 	region_close(&log_);
 }
 
-static void test_odd_readings(void)
+TEST("odd readings")
 {
 	begin();
 	clock_note(&log_, 1000, EPOCH + 5);
@@ -142,7 +140,7 @@ static void test_odd_readings(void)
 	region_close(&log_);
 }
 
-static void test_real(void)
+TEST("the real clocks")
 {
 	struct timespec now;
 	uint64_t before, after, ns, stamp;
@@ -164,7 +162,7 @@ static void test_real(void)
 }
 
 /* Whatever stands in the header: an answer, no crash. */
-static void test_garbage(void)
+TEST("garbage")
 {
 	uint64_t x = 88172645463325252, sum = 0;
 
@@ -185,17 +183,4 @@ static void test_garbage(void)
 	log_.header->anchors = 0;
 	CU_ASSERT_EQUAL(log_clock_realtime(&log_, 5), 0);
 	region_close(&log_);
-}
-
-void suite_clock(void)
-{
-	CU_pSuite suite = CU_add_suite("clock", NULL, NULL);
-
-	CU_add_test(suite, "straight", test_straight);
-	CU_add_test(suite, "slewed", test_slew);
-	CU_add_test(suite, "set forward", test_set_forward);
-	CU_add_test(suite, "set back", test_set_back);
-	CU_add_test(suite, "odd readings", test_odd_readings);
-	CU_add_test(suite, "the real clocks", test_real);
-	CU_add_test(suite, "garbage", test_garbage);
 }

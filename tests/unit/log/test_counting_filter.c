@@ -8,8 +8,6 @@
 
 #include "region.h"
 
-void suite_counting_filter(void);
-
 #define BASE	0x7f1234000000ull
 #define ARENA	(64ull << 20)
 
@@ -43,7 +41,7 @@ static uint64_t counted(void)
 	return sum;
 }
 
-static void test_counts(void)
+TEST("counts")
 {
 	struct log_record old;
 
@@ -74,7 +72,7 @@ static void test_counts(void)
 }
 
 /* A block of the user's allocator inside one of malloc's; and one of another process. */
-static void test_keys(void)
+TEST("keys")
 {
 	open_log();
 	CU_ASSERT_TRUE(insert(BASE | LOG_DOMAIN_USER, 1));
@@ -89,7 +87,7 @@ static void test_keys(void)
 }
 
 /* More than a byte counts share one: those are found all the same, and it is never told to be empty. */
-static void test_stuck(void)
+TEST("stuck")
 {
 	uint64_t apart =
  (uint64_t)COUNTING_FILTER_GRANULE * LOG_COUNTING_FILTER * COUNTING_FILTER_LINE;
@@ -107,7 +105,7 @@ static void test_stuck(void)
 }
 
 /* What finds no room is not counted. */
-static void test_full(void)
+TEST("full")
 {
 	uint64_t nr = 0, full = 0;
 
@@ -124,7 +122,7 @@ static void test_full(void)
 }
 
 /* Neighbours are on one cache line, and all of its counters are used. */
-static void test_near(void)
+TEST("near")
 {
 	uint64_t seen = 0;
 
@@ -144,7 +142,7 @@ static void test_near(void)
 }
 
 /* The first 256 KB of 128 arenas, and a heap of 256 MB, share no counters among themselves. */
-static void test_far(void)
+TEST("far")
 {
 	open_log();
 	for (uint64_t i = 0; i < 128; i++)
@@ -162,7 +160,7 @@ static void test_far(void)
 }
 
 /* A log that does not sample has none. */
-static void test_without(void)
+TEST("without sampling")
 {
 	uint64_t usage;
 
@@ -177,17 +175,4 @@ static void test_without(void)
 	CU_ASSERT_EQUAL(log_.reserved.counting_filter, LOG_COUNTING_FILTER);
 	CU_ASSERT_EQUAL(log_usage(&log_).other_bytes, usage + LOG_COUNTING_FILTER);
 	region_close(&log_);
-}
-
-void suite_counting_filter(void)
-{
-	CU_pSuite suite = CU_add_suite("counting filter", NULL, NULL);
-
-	CU_add_test(suite, "counts", test_counts);
-	CU_add_test(suite, "keys", test_keys);
-	CU_add_test(suite, "stuck", test_stuck);
-	CU_add_test(suite, "full", test_full);
-	CU_add_test(suite, "near", test_near);
-	CU_add_test(suite, "far", test_far);
-	CU_add_test(suite, "without sampling", test_without);
 }

@@ -11,8 +11,6 @@
 #include "region.h"
 #include "unwind/stack_walk.h"
 
-void suite_deferred(void);
-
 #define SIZE		(32ull << 20)
 #define GENERATION	7
 #define PC		0x7f1234567890ull
@@ -75,7 +73,7 @@ static uint32_t stack_of_block(void)
 	return record.stack;
 }
 
-static void test_whole(void)
+TEST("known as a whole")
 {
 	struct log_record record = { .address = ADDRESS, .size = 8, .time = log_now() };
 	struct log_stack_view view;
@@ -109,7 +107,7 @@ static void test_whole(void)
 	end();
 }
 
-static void test_same(void)
+TEST("the same again")
 {
 	uint32_t id;
 
@@ -122,7 +120,7 @@ static void test_same(void)
 	end();
 }
 
-static void test_full(void)
+TEST("no copy left")
 {
 	begin();
 	CU_ASSERT(log_.nr_deferred && log_.nr_deferred < DEFERRED_COPIES);
@@ -144,7 +142,7 @@ static bool is_gone(uint32_t lwp, void *ctx)
 	return lwp == *(uint32_t *)ctx;
 }
 
-static void test_budget(void)
+TEST("budget")
 {
 	uint32_t nobody = 0;
 
@@ -159,7 +157,7 @@ static void test_budget(void)
 	end();
 }
 
-static void test_marks(void)
+TEST("marked ranges")
 {
 	begin();
 	CU_ASSERT_FALSE(log_deferred_is_marked(&log_, 0x1000, GENERATION));
@@ -182,7 +180,7 @@ static void test_marks(void)
 }
 
 /* A claim of a thread that is gone is free again; of one that lives, or is unknown, it is not. */
-static void test_death(void)
+TEST("death of a writer")
 {
 	uint32_t dead = 11, a, b;
 
@@ -207,7 +205,7 @@ static void dropped(uint32_t id)
 	CU_ASSERT(!log_.deferred->head[0].claim && log_stack_whole(&log_, id) == id);
 }
 
-static void test_nonsense(void)
+TEST("nonsense")
 {
 	uint32_t id, plain, nr;
 	struct log_stack *stack;
@@ -242,7 +240,7 @@ static void test_nonsense(void)
 	end();
 }
 
-static void test_few(void)
+TEST("hammer, few stacks")
 {
 	struct deferred_spec spec = { .writers = 4, .kinds = 8, .operations = 100000 };
 
@@ -250,24 +248,9 @@ static void test_few(void)
 }
 
 /* More than there are copies. */
-static void test_many(void)
+TEST("hammer, many")
 {
 	struct deferred_spec spec = { .writers = 3, .kinds = 2000, .operations = 100000 };
 
 	CU_ASSERT_EQUAL(deferred_hammer(&spec), 0);
-}
-
-void suite_deferred(void)
-{
-	CU_pSuite suite = CU_add_suite("deferred", NULL, NULL);
-
-	CU_add_test(suite, "known as a whole", test_whole);
-	CU_add_test(suite, "the same again", test_same);
-	CU_add_test(suite, "no copy left", test_full);
-	CU_add_test(suite, "budget", test_budget);
-	CU_add_test(suite, "marked ranges", test_marks);
-	CU_add_test(suite, "death of a writer", test_death);
-	CU_add_test(suite, "nonsense", test_nonsense);
-	CU_add_test(suite, "hammer, few stacks", test_few);
-	CU_add_test(suite, "hammer, many", test_many);
 }

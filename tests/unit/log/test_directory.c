@@ -8,9 +8,7 @@
 
 #include "one_writer.h"
 
-void suite_directory(void);
-
-static void test_becomes_dense(void)
+TEST("a page becomes dense")
 {
 	struct log_record in[40];
 
@@ -38,7 +36,7 @@ static void test_becomes_dense(void)
 }
 
 /* A heap that grows: the next page is dense at once. One far away is not. */
-static void test_grows(void)
+TEST("a heap that grows")
 {
 	uint64_t nr = 4 * PAGE / STEP;
 
@@ -76,7 +74,7 @@ static uint64_t resident_pages(void)
 }
 
 /* One small block in each 4 KB, or large ones, never make a page dense, nor take memory for it. */
-static void test_sparse(void)
+TEST("a sparse heap")
 {
 	struct log_record in[2] = { { 0 } }, out;
 	uint64_t small = 0;
@@ -106,7 +104,7 @@ struct fit {
 };
 
 /* What does not fit in twelve bytes, or may share its granule, goes to the tables, and is whole. */
-static void test_fits(void)
+TEST("what fits")
 {
 	const uint64_t far = 1ull << (WHO_TIME_BITS + WHO_TICK_SHIFT);
 	struct fit fits[] = {
@@ -150,7 +148,7 @@ static void test_fits(void)
 }
 
 /* Two small blocks in 32 bytes are two records. */
-static void test_near(void)
+TEST("two blocks in a granule")
 {
 	struct log_record a, b, c;
 
@@ -178,7 +176,7 @@ static void test_near(void)
 /*
  * Frees that were not seen: whatever has the old record and gets the new one, the old one is out.
  */
-static void test_replaced(void)
+TEST("replaced")
 {
 	static const uint64_t sizes[] = { 40, 600 };
 
@@ -206,7 +204,7 @@ static void test_replaced(void)
 }
 
 /* Of two retired records the younger is the last. */
-static void test_last(void)
+TEST("last record")
 {
 	struct log_record in, out;
 	uint64_t between;
@@ -229,7 +227,7 @@ static void test_last(void)
 	region_close(&log_);
 }
 
-static void test_restore(void)
+TEST("restore")
 {
 	static const uint64_t sizes[] = { 40, 600 };
 
@@ -249,7 +247,7 @@ static void test_restore(void)
 }
 
 /* A free of a block from before the attach, near recorded ones and far from any. */
-static void test_unknown(void)
+TEST("unknown frees")
 {
 	struct log_record out;
 
@@ -269,7 +267,7 @@ static void test_unknown(void)
 }
 
 /* More extents than there is room for, many of them at one entry of the map: nothing is lost. */
-static void test_no_room(void)
+TEST("no room for extents")
 {
 	uint64_t nr, apart;
 	struct log_record out;
@@ -316,7 +314,7 @@ static uint64_t fill_with(uint64_t at, uint64_t size, uint64_t apart)
 }
 
 /* Small blocks alone, or large ones alone, may have nearly all of the memory; both never more. */
-static void test_share(void)
+TEST("memory is shared with the tables")
 {
 	uint64_t nr, more;
 
@@ -361,7 +359,7 @@ static bool take(const struct log_record *at, uint64_t slot, void *ctx)
 }
 
 /* A scan's numbers lead back to the records, in both places; damaged words lead nowhere. */
-static void test_numbers(void)
+TEST("numbers")
 {
 	struct found found = { .nr = 0 };
 	struct log_record out;
@@ -394,7 +392,7 @@ static void test_numbers(void)
 }
 
 /* Of the addresses beside one that was in the tables, each is searched for once. */
-static void test_absent(void)
+TEST("what the tables lack")
 {
 	const uint64_t address = BASE + 320, other = address + 8;
 	struct directory_spot spot;
@@ -451,7 +449,7 @@ static void fill_places(uint64_t from, uint64_t to, uint64_t step)
 }
 
 /* What a heap that grows will fill before the next call is there; of a sparse one nothing is. */
-static void test_reserve_places(void)
+TEST("places ahead of a heap that grows")
 {
 	open_log();
 	fill_places(0, 8, 320);
@@ -472,7 +470,7 @@ static void test_reserve_places(void)
 }
 
 /* A pool that the user has named puts its blocks as near as it likes: they are in the tables. */
-static void test_user_pool(void)
+TEST("a pool of the user's")
 {
 	const uint64_t pool = LOG_DOMAIN_USER | BASE;
 	struct log_record in[200];
@@ -490,7 +488,7 @@ static void test_user_pool(void)
 }
 
 /* An address inside a block's first eight bytes is not the block. */
-static void test_inside(void)
+TEST("an address inside of a block")
 {
 	struct log_record in, out;
 
@@ -511,7 +509,7 @@ static void test_inside(void)
 }
 
 /* Somebody has the last place, and puts it into the map after others have found no room. */
-static void test_last_place(void)
+TEST("the last place")
 {
 	const uint64_t address = BASE + 10 * DIRECTORY_REACH;
 	const uint64_t number = directory_extent_number(address);
@@ -531,7 +529,7 @@ static void test_last_place(void)
 }
 
 /* A realloc that fails, of a thread without a state: its entry keeps no more than the size. */
-static void test_put_back_alone(void)
+TEST("put back without a state")
 {
 	static const struct ledger_function resize = { .resize = 1 };
 	const struct ledger ledger = { .log = &log_, .depth = 32 };
@@ -552,28 +550,4 @@ static void test_put_back_alone(void)
 	remove_it(&in);
 	region_check_sums(&log_, DIRECTORY_DENSE);
 	region_close(&log_);
-}
-
-void suite_directory(void)
-{
-	CU_pSuite suite = CU_add_suite("directory", NULL, NULL);
-
-	CU_add_test(suite, "a page becomes dense", test_becomes_dense);
-	CU_add_test(suite, "a heap that grows", test_grows);
-	CU_add_test(suite, "a sparse heap", test_sparse);
-	CU_add_test(suite, "what fits", test_fits);
-	CU_add_test(suite, "two blocks in a granule", test_near);
-	CU_add_test(suite, "replaced", test_replaced);
-	CU_add_test(suite, "last record", test_last);
-	CU_add_test(suite, "restore", test_restore);
-	CU_add_test(suite, "unknown frees", test_unknown);
-	CU_add_test(suite, "what the tables lack", test_absent);
-	CU_add_test(suite, "places ahead of a heap that grows", test_reserve_places);
-	CU_add_test(suite, "no room for extents", test_no_room);
-	CU_add_test(suite, "memory is shared with the tables", test_share);
-	CU_add_test(suite, "numbers", test_numbers);
-	CU_add_test(suite, "a pool of the user's", test_user_pool);
-	CU_add_test(suite, "an address inside of a block", test_inside);
-	CU_add_test(suite, "the last place", test_last_place);
-	CU_add_test(suite, "put back without a state", test_put_back_alone);
 }

@@ -5,8 +5,6 @@
 
 #include "one_writer.h"
 
-void suite_directory_halves(void);
-
 #define FIRST	(BASE + 64 * STEP)	/* of the blocks that make the page of halves dense */
 
 /* Is its live record that of the lower half alone? */
@@ -63,7 +61,7 @@ static bool find_each(const struct log_record *record, uint64_t number, void *ct
 	return false;
 }
 
-static void test_two(void)
+TEST("two blocks in a granule")
 {
 	struct log_record in[4];
 	struct sum sum = { in, 4, 0 };
@@ -92,7 +90,7 @@ static void test_two(void)
 }
 
 /* Who does not have its half for itself is in the tables. */
-static void test_not(void)
+TEST("not for the half")
 {
 	struct {
 		uint64_t offset, size;
@@ -123,7 +121,7 @@ static void test_not(void)
 }
 
 /* Frees that were not seen: the short way leaves it to the long one, which takes the old one out. */
-static void test_replaced(void)
+TEST("replaced")
 {
 	static const uint64_t sizes[] = { 16, 40, 600 };
 
@@ -154,7 +152,7 @@ static void test_replaced(void)
 }
 
 /* Old blocks of other addresses that the new one overlaps, and one that it does not. */
-static void test_overlaps(void)
+TEST("overlaps")
 {
 	struct log_record upper, lower;
 
@@ -181,7 +179,7 @@ static void test_overlaps(void)
 }
 
 /* Of several retired records the youngest is the last, and the one that lives again. */
-static void test_last(void)
+TEST("last record")
 {
 	static const uint64_t sizes[] = { 16, 40, 600, 16, 600, 40, 16 };
 	struct log_record out;
@@ -200,15 +198,4 @@ static void test_last(void)
 	}
 	region_check_sums(&log_, 2 * DIRECTORY_DENSE);
 	region_close(&log_);
-}
-
-void suite_directory_halves(void)
-{
-	CU_pSuite suite = CU_add_suite("directory, halves of granules", NULL, NULL);
-
-	CU_add_test(suite, "two blocks in a granule", test_two);
-	CU_add_test(suite, "not for the half", test_not);
-	CU_add_test(suite, "replaced", test_replaced);
-	CU_add_test(suite, "overlaps", test_overlaps);
-	CU_add_test(suite, "last record", test_last);
 }

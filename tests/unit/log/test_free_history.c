@@ -13,8 +13,6 @@
 #include "unit.h"
 #include "unwind/stack_walk.h"
 
-void suite_free_history(void);
-
 #define SIZE	(2 * LOG_REGION_MIN)
 #define A	0x10000ull
 #define NR	8u
@@ -57,7 +55,7 @@ static bool is_there(uint64_t address, uint64_t block_time)
 }
 
 /* A block is known by its address and its time. */
-static void test_which(void)
+TEST("which block")
 {
 	begin(NR);
 	CU_ASSERT_FALSE(is_there(A, 100));
@@ -73,7 +71,7 @@ static void test_which(void)
 }
 
 /* The last ones, and none where none is to be remembered. */
-static void test_length(void)
+TEST("length")
 {
 	begin(0);
 	note(A, 1);
@@ -103,7 +101,7 @@ static void test_length(void)
 	end();
 }
 
-static void test_refused(void)
+TEST("refused")
 {
 	struct log_config config = { .region_size = SIZE, .stack_depth = 1, .sample = 100,
 				     .free_history = 1 };
@@ -128,7 +126,7 @@ static void test_refused(void)
 }
 
 /* What a writer that died in the middle has left is in nobody's way. */
-static void test_death(void)
+TEST("death of a writer")
 {
 	begin(NR);
 	for (unsigned i = 1; i <= NR; i++)
@@ -143,7 +141,7 @@ static void test_death(void)
 }
 
 /* What the target writes there leads nobody astray. */
-static void test_nonsense(void)
+TEST("nonsense")
 {
 	struct log_free free;
 
@@ -171,7 +169,7 @@ static uint64_t resident(const void *start, uint64_t bytes)
 }
 
 /* It takes memory as it is long, or was since the last reset, faulted in by mdbg. */
-static void test_memory(void)
+TEST("memory")
 {
 	uint64_t other, room;
 
@@ -241,7 +239,7 @@ static struct log_unknown_free newest(enum log_unknown_free_kind kind)
 	return unknown;
 }
 
-static void test_unknown_free(void)
+TEST("with a double free")
 {
 	struct log_unknown_free unknown;
 	uint64_t t;
@@ -275,7 +273,7 @@ static void test_unknown_free(void)
 	end();
 }
 
-static void test_close(void)
+TEST("hammer, a short ring")
 {
 	struct free_history_spec spec =
  { .writers = 3, .readers = 2, .operations = 300000, .history = 4 };
@@ -283,25 +281,10 @@ static void test_close(void)
 	CU_ASSERT_EQUAL(free_history_hammer(&spec), 0);
 }
 
-static void test_long(void)
+TEST("hammer, a longer one")
 {
 	struct free_history_spec spec = { .writers = 2, .readers = 1, .operations = 50000,
 				   .history = 200 };
 
 	CU_ASSERT_EQUAL(free_history_hammer(&spec), 0);
-}
-
-void suite_free_history(void)
-{
-	CU_pSuite suite = CU_add_suite("free history", NULL, NULL);
-
-	CU_add_test(suite, "which block", test_which);
-	CU_add_test(suite, "length", test_length);
-	CU_add_test(suite, "refused", test_refused);
-	CU_add_test(suite, "death of a writer", test_death);
-	CU_add_test(suite, "nonsense", test_nonsense);
-	CU_add_test(suite, "memory", test_memory);
-	CU_add_test(suite, "with a double free", test_unknown_free);
-	CU_add_test(suite, "hammer, a short ring", test_close);
-	CU_add_test(suite, "hammer, a longer one", test_long);
 }

@@ -9,8 +9,6 @@
 #include "region.h"
 #include "unit.h"
 
-void suite_growth_ring(void);
-
 #define SIZE	LOG_REGION_MIN
 #define WRITERS	4u
 #define EVENTS	60000u
@@ -43,7 +41,7 @@ static bool is_whole(const struct growth_event *is)
 	return same;
 }
 
-static void test_order(void)
+TEST("order")
 {
 	struct growth_event event;
 	uint64_t room;
@@ -71,7 +69,7 @@ static void test_order(void)
 	munmap(log_.base, SIZE);
 }
 
-static void test_run(void)
+TEST("run")
 {
 	struct growth_event event = event_of(0);
 	struct growth_run run, later;
@@ -104,7 +102,7 @@ static void *write_events(void *arg)
 }
 
 /* A reader that goes after four writers, which go round the ring many times. */
-static void test_hammer(void)
+TEST("hammer")
 {
 	pthread_t writer[WRITERS];
 	uint64_t next = 0, read = 0, gone = 0, broken = 0, end = WRITERS * EVENTS;
@@ -133,13 +131,4 @@ static void test_hammer(void)
 	CU_ASSERT(read > 0);
 	CU_ASSERT_EQUAL(log_growth_next(&log_), end);
 	munmap(log_.base, SIZE);
-}
-
-void suite_growth_ring(void)
-{
-	CU_pSuite suite = CU_add_suite("growth ring", NULL, NULL);
-
-	CU_add_test(suite, "order", test_order);
-	CU_add_test(suite, "run", test_run);
-	CU_add_test(suite, "hammer", test_hammer);
 }

@@ -7,9 +7,7 @@
 #include "hammer.h"
 #include "unit.h"
 
-void suite_hammer(void);
-
-static void test_close(void)
+TEST("very few addresses")
 {
 	struct hammer_spec spec = { .writers = 2, .readers = 2, .operations = 1000000, .addresses = 4,
 				    .allocate = 42 };
@@ -17,7 +15,7 @@ static void test_close(void)
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
 }
 
-static void test_small(void)
+TEST("few addresses")
 {
 	struct hammer_spec spec = { .writers = 3, .readers = 1, .operations = 300000,
 				    .addresses = 200, .allocate = 42 };
@@ -25,7 +23,7 @@ static void test_small(void)
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
 }
 
-static void test_growing(void)
+TEST("growing tables")
 {
 	struct hammer_spec spec = { .writers = 3, .readers = 1, .operations = 300000,
 				    .addresses = 150000, .allocate = 50 };
@@ -33,7 +31,7 @@ static void test_growing(void)
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
 }
 
-static void test_full(void)
+TEST("full tables")
 {
 	struct hammer_spec spec = { .writers = 2, .readers = 1, .operations = 700000,
 				    .addresses = 800000, .allocate = 70, .fills = 1 };
@@ -42,7 +40,7 @@ static void test_full(void)
 }
 
 /* Two writers in eight lines. */
-static void test_directory_close(void)
+TEST("directory, few addresses")
 {
 	struct hammer_spec spec = { .writers = 2, .readers = 2, .operations = 200000,
 				    .addresses = 40, .allocate = 42, .directory = 1 };
@@ -50,7 +48,7 @@ static void test_directory_close(void)
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
 }
 
-static void test_directory(void)
+TEST("directory")
 {
 	struct hammer_spec spec = { .writers = 4, .readers = 1, .operations = 100000,
 				    .addresses = 50000, .allocate = 50, .directory = 1 };
@@ -59,7 +57,7 @@ static void test_directory(void)
 }
 
 /* Of each two of them one has its record apart. */
-static void test_halves(void)
+TEST("halves of granules")
 {
 	struct hammer_spec close = { .writers = 2, .readers = 2, .operations = 200000,
 				     .addresses = 40, .allocate = 42, .directory = 1, .halves = 1 };
@@ -72,7 +70,7 @@ static void test_halves(void)
 }
 
 /* All of them in two counters of the counting filter. */
-static void test_sampling(void)
+TEST("a log that samples")
 {
 	struct hammer_spec spec = { .writers = 3, .readers = 1, .operations = 300000,
 				    .addresses = 32, .allocate = 42, .samples = 1 };
@@ -80,25 +78,10 @@ static void test_sampling(void)
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
 }
 
-static void test_sampling_growing(void)
+TEST("a log that samples, growing")
 {
 	struct hammer_spec spec = { .writers = 3, .readers = 1, .operations = 200000,
 				    .addresses = 100000, .allocate = 50, .samples = 1 };
 
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
-}
-
-void suite_hammer(void)
-{
-	CU_pSuite suite = CU_add_suite("hammer", NULL, NULL);
-
-	CU_add_test(suite, "very few addresses", test_close);
-	CU_add_test(suite, "few addresses", test_small);
-	CU_add_test(suite, "growing tables", test_growing);
-	CU_add_test(suite, "full tables", test_full);
-	CU_add_test(suite, "directory, few addresses", test_directory_close);
-	CU_add_test(suite, "directory", test_directory);
-	CU_add_test(suite, "halves of granules", test_halves);
-	CU_add_test(suite, "a log that samples", test_sampling);
-	CU_add_test(suite, "a log that samples, growing", test_sampling_growing);
 }

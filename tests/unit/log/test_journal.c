@@ -9,8 +9,6 @@
 
 #include "unit.h"
 
-void suite_journal(void);
-
 #define SIZE	(16ull << 20)
 
 static struct journal *journal;
@@ -27,7 +25,9 @@ static int teardown(void)
 	return 0;
 }
 
-static void test_layout(void)
+FIXTURE(setup, teardown);
+
+TEST("layout")
 {
 	CU_ASSERT_EQUAL(offsetof(struct journal, version), 8);
 	CU_ASSERT_EQUAL(offsetof(struct journal, nr), 16);
@@ -43,7 +43,7 @@ static void test_layout(void)
 	CU_ASSERT_EQUAL(sizeof(struct journal_entry), 96);
 }
 
-static void test_entries(void)
+TEST("entries")
 {
 	struct journal_entry entry = { .state = 77, .kind = JOURNAL_TEXT, .address = 0x1000,
 				      .len = 5,
@@ -76,7 +76,7 @@ static void test_entries(void)
 	CU_ASSERT_EQUAL(journal->nr, 2);
 }
 
-static void test_full(void)
+TEST("full")
 {
 	struct journal_entry entry = { .kind = JOURNAL_MAPPING };
 	uint32_t index, nr;
@@ -104,7 +104,7 @@ static void check_fails(const char *why)
 	journal_init(journal, SIZE, JOURNAL_SIZE);
 }
 
-static void test_check(void)
+TEST("check")
 {
 	struct err *err;
 
@@ -133,7 +133,7 @@ static void test_check(void)
 }
 
 /* Whatever the target writes into it, nothing leads out of the journal. */
-static void test_garbage(void)
+TEST("garbage")
 {
 	struct journal_entry entry = { .kind = JOURNAL_FD };
 	uint32_t index, x = 1;
@@ -150,15 +150,4 @@ static void test_garbage(void)
 		journal_done(journal, x);
 		journal_undone(journal, ~0u);
 	}
-}
-
-void suite_journal(void)
-{
-	CU_pSuite suite = CU_add_suite("journal", setup, teardown);
-
-	CU_add_test(suite, "layout", test_layout);
-	CU_add_test(suite, "entries", test_entries);
-	CU_add_test(suite, "full", test_full);
-	CU_add_test(suite, "check", test_check);
-	CU_add_test(suite, "garbage", test_garbage);
 }

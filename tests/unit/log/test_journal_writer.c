@@ -9,15 +9,13 @@
 #include "base/cleanup.h"
 #include "unit.h"
 
-void suite_journal_writer(void);
-
 #define SIZE	(16ull << 20)
 
 static const struct journal_entry entry = { .kind = JOURNAL_TEXT, .address = 0x1000, .len = 5,
 					    .old = "abcde", .new = "fghij" };
 
 /* Both have each entry at the same place; a later mdbg reads what this one has written. */
-static void test_both(void)
+TEST("both have the same")
 {
 	AUTO_FREE struct journal *shared = calloc(1, JOURNAL_SIZE);
 	struct journal_writer writer, later;
@@ -43,7 +41,7 @@ static void test_both(void)
 }
 
 /* What others write into the shared one changes nothing. */
-static void test_scribbled(void)
+TEST("a shared one that others write to")
 {
 	AUTO_FREE struct journal *shared = calloc(1, JOURNAL_SIZE);
 	struct journal_writer writer, later;
@@ -60,12 +58,4 @@ static void test_scribbled(void)
 	CU_ASSERT_EQUAL(shared->entry[b].state, JOURNAL_DONE);
 	CU_ASSERT_PTR_NOT_NULL(journal_writer_adopt(&later, shared, SIZE));
 	journal_writer_free(&writer);
-}
-
-void suite_journal_writer(void)
-{
-	CU_pSuite suite = CU_add_suite("journal_writer", NULL, NULL);
-
-	CU_add_test(suite, "both have the same", test_both);
-	CU_add_test(suite, "a shared one that others write to", test_scribbled);
 }

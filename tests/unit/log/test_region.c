@@ -14,13 +14,11 @@
 #include "log/block_table.h"
 #include "region.h"
 
-void suite_region(void);
-
 #define SIZE	(128ull << 20)
 
 static struct log log_;
 
-static void test_format_open(void)
+TEST("format and open")
 {
 	struct log_config config = { .region_size = SIZE, .stack_depth = 17, .sample = 4096 }, got;
 	struct log_record in = { .address = 0x1000, .size = 3, .time = 5 }, out;
@@ -42,7 +40,7 @@ static void test_format_open(void)
 }
 
 /* All parts lie inside, one after the other, for any size. */
-static void test_layout(void)
+TEST("layout")
 {
 	static const uint64_t sizes[] = { LOG_REGION_MIN, LOG_REGION_MIN + 1, LOG_REGION_MIN + 4095,
 					 100000000,
@@ -96,7 +94,7 @@ static uint64_t offset(const struct log *log, const void *at)
 }
 
 /* A view for an address where nothing is: the same offsets, and nothing is looked at. */
-static void test_view_at(void)
+TEST("a view for elsewhere")
 {
 	const uint64_t bases[] = { LOG_PAGE, 0x7f1234567000, ~0ull << 32 };
 	struct log at;
@@ -133,7 +131,7 @@ static void test_view_at(void)
 	region_close(&log_);
 }
 
-static void test_bad_config(void)
+TEST("bad configuration")
 {
 	struct log_config config = { .region_size = SIZE, .stack_depth = 0 };
 	void *base = region_map(SIZE);
@@ -159,7 +157,7 @@ static void open_fails(const char *why)
 	CU_ASSERT_FALSE(log_view(log_.base, SIZE, &opened));
 }
 
-static void test_open_fails(void)
+TEST("what is no log")
 {
 	struct journal *journal;
 	struct log opened;
@@ -203,7 +201,7 @@ static bool count_one(const struct log_record *at, uint64_t slot, void *ctx)
 	return false;
 }
 
-static void test_reset(void)
+TEST("reset")
 {
 	uint64_t pcs[2] = { 1, 2 }, nr = 0, start;
 	struct log_record out;
@@ -241,7 +239,7 @@ static void test_reset(void)
 	region_close(&log_);
 }
 
-static void test_usage(void)
+TEST("usage")
 {
 	struct log_usage usage;
 	uint64_t pcs[14] = { 1 };
@@ -260,7 +258,7 @@ static void test_usage(void)
 }
 
 /* What is reserved is there: no page fault when it is written. */
-static void test_reserve(void)
+TEST("reserve")
 {
 	uint64_t first = 0, size;
 	unsigned char in_core[TABLE_BYTES_FIRST / LOG_PAGE];
@@ -299,7 +297,7 @@ static uint64_t resident(const void *start, uint64_t bytes)
 }
 
 /* When all is there, a call does nothing: what was taken away meanwhile stays away. */
-static void test_reserve_again(void)
+TEST("reserve again")
 {
 	struct log_reserved before;
 
@@ -330,7 +328,7 @@ static uint64_t table_resident(uint32_t table, uint64_t *pages)
 }
 
 /* As the tables fill up, the next one comes: nearly all of it is there when it is added. */
-static void test_reserve_tables(void)
+TEST("reserve tables")
 {
 	uint64_t pages = 1, there, nr = 0;
 
@@ -365,7 +363,7 @@ static void test_reserve_tables(void)
 }
 
 /* Arena, directory and index are there before the stacks that go into them; threads, too. */
-static void test_reserve_stacks(void)
+TEST("reserve stacks and threads")
 {
 	region_open(256 << 20, &log_);
 	for (uint64_t i = 0; i < 40000; i++) {
@@ -443,7 +441,7 @@ static void use(struct log *log, uint64_t x)
  * The target can write anything anywhere in the region: mdbg survives that. Guard pages stand on
  * both sides.
  */
-static void test_garbage(void)
+TEST("garbage")
 {
 	uint8_t *map = region_map(LOG_REGION_MIN + 2 * LOG_PAGE), *base = map + LOG_PAGE;
 	struct log_config config = { .region_size = LOG_REGION_MIN, .stack_depth = 32 };
@@ -480,22 +478,4 @@ static void test_garbage(void)
 		use(&log_, x);
 	}
 	munmap(map, LOG_REGION_MIN + 2 * LOG_PAGE);
-}
-
-void suite_region(void)
-{
-	CU_pSuite suite = CU_add_suite("region", NULL, NULL);
-
-	CU_add_test(suite, "format and open", test_format_open);
-	CU_add_test(suite, "layout", test_layout);
-	CU_add_test(suite, "a view for elsewhere", test_view_at);
-	CU_add_test(suite, "bad configuration", test_bad_config);
-	CU_add_test(suite, "what is no log", test_open_fails);
-	CU_add_test(suite, "reset", test_reset);
-	CU_add_test(suite, "usage", test_usage);
-	CU_add_test(suite, "reserve", test_reserve);
-	CU_add_test(suite, "reserve again", test_reserve_again);
-	CU_add_test(suite, "reserve tables", test_reserve_tables);
-	CU_add_test(suite, "reserve stacks and threads", test_reserve_stacks);
-	CU_add_test(suite, "garbage", test_garbage);
 }

@@ -8,11 +8,9 @@
 
 #include "region.h"
 
-void suite_registry(void);
-
 static struct log log_;
 
-static void test_entries(void)
+TEST("entries")
 {
 	uint32_t a, b, c;
 
@@ -32,7 +30,7 @@ static void test_entries(void)
 	region_close(&log_);
 }
 
-static void test_full(void)
+TEST("full")
 {
 	uint32_t nr = 1;
 
@@ -52,7 +50,7 @@ static void test_full(void)
  * Every event in the account of the thread that it happened in, summed over all; unknown threads
  * share entry 0.
  */
-static void test_accounts(void)
+TEST("accounts")
 {
 	struct log_accounts accounts;
 	struct log_record one = { .address = 0x1000, .size = 10 }, out;
@@ -118,7 +116,7 @@ static void *send_signals(void *thread)
 }
 
 /* A signal handler counts in the middle of its thread's own counting: nothing is lost. */
-static void test_signals(void)
+TEST("accounts and signals")
 {
 	struct sigaction action = { .sa_handler = on_signal }, old;
 	pthread_t self = pthread_self(), sender;
@@ -137,14 +135,4 @@ static void test_signals(void)
 	sigaction(SIGUSR1, &old, NULL);
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).failed, counted + SIGNALS);
 	region_close(&log_);
-}
-
-void suite_registry(void)
-{
-	CU_pSuite suite = CU_add_suite("registry", NULL, NULL);
-
-	CU_add_test(suite, "entries", test_entries);
-	CU_add_test(suite, "full", test_full);
-	CU_add_test(suite, "accounts", test_accounts);
-	CU_add_test(suite, "accounts and signals", test_signals);
 }

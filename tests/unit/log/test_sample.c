@@ -6,8 +6,6 @@
 #include "log/counting_filter.h"
 #include "region.h"
 
-void suite_sample(void);
-
 #define GAPS	1000000
 #define MEAN	65536
 
@@ -29,7 +27,7 @@ static bool near(double is, double want, double part)
 }
 
 /* Standard deviations are those of GAPS gaps; the seed is always the same. */
-static void test_gaps(void)
+TEST("gaps")
 {
 	static const double at[] = { 0.001, 0.01, 0.1, 0.5, 1, 2, 4 };
 	uint64_t random = 1, below[ARRAY_SIZE(at)] = { 0 };
@@ -49,7 +47,7 @@ static void test_gaps(void)
 		CU_ASSERT(near((double)below[j] / GAPS, inside(at[j]), j ? 0.05 : 0.15));
 }
 
-static void test_seed(void)
+TEST("seed")
 {
 	uint64_t a = 7, b = 7, c = 8;
 	unsigned same = 0;
@@ -63,7 +61,7 @@ static void test_seed(void)
 	CU_ASSERT(same < 10);
 }
 
-static void test_weights(void)
+TEST("weights")
 {
 	static const uint64_t means[] = { 1, 2, 1000, MEAN, 1 << 20, SAMPLE_MEAN_MAX };
 
@@ -79,7 +77,7 @@ static void test_weights(void)
 }
 
 /* Rounded by chance, right on average, the same for the same record; without sampling itself. */
-static void test_shares(void)
+TEST("shares")
 {
 	double blocks = 0, bytes = 0;
 	struct sample_share share = sample_share(0, 123, 5), again;
@@ -106,7 +104,7 @@ static void open_sampling(uint64_t bytes, struct log *ret)
 }
 
 /* Frees that find nothing are no unknown ones. */
-static void test_frees(void)
+TEST("frees")
 {
 	struct log_record record = { .address = 0x1000, .size = 8, .time = 1 };
 	struct log_accounts accounts;
@@ -125,7 +123,7 @@ static void test_frees(void)
 }
 
 /* Each record is found, in windows that are full and in tables that were added. */
-static void test_frees_found(void)
+TEST("frees that are found")
 {
 	struct log_record record = { .size = 8 };
 	unsigned missed = 0;
@@ -144,16 +142,4 @@ static void test_frees_found(void)
 	CU_ASSERT_EQUAL(missed, 0);
 	CU_ASSERT_EQUAL(log_live(&log), 0);
 	region_close(&log);
-}
-
-void suite_sample(void)
-{
-	CU_pSuite suite = CU_add_suite("sample", NULL, NULL);
-
-	CU_add_test(suite, "gaps", test_gaps);
-	CU_add_test(suite, "seed", test_seed);
-	CU_add_test(suite, "weights", test_weights);
-	CU_add_test(suite, "shares", test_shares);
-	CU_add_test(suite, "frees", test_frees);
-	CU_add_test(suite, "frees that are found", test_frees_found);
 }

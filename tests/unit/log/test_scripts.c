@@ -9,8 +9,6 @@
 
 #include "unit.h"
 
-void suite_scripts(void);
-
 /* Status 77: it cannot run here. */
 #ifdef __has_feature
 #define SANITIZED	__has_feature(address_sanitizer)
@@ -43,26 +41,17 @@ static void run(const char *script)
 		CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
 }
 
-static void test_freestanding(void)
+TEST("freestanding")
 {
 	run("tests/unit/log/freestanding.sh");
 }
 
-static void test_tsan(void)
+TEST("ThreadSanitizer")
 {
 	run("tests/torture/log_tsan.sh 1");
 }
 
-static void test_model(void)
+TEST("model")
 {
 	run("tests/torture/log_model.sh quick");
-}
-
-void suite_scripts(void)
-{
-	CU_pSuite suite = CU_add_suite("scripts", NULL, NULL);
-
-	CU_add_test(suite, "freestanding", test_freestanding);
-	CU_add_test(suite, "ThreadSanitizer", test_tsan);
-	CU_add_test(suite, "model", test_model);
 }

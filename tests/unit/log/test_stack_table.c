@@ -7,8 +7,6 @@
 
 #include "region.h"
 
-void suite_stack_table(void);
-
 static struct log log_;
 
 static void fill(uint64_t *pcs, uint32_t nr, uint64_t seed)
@@ -17,7 +15,7 @@ static void fill(uint64_t *pcs, uint32_t nr, uint64_t seed)
 		pcs[i] = 0x7f0000000000 + seed * 4096 + i * 16;
 }
 
-static void test_intern(void)
+TEST("each once")
 {
 	uint64_t pcs[LOG_DEPTH_MAX], other[LOG_DEPTH_MAX];
 	uint32_t ids[LOG_DEPTH_MAX + 1];
@@ -48,7 +46,7 @@ static void test_intern(void)
 	region_close(&log_);
 }
 
-static void test_key(void)
+TEST("end, generation and order are part of the key")
 {
 	uint64_t pcs[4], swapped[4];
 	uint32_t a, b, c, d;
@@ -68,7 +66,7 @@ static void test_key(void)
 	region_close(&log_);
 }
 
-static void test_counts(void)
+TEST("counts")
 {
 	uint64_t pcs[3];
 	struct log_stack_view view;
@@ -115,23 +113,12 @@ static void fill_up(uint32_t depth, uint32_t at_least)
 	region_close(&log_);
 }
 
-static void test_full_of_ids(void)
+TEST("no more ids")
 {
 	fill_up(1, 16384);
 }
 
-static void test_full_arena(void)
+TEST("no more arena")
 {
 	fill_up(LOG_DEPTH_MAX, 1900);
-}
-
-void suite_stack_table(void)
-{
-	CU_pSuite suite = CU_add_suite("stack table", NULL, NULL);
-
-	CU_add_test(suite, "each once", test_intern);
-	CU_add_test(suite, "end, generation and order are part of the key", test_key);
-	CU_add_test(suite, "counts", test_counts);
-	CU_add_test(suite, "no more ids", test_full_of_ids);
-	CU_add_test(suite, "no more arena", test_full_arena);
 }

@@ -11,8 +11,6 @@
 #include "unit.h"
 #include "unwind/stack_walk.h"
 
-void suite_unknown_free(void);
-
 #define SIZE	LOG_REGION_MIN
 #define A	0x10000ull
 #define B	0x20000ull
@@ -69,7 +67,7 @@ static void expect(uint64_t doubles, uint64_t own, uint64_t unknown)
 }
 
 /* Free is in the C library itself; what counts is who called it. */
-static void test_callers(void)
+TEST("told by their callers")
 {
 	static const uint64_t program[] = { 0x7100, 0x7200, 0x1000, 0x7300 };
 	static const uint64_t library[] = { 0x7100, 0x7200, 0x9200 };
@@ -102,7 +100,7 @@ static void test_callers(void)
 }
 
 /* The retired record says what the block was, until another one has its place. */
-static void test_retired(void)
+TEST("ghosts")
 {
 	struct log_record record;
 
@@ -136,7 +134,7 @@ static bool stop(const struct log_unknown_free *unknown, void *ctx)
 }
 
 /* The newest are kept, oldest first; a slot whose writer has died is passed by. */
-static void test_ring(void)
+TEST("the newest are kept")
 {
 	static const uint64_t program[] = { 0x7100, 0x1000 };
 	static uint64_t seen[LOG_UNKNOWN_FREES];
@@ -165,7 +163,7 @@ static void test_ring(void)
 }
 
 /* What the target writes there leads nobody astray. */
-static void test_nonsense(void)
+TEST("nonsense")
 {
 	unsigned calls = 0;
 
@@ -178,14 +176,4 @@ static void test_nonsense(void)
 	log_each_unknown_free(&log_, 0, stop, &calls);
 	CU_ASSERT_EQUAL(calls, 0);
 	end();
-}
-
-void suite_unknown_free(void)
-{
-	CU_pSuite suite = CU_add_suite("unknown free", NULL, NULL);
-
-	CU_add_test(suite, "told by their callers", test_callers);
-	CU_add_test(suite, "ghosts", test_retired);
-	CU_add_test(suite, "the newest are kept", test_ring);
-	CU_add_test(suite, "nonsense", test_nonsense);
 }

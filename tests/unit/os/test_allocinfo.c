@@ -8,8 +8,6 @@
 #include "base/cleanup.h"
 #include "unit.h"
 
-void suite_allocinfo(void);
-
 static void parse(const char *text, struct allocinfo *ret)
 {
 	AUTO_FCLOSE FILE *file = fmemopen((char *)(uintptr_t)text, strlen(text), "r");
@@ -18,7 +16,7 @@ static void parse(const char *text, struct allocinfo *ret)
 	CU_ASSERT_PTR_NULL_FATAL(allocinfo_parse(file, ret));
 }
 
-static void test_lines(void)
+TEST("lines")
 {
 	struct allocinfo info;
 
@@ -41,7 +39,7 @@ static void test_lines(void)
 }
 
 /* A name of any length is cut, and what follows it in the next piece is no line of its own. */
-static void test_long(void)
+TEST("a long line")
 {
 	struct allocinfo info;
 	char text[4096];
@@ -55,7 +53,7 @@ static void test_long(void)
 	vec_free(&info.vec);
 }
 
-static void test_nothing(void)
+TEST("nothing")
 {
 	struct allocinfo info;
 
@@ -65,21 +63,11 @@ static void test_nothing(void)
 }
 
 /* Most kernels do not count. That has a code of its own, since nothing is said of it then. */
-static void test_of_this_kernel(void)
+TEST("of this kernel")
 {
 	struct allocinfo info;
 	struct err *err = allocinfo_read(&info);
 
 	CU_ASSERT(!err || err->code == ERR_NOTFOUND || err->code == ERR_PERM);
 	vec_free(&info.vec);
-}
-
-void suite_allocinfo(void)
-{
-	CU_pSuite suite = CU_add_suite("allocinfo", NULL, NULL);
-
-	CU_add_test(suite, "lines", test_lines);
-	CU_add_test(suite, "a long line", test_long);
-	CU_add_test(suite, "nothing", test_nothing);
-	CU_add_test(suite, "of this kernel", test_of_this_kernel);
 }

@@ -49,7 +49,7 @@ static struct err *read_pipe(struct world *world, uint64_t within)
 			    (long[6]){ world->pipe[0], (long)world->bytes, 4 });
 }
 
-static void comes_back(void)
+TEST("comes back")
 {
 	struct world world;
 
@@ -67,7 +67,7 @@ static void comes_back(void)
 	end(&world);
 }
 
-static void given_up(void)
+TEST("given up")
 {
 	struct world world;
 	struct err *err;
@@ -87,7 +87,7 @@ static void given_up(void)
 }
 
 /* 16 MB of random bytes take a processor for more than 10 ms, and wait for nobody. */
-static void takes_long(void)
+TEST("takes long")
 {
 	const size_t len = 16u << 20;
 	struct world world;
@@ -106,12 +106,3 @@ static void takes_long(void)
 	free(bytes);
 }
 
-void suite_errand(void);
-void suite_errand(void)
-{
-	CU_pSuite suite = CU_add_suite("errand", NULL, NULL);
-
-	CU_add_test(suite, "comes back", comes_back);
-	CU_add_test(suite, "given up", given_up);
-	CU_add_test(suite, "takes long", takes_long);
-}

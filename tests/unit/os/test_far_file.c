@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "unit.h"
 
-static void where_files_are(void)
+TEST("where files are")
 {
 	AUTO_CLOSE int local = open("/var/tmp", O_TMPFILE | O_RDWR, 0600);
 	AUTO_CLOSE int proc = open("/proc/self/status", O_PATH);
@@ -39,7 +39,7 @@ static bool same_bytes(int a, int b)
 	return !got && !nr;
 }
 
-static void copies(void)
+TEST("copies")
 {
 	AUTO_CLOSE int self = open("/proc/self/exe", O_RDONLY), path = open("/proc/self/exe", O_PATH);
 	AUTO_CLOSE int folder = open("/", O_PATH), copy = -1;
@@ -61,7 +61,7 @@ static void copies(void)
 	cancel_clear();
 }
 
-static void looks_up(void)
+TEST("looks up")
 {
 	const struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				      .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
@@ -79,12 +79,3 @@ static void looks_up(void)
 	rmdir(folder);
 }
 
-void suite_far_file(void);
-void suite_far_file(void)
-{
-	CU_pSuite suite = CU_add_suite("far files", NULL, NULL);
-
-	CU_add_test(suite, "where files are", where_files_are);
-	CU_add_test(suite, "copies", copies);
-	CU_add_test(suite, "looks up", looks_up);
-}

@@ -11,8 +11,6 @@
 
 #include "unit.h"
 
-void suite_file(void);
-
 static char top[] = "/tmp/mdbg-file.XXXXXX";
 
 static const char *at(const char *name)
@@ -52,6 +50,8 @@ static int file_deinit(void)
 	return rmdir(top);
 }
 
+FIXTURE(file_init, file_deinit);
+
 /* -1: it is opened; else the error's code. */
 static int code_of(struct err *err, int fd)
 {
@@ -77,7 +77,7 @@ static int open_below(int root, const char *path)
 }
 
 /* A FIFO without a writer: an open() for reading would wait. */
-static void test_kinds(void)
+TEST("kinds and lengths")
 {
 	int fd = -1;
 	struct err *err;
@@ -92,7 +92,7 @@ static void test_kinds(void)
 	CU_ASSERT(err && err->code == ERR_RANGE && strstr(err->msg, "(at most 3)"));
 }
 
-static void test_links(void)
+TEST("links")
 {
 	int root = open(top, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -103,12 +103,4 @@ static void test_links(void)
 	CU_ASSERT_EQUAL(open_below(root, "/../../../../in/plain"), -1);
 	CU_ASSERT_NOT_EQUAL(open_below(root, "/etc/passwd"), -1);
 	close(root);
-}
-
-void suite_file(void)
-{
-	CU_pSuite suite = CU_add_suite("file", file_init, file_deinit);
-
-	CU_add_test(suite, "kinds and lengths", test_kinds);
-	CU_add_test(suite, "links", test_links);
 }

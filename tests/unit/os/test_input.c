@@ -14,8 +14,6 @@
 #include "tree.h"
 #include "unit.h"
 
-void suite_input(void);
-
 static char path[512];
 
 static const char *at(const struct tree *tree, const char *name)
@@ -43,7 +41,7 @@ static bool fails(const char *name, enum err_code code, const char *why)
 	return false;
 }
 
-static void reads_files(void)
+TEST("files")
 {
 	char *longest = calloc(1, 4098);
 	struct tree tree;
@@ -67,7 +65,7 @@ static void reads_files(void)
 	free(longest);
 }
 
-static void reads_fifos(void)
+TEST("FIFOs")
 {
 	struct tree tree;
 	int fd;
@@ -87,7 +85,7 @@ static void reads_fifos(void)
 }
 
 /* What a shell makes of <(COMMAND): the writer may have gone before it is opened. */
-static void reads_pipes(void)
+TEST("pipes")
 {
 	char name[32];
 	int ends[2];
@@ -101,13 +99,4 @@ static void reads_pipes(void)
 		CU_ASSERT(has(name, written ? "text\n" : ""));
 		close(ends[0]);
 	}
-}
-
-void suite_input(void)
-{
-	CU_pSuite suite = CU_add_suite("input", NULL, NULL);
-
-	CU_add_test(suite, "files", reads_files);
-	CU_add_test(suite, "FIFOs", reads_fifos);
-	CU_add_test(suite, "pipes", reads_pipes);
 }

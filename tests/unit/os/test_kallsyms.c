@@ -8,8 +8,6 @@
 #include "base/cleanup.h"
 #include "unit.h"
 
-void suite_kallsyms(void);
-
 static struct err *parse(const char *text, struct kallsyms *ret)
 {
 	AUTO_FCLOSE FILE *file = fmemopen((char *)(uintptr_t)text, strlen(text), "r");
@@ -25,7 +23,7 @@ static const char *name_at(const struct kallsyms *syms, uint64_t address)
 	return sym ? kallsyms_text(syms, sym->name) : "-";
 }
 
-static void test_names(void)
+TEST("names")
 {
 	struct kallsyms syms;
 
@@ -47,7 +45,7 @@ static void test_names(void)
 }
 
 /* kernel.kptr_restrict shows zeros. */
-static void test_hidden(void)
+TEST("hidden")
 {
 	struct kallsyms syms;
 	struct err *err = parse("0000000000000000 T _text\n0000000000000000 T later\n", &syms);
@@ -58,12 +56,4 @@ static void test_hidden(void)
 	kallsyms_free(&syms);
 	CU_ASSERT_PTR_NOT_NULL(parse("\n", &syms));
 	kallsyms_free(&syms);
-}
-
-void suite_kallsyms(void)
-{
-	CU_pSuite suite = CU_add_suite("kallsyms", NULL, NULL);
-
-	CU_add_test(suite, "names", test_names);
-	CU_add_test(suite, "hidden", test_hidden);
 }

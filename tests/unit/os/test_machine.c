@@ -12,9 +12,7 @@
 #include "tree.h"
 #include "unit.h"
 
-void suite_machine(void);
-
-static void test_number(void)
+TEST("numbers")
 {
 	CU_ASSERT_EQUAL(kernel_number("0"), 0);
 	CU_ASSERT_EQUAL(kernel_number("4096\n"), 4096);
@@ -33,7 +31,7 @@ static void test_number(void)
 	CU_ASSERT_EQUAL(kernel_sum(UINT64_MAX - 3, 2), KERNEL_UNKNOWN);
 }
 
-static void test_tree(void)
+TEST("a tree")
 {
 	struct machine machine;
 	struct tree tree;
@@ -79,7 +77,7 @@ static void test_tree(void)
 }
 
 /* Kernels before 4.8 count by zone, and allocation stalls in one figure. */
-static void test_old_kernel(void)
+TEST("old kernels")
 {
 	struct machine machine;
 
@@ -93,7 +91,7 @@ static void test_old_kernel(void)
 }
 
 /* Without /proc, or without the right to see a file, no figure is 0. */
-static void test_missing(void)
+TEST("missing files")
 {
 	struct machine_processes processes;
 	struct machine machine;
@@ -111,7 +109,7 @@ static void test_missing(void)
 	CU_ASSERT_PTR_NOT_NULL(machine_processes(tree.at, &processes));
 }
 
-static void test_malformed(void)
+TEST("malformed")
 {
 	struct machine machine;
 
@@ -145,7 +143,7 @@ static void test_malformed(void)
 	") " state " 1 1 1 0 -1 " flags " 1 2 3 4 5 6 7 8 20 0 1 0 " start " 4096 " pages	\
 	" 18446744073709551615 1 2 3 4 5 0 0 0 0 0 0 0 17 1 0 0 0 0 0 1 2 3 4 5 6 7 0\n"
 
-static void test_processes(void)
+TEST("processes")
 {
 	struct machine_processes processes;
 	struct machine_process is;
@@ -176,7 +174,7 @@ static void test_processes(void)
 }
 
 /* The same figures, read by another way. */
-static void test_this_machine(void)
+TEST("this machine")
 {
 	struct machine_processes processes;
 	struct machine machine;
@@ -193,17 +191,4 @@ static void test_this_machine(void)
 	CU_ASSERT_PTR_NULL_FATAL(machine_processes("/proc", &processes));
 	CU_ASSERT_PTR_NOT_NULL(machine_process_find(&processes, &self));
 	vec_free(&processes.vec);
-}
-
-void suite_machine(void)
-{
-	CU_pSuite suite = CU_add_suite("machine", NULL, NULL);
-
-	CU_add_test(suite, "numbers", test_number);
-	CU_add_test(suite, "a tree", test_tree);
-	CU_add_test(suite, "old kernels", test_old_kernel);
-	CU_add_test(suite, "missing files", test_missing);
-	CU_add_test(suite, "malformed", test_malformed);
-	CU_add_test(suite, "processes", test_processes);
-	CU_add_test(suite, "this machine", test_this_machine);
 }

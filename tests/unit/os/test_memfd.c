@@ -16,8 +16,6 @@
 #include "os/identity.h"
 #include "unit.h"
 
-void suite_memfd(void);
-
 static struct err *look(int fd, int *fd_ret)
 {
 	struct stat stat;
@@ -27,7 +25,7 @@ static struct err *look(int fd, int *fd_ret)
 	return memfd_look(path, "mdbg", fd_ret, &stat);
 }
 
-static void test_look(void)
+TEST("what a link leads to")
 {
 	AUTO_CLOSE int ours = memfd_create("mdbg", MFD_ALLOW_SEALING | MFD_CLOEXEC);
 	AUTO_CLOSE int other = memfd_create("other", MFD_CLOEXEC);
@@ -46,7 +44,7 @@ static void test_look(void)
 	close(pipes[1]);
 }
 
-static void test_sealed(void)
+TEST("sealed, and its size")
 {
 	AUTO_CLOSE int fd = memfd_create("mdbg", MFD_ALLOW_SEALING | MFD_CLOEXEC);
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -59,7 +57,7 @@ static void test_sealed(void)
 }
 
 /* A forked child is of the same kind until it executes another program; its parent finds it by its id. */
-static void test_identity(void)
+TEST("whose a process is")
 {
 	struct identity own, child;
 	int go[2], status;
@@ -93,7 +91,7 @@ static void test_identity(void)
 }
 
 /* A lock says that its holder lives: a mapping, or another descriptor of the file, does not. */
-static void test_lock(void)
+TEST("a lock that says who lives")
 {
 	int fd = memfd_create("mdbg", MFD_CLOEXEC), lock = -1, other = -1;
 	struct err *err;
@@ -119,14 +117,4 @@ static void test_lock(void)
 	CU_ASSERT_FALSE(locked);
 	munmap(page, 4096);
 	close(fd);
-}
-
-void suite_memfd(void)
-{
-	CU_pSuite suite = CU_add_suite("memfd", NULL, NULL);
-
-	CU_add_test(suite, "what a link leads to", test_look);
-	CU_add_test(suite, "sealed, and its size", test_sealed);
-	CU_add_test(suite, "whose a process is", test_identity);
-	CU_add_test(suite, "a lock that says who lives", test_lock);
 }

@@ -14,8 +14,6 @@
 #include "tree.h"
 #include "unit.h"
 
-void suite_memory_groups(void);
-
 #define V1(root, folder) \
 	"31 23 0:28 / " folder " rw,relatime - tmpfs tmpfs rw,mode=755\n" \
 	"32 31 0:29 " root " " folder "/cpu rw - cgroup cgroup rw,cpu\n" \
@@ -63,7 +61,7 @@ static void put_v2(const struct tree *tree, const char *group, const char *limit
 	tree_put(tree, name, use);
 }
 
-static void test_version_1(void)
+TEST("version 1")
 {
 	const struct memory_group *group;
 	struct memory_groups groups;
@@ -107,7 +105,7 @@ static void test_version_1(void)
 }
 
 /* A group above that does not count those below it has no say. */
-static void test_no_hierarchy(void)
+TEST("version 1 without hierarchy")
 {
 	struct memory_groups groups;
 	struct tree tree;
@@ -124,7 +122,7 @@ static void test_no_hierarchy(void)
 	tree_remove(&tree);
 }
 
-static void test_version_2(void)
+TEST("version 2")
 {
 	const struct memory_group *group;
 	struct memory_groups groups;
@@ -161,7 +159,7 @@ static void test_version_2(void)
 }
 
 /* Version 1 has the memory, version 2 is mounted beside it; and the other way round. */
-static void test_hybrid(void)
+TEST("both versions")
 {
 	struct memory_groups groups;
 	struct tree tree;
@@ -186,7 +184,7 @@ static void test_hybrid(void)
 }
 
 /* A container: the mount begins at its own group, and the path as well if it has a namespace. */
-static void test_namespaces(void)
+TEST("namespaces")
 {
 	struct memory_groups groups;
 	struct tree tree;
@@ -229,7 +227,7 @@ static void test_namespaces(void)
 }
 
 /* The same hierarchy is mounted twice; names with blanks are written as octal digits. */
-static void test_mounts(void)
+TEST("mounts")
 {
 	struct memory_groups groups;
 	struct tree tree;
@@ -255,7 +253,7 @@ static void expect_none(const struct tree *tree, const char *cgroup, const char 
 	memory_groups_free(&groups);
 }
 
-static void test_missing(void)
+TEST("missing")
 {
 	struct tree tree;
 
@@ -272,7 +270,7 @@ static void test_missing(void)
 	tree_remove(&tree);
 }
 
-static void test_malformed(void)
+TEST("malformed")
 {
 	struct memory_groups groups;
 	struct tree tree;
@@ -292,7 +290,7 @@ static void test_malformed(void)
 	tree_remove(&tree);
 }
 
-static void test_own(void)
+TEST("its own")
 {
 	struct memory_groups groups;
 
@@ -302,19 +300,4 @@ static void test_own(void)
 		CU_ASSERT_TRUE(kernel_is_number(group->use));
 	memory_groups_free(&groups);
 	CU_ASSERT_PTR_NOT_NULL(memory_groups_read(0x7ffffffe, &groups));
-}
-
-void suite_memory_groups(void)
-{
-	CU_pSuite suite = CU_add_suite("memory groups", NULL, NULL);
-
-	CU_add_test(suite, "version 1", test_version_1);
-	CU_add_test(suite, "version 1 without hierarchy", test_no_hierarchy);
-	CU_add_test(suite, "version 2", test_version_2);
-	CU_add_test(suite, "both versions", test_hybrid);
-	CU_add_test(suite, "namespaces", test_namespaces);
-	CU_add_test(suite, "mounts", test_mounts);
-	CU_add_test(suite, "missing", test_missing);
-	CU_add_test(suite, "malformed", test_malformed);
-	CU_add_test(suite, "its own", test_own);
 }

@@ -12,8 +12,6 @@
 #include "tree.h"
 #include "unit.h"
 
-void suite_memory_limits(void);
-
 
 /* Limits whose control groups are those of the tree, and whose /proc is it. */
 static void open_tree(const struct tree *tree, const char *cgroup, const char *version,
@@ -39,7 +37,7 @@ static uint64_t left(struct memory_limits *limits, unsigned kinds, const char *n
 	return limit.left;
 }
 
-static void test_none(void)
+TEST("none")
 {
 	struct memory_limits limits;
 	struct tree tree;
@@ -52,7 +50,7 @@ static void test_none(void)
 }
 
 /* Each level counts, and is read anew. */
-static void test_version_2(void)
+TEST("version 2")
 {
 	struct memory_limits limits;
 	struct tree tree;
@@ -80,7 +78,7 @@ static void test_version_2(void)
 }
 
 /* With the limit of memory and swap, and that of groups which cannot be seen. */
-static void test_version_1(void)
+TEST("version 1")
 {
 	struct memory_limits limits;
 	struct tree tree;
@@ -103,7 +101,7 @@ static void test_version_1(void)
 	tree_remove(&tree);
 }
 
-static void test_machine(void)
+TEST("the machine")
 {
 	struct memory_limits limits;
 	struct tree tree;
@@ -142,7 +140,7 @@ static void limited(void)
 	      strstr(limit.name, "RLIMIT_DATA") ? 0 : 2);
 }
 
-static void test_own(void)
+TEST("mdbg's own")
 {
 	struct memory_limit limit;
 	pid_t pid = fork();
@@ -158,15 +156,4 @@ static void test_own(void)
 	/* What is there on this machine can be read, whatever it is. */
 	memory_limits_of(getpid(), ~0u, &limit);
 	CU_ASSERT_TRUE(limit.left < UINT64_MAX);
-}
-
-void suite_memory_limits(void)
-{
-	CU_pSuite suite = CU_add_suite("memory limits", NULL, NULL);
-
-	CU_add_test(suite, "none", test_none);
-	CU_add_test(suite, "version 2", test_version_2);
-	CU_add_test(suite, "version 1", test_version_1);
-	CU_add_test(suite, "the machine", test_machine);
-	CU_add_test(suite, "mdbg's own", test_own);
 }

@@ -159,7 +159,7 @@ static void look_at_kind(struct procmem *mem, int kind)
 	CU_ASSERT_FALSE(memory_next(&mem->memory, to, at + len, &from, &to));
 }
 
-static void each_kind(void)
+TEST("each kind of memory")
 {
 	AUTO_FREE uint8_t *all = malloc(LEN);
 	struct child child;
@@ -188,7 +188,7 @@ static void each_kind(void)
 }
 
 /* What is about to be written to is brought in, and text; guard pages are not. */
-static void brings_in(void)
+TEST("what is brought in")
 {
 	struct child child;
 	struct procmem mem;
@@ -225,7 +225,7 @@ static void fill_by_nobody(void *arg UNUSED)
 	child_wait();
 }
 
-static void userfaultfd(void)
+TEST("userfaultfd")
 {
 	struct child child;
 	struct procmem mem;
@@ -245,7 +245,7 @@ static void userfaultfd(void)
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
 
-static void file_systems(void)
+TEST("file systems")
 {
 	static const struct {
 		const char *type;
@@ -273,13 +273,5 @@ static int teardown(void)
 	return munmap(kinds, sizeof(*kinds));
 }
 
-void suite_page_rules(void);
-void suite_page_rules(void)
-{
-	CU_pSuite suite = CU_add_suite("page rules", setup, teardown);
+FIXTURE(setup, teardown);
 
-	CU_add_test(suite, "each kind of memory", each_kind);
-	CU_add_test(suite, "what is brought in", brings_in);
-	CU_add_test(suite, "userfaultfd", userfaultfd);
-	CU_add_test(suite, "file systems", file_systems);
-}

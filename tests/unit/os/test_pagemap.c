@@ -13,14 +13,12 @@
 
 #define PAGE	4096
 
-void suite_pagemap(void);
-
 static bool is_copied(const volatile uint8_t *at)
 {
 	return pagemap_is_copied(getpid(), (uintptr_t)at);
 }
 
-static void test_copied(void)
+TEST("a page that was written to is told")
 {
 	AUTO_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	volatile uint8_t *text = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
@@ -48,11 +46,4 @@ static void test_copied(void)
 	munmap((void *)(uintptr_t)text, 2 * PAGE);
 	CU_ASSERT_FALSE(is_copied(text));
 	CU_ASSERT_TRUE(pagemap_is_copied(0, 0));	/* nobody: it cannot be told */
-}
-
-void suite_pagemap(void)
-{
-	CU_pSuite suite = CU_add_suite("pagemap", NULL, NULL);
-
-	CU_add_test(suite, "a page that was written to is told", test_copied);
 }

@@ -8,8 +8,6 @@
 
 #include "unit.h"
 
-void suite_perf_event(void);
-
 #define SIZE	256u
 
 /* A ring in mdbg's own memory. */
@@ -66,7 +64,7 @@ static size_t take_all(struct made *made, size_t most)
 	return perf_ring_take(&made->ring, most, take, made);
 }
 
-static void test_ring(void)
+TEST("ring")
 {
 	struct made made;
 
@@ -87,7 +85,7 @@ static void test_ring(void)
 	}
 }
 
-static void test_lost(void)
+TEST("lost")
 {
 	const uint64_t body[] = { 3, 1000 };
 	const struct perf_event_header header = { PERF_RECORD_LOST, 0, 24 };
@@ -105,7 +103,7 @@ static void test_lost(void)
 }
 
 /* Lengths that cannot be: what is in the ring is passed over, and the next records are taken. */
-static void test_hostile(void)
+TEST("hostile lengths")
 {
 	static const uint16_t sizes[] = { 0, 1, 7, 65535, 72 };
 	struct made made;
@@ -138,7 +136,7 @@ struct sample {
 	uint64_t time, addr, abi, regs[2], len, stack[2], used;
 };
 
-static void test_sample(void)
+TEST("sample")
 {
 	struct sample sample = { { PERF_RECORD_SAMPLE, 0, sizeof(sample) }, 17, 18, 5, 0x1000, 2,
 				 { 7, 8 }, 16, { 9, 10 }, 8 };
@@ -173,7 +171,7 @@ static void test_sample(void)
 	CU_ASSERT_PTR_NULL(ret.stack);
 }
 
-static void test_mapping(void)
+TEST("mapping")
 {
 	struct {
 		struct perf_event_header header;
@@ -198,7 +196,7 @@ static void test_mapping(void)
 	CU_ASSERT_FALSE(perf_mapping_parse(&made.header, &ret));
 }
 
-static void test_cpus(void)
+TEST("processors")
 {
 	int cpus[4];
 
@@ -208,16 +206,4 @@ static void test_cpus(void)
 	CU_ASSERT_EQUAL(perf_cpus_parse("", cpus, 4), 0);
 	CU_ASSERT_EQUAL(perf_cpus_parse("3-1,x", cpus, 4), 0);
 	CU_ASSERT_TRUE(perf_cpus(cpus, 4) >= 1);
-}
-
-void suite_perf_event(void)
-{
-	CU_pSuite suite = CU_add_suite("perf events", NULL, NULL);
-
-	CU_add_test(suite, "ring", test_ring);
-	CU_add_test(suite, "lost", test_lost);
-	CU_add_test(suite, "hostile lengths", test_hostile);
-	CU_add_test(suite, "sample", test_sample);
-	CU_add_test(suite, "mapping", test_mapping);
-	CU_add_test(suite, "processors", test_cpus);
 }

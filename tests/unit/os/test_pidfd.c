@@ -12,8 +12,6 @@
 #include "child.h"
 #include "unit.h"
 
-void suite_pidfd(void);
-
 static void wait_only(void *arg UNUSED)
 {
 	child_ready(1);
@@ -41,7 +39,7 @@ static int start(struct child *child)
 }
 
 /* A zombie tells how it ended; a process that was reaped does if the kernel keeps it. */
-static void killed(void)
+TEST("killed")
 {
 	struct child child;
 	int fd = start(&child), status = 0;
@@ -60,7 +58,7 @@ static void killed(void)
 	close(fd);
 }
 
-static void exited(void)
+TEST("exited")
 {
 	struct child child;
 	int fd = start(&child), status = 1, seen;
@@ -72,7 +70,7 @@ static void exited(void)
 	close(fd);
 }
 
-static void gone(void)
+TEST("gone")
 {
 	struct child child;
 	int fd = start(&child);
@@ -83,13 +81,4 @@ static void gone(void)
 	err = pidfd_open_process(child.pid, &fd);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_GONE);
-}
-
-void suite_pidfd(void)
-{
-	CU_pSuite suite = CU_add_suite("pidfd", NULL, NULL);
-
-	CU_add_test(suite, "killed", killed);
-	CU_add_test(suite, "exited", exited);
-	CU_add_test(suite, "gone", gone);
 }

@@ -12,8 +12,6 @@
 #include "child.h"
 #include "unit.h"
 
-void suite_processes(void);
-
 static char chosen[16];
 
 static void take_name(void *arg UNUSED)
@@ -37,7 +35,7 @@ static size_t count(const char *name, pid_t pid)
 	return nr;
 }
 
-static void finds_by_name(void)
+TEST("finds by name")
 {
 	struct child one, two;
 	uint64_t word;
@@ -57,7 +55,7 @@ static void finds_by_name(void)
 }
 
 /* Whatever name it has chosen, it runs the test's own program. */
-static void finds_by_program(void)
+TEST("finds by program")
 {
 	char program[4096];
 	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
@@ -71,12 +69,4 @@ static void finds_by_program(void)
 	CU_ASSERT_EQUAL(count(path_base(program), child.pid), 1);
 	CU_ASSERT_EQUAL(count(path_base(program), getpid()), 0);
 	child_end(&child);
-}
-
-void suite_processes(void)
-{
-	CU_pSuite suite = CU_add_suite("processes", NULL, NULL);
-
-	CU_add_test(suite, "finds by name", finds_by_name);
-	CU_add_test(suite, "finds by program", finds_by_program);
 }

@@ -28,14 +28,14 @@
 #define MANY		30000	/* pages, each a mapping, and as many between them */
 #define THREADS		20
 
-static void own_maps(void)
+TEST("own maps")
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct proc_map *map;
 	int local;
 
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(getpid(), &maps));
-	map = proc_maps_find(&maps, (uintptr_t)own_maps);
+	map = proc_maps_find(&maps, (uintptr_t)unit_skip);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
 	CU_ASSERT_TRUE(map->read && !map->write && map->exec && map->inode);
 	CU_ASSERT_EQUAL(map->path[0], '/');
@@ -67,7 +67,7 @@ static void check_implied(bool exec, bool implied)
 	CU_ASSERT_TRUE(map && map->exec == exec && map->exec_implied == implied);
 }
 
-static void read_implies_exec(void)
+TEST("rights that READ_IMPLIES_EXEC gives")
 {
 	int own = personality(0xffffffff);
 
@@ -78,7 +78,7 @@ static void read_implies_exec(void)
 	personality((unsigned)own);
 }
 
-static void map_of_odd_file(void)
+TEST("a file with newline, backslash, blank; deleted")
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	AUTO_CLOSE int fd = -1;
@@ -116,7 +116,7 @@ static bool sorted(const struct proc_maps *maps)
 	return true;
 }
 
-static void many_maps(void)
+TEST("60,000 mappings")
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	size_t len = (size_t)MANY * 2 * PAGE, i;
@@ -162,7 +162,7 @@ static void *churn(void *arg)
 	return NULL;
 }
 
-static void maps_that_change(void)
+TEST("mappings that change meanwhile")
 {
 	volatile bool stop = false;
 	unsigned good = 0, i;
@@ -190,7 +190,7 @@ static void *wait_twice(void *arg)
 	return NULL;
 }
 
-static void tasks_of_threads(void)
+TEST("threads")
 {
 	struct proc_tasks tasks = { VEC_INIT };
 	pthread_t threads[THREADS];
@@ -221,7 +221,7 @@ static void tasks_of_threads(void)
 }
 
 /* Who sleeps was given a processor again; by a kernel that does not count, never. */
-static void times_it_ran(void)
+TEST("how often a thread ran")
 {
 	static const struct timespec nap = { .tv_nsec = 100000 };
 	uint64_t before = UINT64_MAX, after = 0;
@@ -238,7 +238,7 @@ static void leave_leader(void *arg UNUSED)
 	child_end_leader();
 }
 
-static void zombie_leader(void)
+TEST("a leader that has ended")
 {
 	CLEANUP(proc_maps_free) struct proc_maps leader = { VEC_INIT }, other = { VEC_INIT };
 	struct proc_tasks tasks = { VEC_INIT };
@@ -251,7 +251,7 @@ static void zombie_leader(void)
 	CU_ASSERT_PTR_NULL(procfs_maps(child.pid, &leader));
 	CU_ASSERT_EQUAL(leader.vec.nr, 0);
 	CU_ASSERT_PTR_NULL(procfs_maps((pid_t)tid, &other));
-	CU_ASSERT_PTR_NOT_NULL(proc_maps_find(&other, (uintptr_t)zombie_leader));
+	CU_ASSERT_PTR_NOT_NULL(proc_maps_find(&other, (uintptr_t)unit_skip));
 	CU_ASSERT_PTR_NULL(procfs_tasks(child.pid, &tasks));
 	CU_ASSERT_EQUAL(tasks.vec.nr, 2);
 	vec_free(&tasks.vec);
@@ -278,7 +278,7 @@ static void live(void *arg UNUSED)
 		CU_ASSERT_EQUAL(gone_err->errnum, ESRCH); \
 	} while (0)
 
-static void gone(void)
+TEST("a process that has ended")
 {
 	struct proc_tasks tasks;
 	struct proc_status status;
@@ -305,7 +305,7 @@ static void gone(void)
 }
 
 /* A process that ends at any moment is ERR_GONE or read whole, nothing else. */
-static void vanishing(void)
+TEST("processes that end meanwhile")
 {
 	unsigned i, odd = 0;
 
@@ -348,7 +348,7 @@ static void block_and_name(void *arg UNUSED)
 	child_wait();
 }
 
-static void status_and_stat(void)
+TEST("status and stat")
 {
 	struct proc_status status;
 	struct proc_stat stat;
@@ -378,7 +378,7 @@ static void status_and_stat(void)
 	child_end(&child);
 }
 
-static void kernel_thread(void)
+TEST("a kernel thread")
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct proc_status status;
@@ -395,7 +395,7 @@ static void kernel_thread(void)
 	CU_ASSERT_EQUAL(maps.vec.nr, 0);
 }
 
-static void links_and_files(void)
+TEST("links and files")
 {
 	AUTO_FREE char *exe = NULL;
 	AUTO_FREE char *comm = NULL;
@@ -422,7 +422,7 @@ static void links_and_files(void)
 }
 
 /* A path longer than the first guess at its length. */
-static void long_link(void)
+TEST("a long link")
 {
 	AUTO_FREE char *cwd = NULL;
 	char old[4096], name[201];
@@ -441,7 +441,7 @@ static void long_link(void)
 	CU_ASSERT_EQUAL(strlen(cwd), 4 + 5 * sizeof(name));
 }
 
-static void auxv_values(void)
+TEST("auxv")
 {
 	uint64_t value = 0;
 	struct err *err;
@@ -453,7 +453,7 @@ static void auxv_values(void)
 	CU_ASSERT_EQUAL(err->code, ERR_NOTFOUND);
 }
 
-static void children_of_thread(void)
+TEST("children")
 {
 	struct proc_tasks tasks = { VEC_INIT };
 	struct child child[2];
@@ -484,7 +484,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void start_of_process(void)
+TEST("start")
 {
 	uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK), before, after, start = 0;
 	struct child child;
@@ -499,26 +499,3 @@ static void start_of_process(void)
 	child_end(&child);
 }
 
-void suite_procfs(void);
-void suite_procfs(void)
-{
-	CU_pSuite suite = CU_add_suite("procfs", NULL, NULL);
-
-	CU_add_test(suite, "own maps", own_maps);
-	CU_add_test(suite, "rights that READ_IMPLIES_EXEC gives", read_implies_exec);
-	CU_add_test(suite, "a file with newline, backslash, blank; deleted", map_of_odd_file);
-	CU_add_test(suite, "60,000 mappings", many_maps);
-	CU_add_test(suite, "mappings that change meanwhile", maps_that_change);
-	CU_add_test(suite, "threads", tasks_of_threads);
-	CU_add_test(suite, "how often a thread ran", times_it_ran);
-	CU_add_test(suite, "a leader that has ended", zombie_leader);
-	CU_add_test(suite, "a process that has ended", gone);
-	CU_add_test(suite, "processes that end meanwhile", vanishing);
-	CU_add_test(suite, "status and stat", status_and_stat);
-	CU_add_test(suite, "a kernel thread", kernel_thread);
-	CU_add_test(suite, "links and files", links_and_files);
-	CU_add_test(suite, "a long link", long_link);
-	CU_add_test(suite, "auxv", auxv_values);
-	CU_add_test(suite, "children", children_of_thread);
-	CU_add_test(suite, "start", start_of_process);
-}

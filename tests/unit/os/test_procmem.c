@@ -78,7 +78,7 @@ static bool gives(struct procmem *mem, size_t offset, size_t len, size_t want)
 	return good;
 }
 
-static void reads(void)
+TEST("reads of every size")
 {
 	struct child child;
 	struct procmem mem;
@@ -93,7 +93,7 @@ static void reads(void)
 	end(&child, &mem);
 }
 
-static void reads_up_to_a_hole(void)
+TEST("reads up to a hole, to the byte")
 {
 	struct child child;
 	struct procmem mem;
@@ -126,7 +126,7 @@ static bool is_pattern(const uint8_t *buf, size_t offset, size_t len)
 }
 
 /* Every seventh lies in no memory, every eleventh only with its first half. */
-static void reads_pieces(void)
+TEST("many pieces at once")
 {
 	static uint8_t buf[MANY][64];
 	struct procmem_piece piece[MANY];
@@ -159,7 +159,7 @@ static void reads_pieces(void)
 	munmap(area, BIG);
 }
 
-static void reads_nowhere(void)
+TEST("reads where nothing can be")
 {
 	static const uint64_t addrs[] = { 0,
 					  0x1000,
@@ -187,7 +187,7 @@ static void reads_nowhere(void)
 }
 
 /* process_vm_readv cannot read this page; the way through the descriptor can. */
-static void reads_what_is_not_readable(void)
+TEST("reads of a page without rights")
 {
 	struct child child;
 	struct procmem mem;
@@ -203,14 +203,14 @@ static void reads_what_is_not_readable(void)
 	end(&child, &mem);
 }
 
-static void writes(void)
+TEST("writes, also to text")
 {
 	static const char text[] = "written";
 	struct child child;
 	struct procmem mem;
 	char got[sizeof(text)];
 	/* text is not writable, and nothing runs it in the child */
-	uint64_t code = (uintptr_t)writes;
+	uint64_t code = (uintptr_t)unit_skip;
 
 	start(&child, &mem);
 	CU_ASSERT_PTR_NULL(procmem_write(&mem, (uintptr_t)area + 4093, text, sizeof(text)));
@@ -224,7 +224,7 @@ static void writes(void)
 	end(&child, &mem);
 }
 
-static void writes_to_a_hole(void)
+TEST("a write that meets a hole")
 {
 	uint8_t bytes[2 * PAGE] = { 0 };
 	char addr[32];
@@ -245,7 +245,7 @@ static void writes_to_a_hole(void)
 	end(&child, &mem);
 }
 
-static void refused_write_has_a_hint(void)
+TEST("a refused write says what would help")
 {
 	struct procmem mem;
 	struct err *err;
@@ -279,7 +279,7 @@ static void is_gone(struct procmem *mem, uint64_t addr)
 	free(buf);
 }
 
-static void ends_under_us(void)
+TEST("the process ends")
 {
 	struct child child;
 	struct procmem mem, again;
@@ -312,7 +312,7 @@ static void become_cat(void *arg)
 /* The stack of a program without randomisation, which the old program need not have. */
 #define NEW_STACK	0x7ffffffe8000
 
-static void execs_under_us(void)
+TEST("the process execs")
 {
 	char bytes[8 * PAGE];
 	struct iovec local = { bytes, sizeof(bytes) },
@@ -348,7 +348,7 @@ static void leave_leader(void *arg UNUSED)
 	child_end_leader();
 }
 
-static void leader_ends_under_us(void)
+TEST("the first thread ends")
 {
 	struct child child;
 	struct procmem mem;
@@ -369,20 +369,3 @@ static void leader_ends_under_us(void)
 	end(&child, &mem);
 }
 
-void suite_procmem(void);
-void suite_procmem(void)
-{
-	CU_pSuite suite = CU_add_suite("procmem", NULL, NULL);
-
-	CU_add_test(suite, "reads of every size", reads);
-	CU_add_test(suite, "reads up to a hole, to the byte", reads_up_to_a_hole);
-	CU_add_test(suite, "many pieces at once", reads_pieces);
-	CU_add_test(suite, "reads where nothing can be", reads_nowhere);
-	CU_add_test(suite, "reads of a page without rights", reads_what_is_not_readable);
-	CU_add_test(suite, "writes, also to text", writes);
-	CU_add_test(suite, "a write that meets a hole", writes_to_a_hole);
-	CU_add_test(suite, "a refused write says what would help", refused_write_has_a_hint);
-	CU_add_test(suite, "the process ends", ends_under_us);
-	CU_add_test(suite, "the process execs", execs_under_us);
-	CU_add_test(suite, "the first thread ends", leader_ends_under_us);
-}

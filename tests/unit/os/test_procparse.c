@@ -13,7 +13,7 @@
 
 #define MANY	65530	/* the kernel's vm.max_map_count, unless set otherwise */
 
-static void maps_fields(void)
+TEST("maps: every field")
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct proc_map *map;
@@ -41,7 +41,7 @@ static void maps_fields(void)
 	CU_ASSERT_STRING_EQUAL(map[2].path, "[vsyscall]");
 }
 
-static void maps_odd_names(void)
+TEST("maps: odd names")
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 
@@ -63,7 +63,7 @@ static void maps_odd_names(void)
 	CU_ASSERT_STRING_EQUAL(maps.vec.at[5].path, "/last");
 }
 
-static void maps_changed_meanwhile(void)
+TEST("maps: changed between two reads")
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 
@@ -82,7 +82,7 @@ static void maps_changed_meanwhile(void)
 	CU_ASSERT_EQUAL(maps.vec.at[2].start, 0x6000);
 }
 
-static void maps_broken(void)
+TEST("maps: broken lines")
 {
 	static const char *const texts[] = {
 		"x\n",
@@ -109,7 +109,7 @@ static void maps_broken(void)
 	CU_ASSERT_EQUAL(maps.vec.nr, 0);
 }
 
-static void maps_many(void)
+TEST("maps: 65,530 of them")
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	AUTO_STR struct str text = STR_INIT;
@@ -161,7 +161,7 @@ static const char status_text[] =
 	"x86_Thread_features:\tshstk wrss \n"
 	"x86_Thread_features_locked:\t\n";
 
-static void status_fields(void)
+TEST("status: every field")
 {
 	struct proc_status status;
 
@@ -194,7 +194,7 @@ static void status_fields(void)
 	CU_ASSERT_TRUE(status.shadow_stack);
 }
 
-static void status_of_few_words(void)
+TEST("status: little in it")
 {
 	char name[200];
 	struct proc_status status;
@@ -219,7 +219,7 @@ static void status_of_few_words(void)
 	CU_ASSERT_EQUAL(err->code, ERR_FORMAT);
 }
 
-static void stat_fields(void)
+TEST("stat: every field")
 {
 	static const char text[] = "812 (a) R 1 (b\n) S 811 810 809 34816 -1 4194560 1213 2 3 4 55 "
 				   "66 0 0 20 0 1 0 987654 9633792 1283 "
@@ -243,7 +243,7 @@ static void stat_fields(void)
 	CU_ASSERT_EQUAL(stat.start_brk, 94313);
 }
 
-static void stat_broken(void)
+TEST("stat: broken")
 {
 	static const char *const texts[] = { "", "1 (x", "1 (x)", "1 (x) ", "1 (x) R 1 2 3" };
 	struct proc_stat stat;
@@ -257,7 +257,7 @@ static void stat_broken(void)
 	}
 }
 
-static void pids_and_auxv(void)
+TEST("process ids and auxv")
 {
 	struct proc_tasks tasks = { VEC_INIT };
 	const uint64_t pairs[] = { 6, 4096, 9, 0x401000, 0, 0 };
@@ -281,19 +281,3 @@ static void pids_and_auxv(void)
 	CU_ASSERT_EQUAL(err->code, ERR_NOTFOUND);
 }
 
-void suite_procparse(void);
-void suite_procparse(void)
-{
-	CU_pSuite suite = CU_add_suite("procparse", NULL, NULL);
-
-	CU_add_test(suite, "maps: every field", maps_fields);
-	CU_add_test(suite, "maps: odd names", maps_odd_names);
-	CU_add_test(suite, "maps: changed between two reads", maps_changed_meanwhile);
-	CU_add_test(suite, "maps: broken lines", maps_broken);
-	CU_add_test(suite, "maps: 65,530 of them", maps_many);
-	CU_add_test(suite, "status: every field", status_fields);
-	CU_add_test(suite, "status: little in it", status_of_few_words);
-	CU_add_test(suite, "stat: every field", stat_fields);
-	CU_add_test(suite, "stat: broken", stat_broken);
-	CU_add_test(suite, "process ids and auxv", pids_and_auxv);
-}

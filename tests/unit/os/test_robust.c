@@ -18,8 +18,6 @@
 #define OFFSET	28	/* as in the journal, where it is not divisible by 8 */
 #define WORDS	3
 
-void suite_robust(void);
-
 /* Files with a word each, as another process sees them. */
 static int fd[WORDS];
 static uint32_t *word[WORDS];
@@ -46,7 +44,7 @@ static void own_words(void *arg UNUSED)
 	child_wait();
 }
 
-static void test_killed(void)
+TEST("words of a process that is killed")
 {
 	struct child child;
 	uint64_t tid;
@@ -76,7 +74,7 @@ static void *leave_word(void *robust)
 }
 
 /* A thread alone, in a process that goes on. */
-static void test_thread(void)
+TEST("words of a thread that ends")
 {
 	struct robust robust = { 0 };
 	pthread_t thread;
@@ -106,7 +104,7 @@ static void *add_elsewhere(void *robust)
 	return NULL;
 }
 
-static void test_refused(void)
+TEST("what cannot be a word")
 {
 	struct robust robust = { 0 };
 	pthread_t thread;
@@ -141,11 +139,4 @@ static int teardown(void)
 	return 0;
 }
 
-void suite_robust(void)
-{
-	CU_pSuite suite = CU_add_suite("robust", setup, teardown);
-
-	CU_add_test(suite, "words of a process that is killed", test_killed);
-	CU_add_test(suite, "words of a thread that ends", test_thread);
-	CU_add_test(suite, "what cannot be a word", test_refused);
-}
+FIXTURE(setup, teardown);

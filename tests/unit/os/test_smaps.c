@@ -12,9 +12,7 @@
 #include "os/cgroup.h"
 #include "unit.h"
 
-void suite_smaps(void);
-
-static void test_parse(void)
+TEST("flags and sums")
 {
 	struct smaps smaps;
 
@@ -40,7 +38,7 @@ static void test_parse(void)
 }
 
 /* The figures of each mapping, as its kernel gives them; what it does not give stays unknown. */
-static void test_figures(void)
+TEST("figures")
 {
 	struct smaps smaps;
 
@@ -78,7 +76,7 @@ static void test_figures(void)
 }
 
 /* Mappings that went while the text was written go with their figures. */
-static void test_torn(void)
+TEST("torn")
 {
 	struct smaps smaps;
 	struct err *err;
@@ -103,7 +101,7 @@ static void test_torn(void)
 }
 
 /* A kernel without flags: the caller is told, and nothing is taken for granted. */
-static void test_no_flags(void)
+TEST("no flags")
 {
 	struct smaps smaps;
 
@@ -113,7 +111,7 @@ static void test_no_flags(void)
 	smaps_free(&smaps);
 }
 
-static void test_own(void)
+TEST("its own")
 {
 	size_t len = 3 << 20;
 	char *at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -139,7 +137,7 @@ static uint64_t figure_at(const struct smaps *smaps, const void *at, enum smaps_
 }
 
 /* The quick look says what smaps says: of 64 pages 20 are resident, in three places. */
-static void test_scan(void)
+TEST("the quick look")
 {
 	size_t page = 4096, len = 64 * page;
 	char *at = mmap(NULL, len + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -172,7 +170,7 @@ static void test_scan(void)
 	munmap(at - page, len + 2 * page);
 }
 
-static void test_whole_pss(void)
+TEST("the sum of all")
 {
 	struct smaps smaps;
 	uint64_t pss = 0, sum = 0;
@@ -217,7 +215,7 @@ static void remove_all(const char *folder)
 	CU_ASSERT_EQUAL(system(command), 0);
 }
 
-static void test_tasks(void)
+TEST("control groups")
 {
 	char mount[] = "/tmp/mdbg-cgroup-XXXXXX", path[512];
 
@@ -238,18 +236,4 @@ static void test_tasks(void)
 	put(path, "pids.current", "12\n");
 	CU_ASSERT_EQUAL(cgroup_tasks_of("9:name=systemd:/\n4:pids:/c\n0::/\n", mount), 0);
 	remove_all(mount);
-}
-
-void suite_smaps(void)
-{
-	CU_pSuite suite = CU_add_suite("smaps", NULL, NULL);
-
-	CU_add_test(suite, "flags and sums", test_parse);
-	CU_add_test(suite, "figures", test_figures);
-	CU_add_test(suite, "torn", test_torn);
-	CU_add_test(suite, "no flags", test_no_flags);
-	CU_add_test(suite, "its own", test_own);
-	CU_add_test(suite, "the quick look", test_scan);
-	CU_add_test(suite, "the sum of all", test_whole_pss);
-	CU_add_test(suite, "control groups", test_tasks);
 }

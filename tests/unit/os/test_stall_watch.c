@@ -12,7 +12,7 @@
 
 #include "unit.h"
 
-static void same_wait(void)
+TEST("one wait")
 {
 	struct stall stall = { 0 };
 
@@ -22,7 +22,7 @@ static void same_wait(void)
 }
 
 /* It had a processor in between, though it was in such a wait at each look. */
-static void other_waits(void)
+TEST("other waits")
 {
 	struct stall stall = { 0 };
 
@@ -33,7 +33,7 @@ static void other_waits(void)
 }
 
 /* What can be left by a signal, or is short of a processor, is waited for. */
-static void other_states(void)
+TEST("other states")
 {
 	struct stall stall = { 0 };
 
@@ -97,7 +97,7 @@ static int ends_by(unsigned tracees, char *said, size_t room)
 	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
-static void ends_if_traced(void)
+TEST("ends mdbg if something is traced")
 {
 	char said[1024];
 
@@ -105,7 +105,7 @@ static void ends_if_traced(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "mdbg ends by SIGKILL"));
 }
 
-static void waits_if_not(void)
+TEST("waits if nothing is")
 {
 	char said[1024];
 	const char *first;
@@ -117,7 +117,7 @@ static void waits_if_not(void)
 }
 
 /* Nothing happens to who waits in another way; the watch ends when it is told to. */
-static void begins_and_ends(void)
+TEST("begins and ends")
 {
 	static const unsigned tracees = 1;
 	struct stall_watch watch;
@@ -126,15 +126,3 @@ static void begins_and_ends(void)
 	stall_watch_end(&watch);
 }
 
-void suite_stall_watch(void);
-void suite_stall_watch(void)
-{
-	CU_pSuite suite = CU_add_suite("stall watch", NULL, NULL);
-
-	CU_add_test(suite, "one wait", same_wait);
-	CU_add_test(suite, "other waits", other_waits);
-	CU_add_test(suite, "other states", other_states);
-	CU_add_test(suite, "begins and ends", begins_and_ends);
-	CU_add_test(suite, "ends mdbg if something is traced", ends_if_traced);
-	CU_add_test(suite, "waits if nothing is", waits_if_not);
-}

@@ -13,8 +13,6 @@
 
 #define USER	64321u	/* it has no other process */
 
-void suite_task_limits(void);
-
 struct life {
 	rlim_t most;	/* of tasks of its user's */
 	bool as_user;	/* it gives up root's rights */
@@ -49,7 +47,7 @@ static bool user_is_close(rlim_t most, bool as_user)
 	return why && strstr(why, "RLIMIT_NPROC");
 }
 
-static void test_user(void)
+TEST("its user's")
 {
 	CU_ASSERT_TRUE(user_is_close(2, true));
 	CU_ASSERT_TRUE(user_is_close(16, true));
@@ -60,17 +58,9 @@ static void test_user(void)
 	}
 }
 
-static void test_none(void)
+TEST("no process")
 {
 	/* pid 0 is no process: it has no limit but the machine's. */
 	CU_ASSERT_PTR_NULL(task_limits_close(0, 1));
 	CU_ASSERT_PTR_NOT_NULL(task_limits_close(0, 1ull << 40));
-}
-
-void suite_task_limits(void)
-{
-	CU_pSuite suite = CU_add_suite("task limits", NULL, NULL);
-
-	CU_add_test(suite, "its user's", test_user);
-	CU_add_test(suite, "no process", test_none);
 }

@@ -9,8 +9,6 @@
 #include "os/tracer.h"
 #include "unit.h"
 
-void suite_tracer(void);
-
 #define NOBODY	65534
 
 static struct tracer *tracer;
@@ -59,7 +57,7 @@ static bool get_policies(struct policies *ret)
 	return !err;
 }
 
-static void test_hurry(void)
+TEST("a hurry ends")
 {
 	struct policies policies;
 
@@ -93,7 +91,7 @@ static bool is_refused(void)
 		policies.hurried == SCHED_OTHER && policies.after == SCHED_OTHER;
 }
 
-static void test_refused(void)
+TEST("a hurry that is refused")
 {
 	if (geteuid()) {
 		unit_skip("only root can become somebody else");
@@ -112,16 +110,7 @@ static bool is_left(void)
 		policies.hurried == SCHED_BATCH && policies.after == SCHED_BATCH;
 }
 
-static void test_left(void)
+TEST("no hurry for who is scheduled otherwise")
 {
 	CU_ASSERT_TRUE(in_child(is_left));
-}
-
-void suite_tracer(void)
-{
-	CU_pSuite suite = CU_add_suite("tracer", NULL, NULL);
-
-	CU_add_test(suite, "a hurry ends", test_hurry);
-	CU_add_test(suite, "a hurry that is refused", test_refused);
-	CU_add_test(suite, "no hurry for who is scheduled otherwise", test_left);
 }

@@ -12,8 +12,6 @@
 #include "os/tracer.h"
 #include "unit.h"
 
-void suite_tracer_end(void);
-
 #define LIMIT_NS	20000000000ull
 #define MOMENT_NS	20000000ull
 
@@ -63,7 +61,7 @@ static struct err *keep_end(void *tracer)
 	return NULL;
 }
 
-static void test_keep_end(void)
+TEST("an end that is kept")
 {
 	in_tracer(keep_end);
 }
@@ -116,15 +114,7 @@ static struct err *child_pending(void *tracer)
 	return NULL;
 }
 
-static void test_child_pending(void)
+TEST("a SIGCHLD that waits")
 {
 	in_tracer(child_pending);
-}
-
-void suite_tracer_end(void)
-{
-	CU_pSuite suite = CU_add_suite("ends of tracees", NULL, NULL);
-
-	CU_add_test(suite, "an end that is kept", test_keep_end);
-	CU_add_test(suite, "a SIGCHLD that waits", test_child_pending);
 }

@@ -15,8 +15,6 @@
 
 #define OTHER	12345
 
-void suite_trust(void);
-
 static struct tree tree;
 
 static const char *at(const char *name)
@@ -29,8 +27,8 @@ static const char *at(const char *name)
 	return path[turn];
 }
 
-/* Each test leaves the tree as it was. */
-static void makes_tree(void)
+/* The first test makes it, the last one removes it, and each between leaves it as it was. */
+TEST("a tree of files")
 {
 	tree_make(&tree);
 	chmod(tree.at, 0755);
@@ -41,11 +39,6 @@ static void makes_tree(void)
 			!chmod(at("open"), 01777) && !chmod(at("plain"), 0644) &&
 			!chmod(at("in/plain"), 0644) && !symlink("plain", at("link")) &&
 			!symlink("../in/plain", at("in/relative")));
-}
-
-static void removes_tree(void)
-{
-	tree_remove(&tree);
 }
 
 /* Does it fail for this reason? */
@@ -62,7 +55,7 @@ static struct err *check(const char *name)
 	return trust_file(at(name), NULL);
 }
 
-static void trusts_files(void)
+TEST("files")
 {
 	struct err *err;
 	int fd = -1;
@@ -90,7 +83,7 @@ static void trusts_files(void)
 	chmod(at("in"), 0755);
 }
 
-static void trusts_folders(void)
+TEST("folders")
 {
 	struct stat st;
 
@@ -110,7 +103,7 @@ static void trusts_folders(void)
 	chmod(at("open"), 01777);
 }
 
-static void trusts_paths(void)
+TEST("paths that may lead nowhere")
 {
 	CU_ASSERT_PTR_NULL(trust_path(at("in")));
 	CU_ASSERT_PTR_NULL(trust_path(at("in/none")));
@@ -130,7 +123,7 @@ static bool gives_away(const char *name)
 	return false;
 }
 
-static void tells_others(void)
+TEST("somebody else's")
 {
 	if (!gives_away("in"))
 		return;
@@ -154,7 +147,7 @@ static struct err *write_to(const char *name)
 	return err;
 }
 
-static void writes_to_own_files(void)
+TEST("output to files of our own")
 {
 	struct stat st;
 
@@ -177,7 +170,7 @@ static void writes_to_own_files(void)
 	unlink(at("open/second"));
 }
 
-static void writes_to_streams(void)
+TEST("output to devices and to the kernel's links")
 {
 	int fd = -1, out = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	char name[32];
@@ -190,7 +183,7 @@ static void writes_to_streams(void)
 	close(out);
 }
 
-static void refuses_what_is_planted(void)
+TEST("output to what somebody has planted")
 {
 	tree_put(&tree, "open/file", "text");
 	CU_ASSERT_EQUAL(mkfifo(at("open/fifo"), 0666), 0);
@@ -216,17 +209,7 @@ static void refuses_what_is_planted(void)
 	chmod(at("open"), 01777);
 }
 
-void suite_trust(void)
+TEST("it is removed")
 {
-	CU_pSuite suite = CU_add_suite("trust", NULL, NULL);
-
-	CU_add_test(suite, "a tree of files", makes_tree);
-	CU_add_test(suite, "files", trusts_files);
-	CU_add_test(suite, "folders", trusts_folders);
-	CU_add_test(suite, "paths that may lead nowhere", trusts_paths);
-	CU_add_test(suite, "somebody else's", tells_others);
-	CU_add_test(suite, "output to files of our own", writes_to_own_files);
-	CU_add_test(suite, "output to devices and to the kernel's links", writes_to_streams);
-	CU_add_test(suite, "output to what somebody has planted", refuses_what_is_planted);
-	CU_add_test(suite, "it is removed", removes_tree);
+	tree_remove(&tree);
 }

@@ -6,9 +6,7 @@
 #include "base/compiler.h"
 #include "unit.h"
 
-void suite_allocator_table(void);
-
-static void test_files(void)
+TEST("files")
 {
 	static const struct {
 		const char *file;
@@ -27,7 +25,7 @@ static void test_files(void)
 }
 
 /* malloc is everybody's, so that the C library's name comes before an allocator's own. */
-static void test_functions(void)
+TEST("functions")
 {
 	static const struct allocator *const all[] = {
 		&allocator_glibc, &allocator_cxx, &allocator_jemalloc, &allocator_mimalloc,
@@ -48,7 +46,7 @@ static void test_functions(void)
 }
 
 /* Whoever is built in by such a name has a function of it. */
-static void test_built_in(void)
+TEST("built in")
 {
 	static const struct {
 		const char *symbol;
@@ -66,20 +64,10 @@ static void test_built_in(void)
 }
 
 /* Who has a walk has a pulse, and can be found without the name of a file. */
-static void test_walks(void)
+TEST("walks")
 {
 	CU_ASSERT_PTR_NOT_NULL_FATAL(allocator_guess);
 	CU_ASSERT_PTR_NOT_NULL(allocator_guess->walk);
 	CU_ASSERT_PTR_NOT_NULL(allocator_guess->pulse);
 	CU_ASSERT_PTR_NOT_NULL(allocator_guess->version);
-}
-
-void suite_allocator_table(void)
-{
-	CU_pSuite suite = CU_add_suite("allocator_table", NULL, NULL);
-
-	CU_add_test(suite, "files", test_files);
-	CU_add_test(suite, "functions", test_functions);
-	CU_add_test(suite, "built in", test_built_in);
-	CU_add_test(suite, "walks", test_walks);
 }

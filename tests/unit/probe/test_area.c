@@ -38,7 +38,7 @@ static uint64_t place(const char *text, uint64_t start, uint64_t end)
 }
 
 /* The usual layout: the only gap below the libraries is the one above the heap. */
-static void test_above_heap(void)
+TEST("above the heap")
 {
 	static const char maps[] =
 		"555555554000-555555556000 r-xp 00000000 08:01 10 /bin/program\n"
@@ -53,7 +53,7 @@ static void test_above_heap(void)
 	CU_ASSERT_TRUE(place(maps, 0x555555554000, 0x555555556000) != 0);
 }
 
-static void test_heap_has_room(void)
+TEST("the heap has room")
 {
 	/* A heap right below the module: its gap is not to be used, and there is no other in reach. */
 	static const char maps[] =
@@ -65,7 +65,7 @@ static void test_heap_has_room(void)
 	CU_ASSERT_EQUAL(place(maps, 0x90000000, 0x90010000), 0);
 }
 
-static void test_not_below_stack(void)
+TEST("not below the stack")
 {
 	static const char maps[] =
 		"10000-7fff0000 rw-p 00000000 00:00 0 \n"
@@ -76,7 +76,7 @@ static void test_not_below_stack(void)
 }
 
 /* The stacks of 300 threads fill all that is in reach below the libraries. */
-static void test_many_threads(void)
+TEST("many threads")
 {
 	static const char maps[] =
 		"555555554000-555555556000 r-xp 00000000 08:01 10 /bin/program\n"
@@ -89,7 +89,7 @@ static void test_many_threads(void)
 	CU_ASSERT_TRUE(at > 0x7fbebb449000 && at < 0x7ffe00000000);
 }
 
-static void test_nothing_in_reach(void)
+TEST("nothing in reach")
 {
 	static const char maps[] =
 		"10000-7fff00000000 rw-p 00000000 00:00 0 \n"
@@ -100,7 +100,7 @@ static void test_nothing_in_reach(void)
 }
 
 /* The program lies between an area of its own and one of the libraries: its frames are its own. */
-static void test_between_areas(void)
+TEST("between two areas")
 {
 	struct area two[] = {
 		{ .address = 0x10000, .len = LEN },
@@ -122,7 +122,7 @@ static void test_between_areas(void)
 
 #define SLOT	(0x10000ull + AREA_AGENT)
 
-static void test_slot(void)
+TEST("in a slot")
 {
 	struct area area = { .address = 0x10000, .len = LEN };
 	struct probe probe = {
@@ -188,7 +188,7 @@ static void test_slot(void)
  * A thread in the agent's C code: the thunk that has called it is found on its stack as that is in
  * the memory that the walk is over, which is not the target's if it is a snapshot.
  */
-static void test_walk_regs(void)
+TEST("in the agent")
 {
 	const struct alloc_function fn = { .role = ALLOC_NEW };
 	struct area area = { .address = 0x10000, .len = LEN, .agent = true };
@@ -219,18 +219,3 @@ static void test_walk_regs(void)
 	CU_ASSERT(!memcmp(&got, &regs, sizeof(got)));
 }
 
-void suite_area(void);
-
-void suite_area(void)
-{
-	CU_pSuite suite = CU_add_suite("area", NULL, NULL);
-
-	CU_add_test(suite, "above the heap", test_above_heap);
-	CU_add_test(suite, "the heap has room", test_heap_has_room);
-	CU_add_test(suite, "not below the stack", test_not_below_stack);
-	CU_add_test(suite, "many threads", test_many_threads);
-	CU_add_test(suite, "nothing in reach", test_nothing_in_reach);
-	CU_add_test(suite, "between two areas", test_between_areas);
-	CU_add_test(suite, "in a slot", test_slot);
-	CU_add_test(suite, "in the agent", test_walk_regs);
-}

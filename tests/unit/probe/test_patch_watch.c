@@ -22,8 +22,6 @@
 #define PAGE	4096u
 #define PROBES	200u	/* one a page at most, or several */
 
-void suite_patch_watch(void);
-
 static struct target target;
 static struct probes *probes;
 static struct log log_;
@@ -78,7 +76,7 @@ static void start_with(unsigned nr)
 	warned = 0;
 	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	map_text(NULL);
-	module = modules_find(&target.modules, (uintptr_t)suite_patch_watch);
+	module = modules_find(&target.modules, (uintptr_t)unit_skip);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(module);
 	for (unsigned i = 0; i < nr; i++)
 		add(module, i);
@@ -94,7 +92,7 @@ static void end(void)
 	close(fd);
 }
 
-static void test_mapped_again(void)
+TEST("mapped again")
 {
 	const struct probe *probe;
 	uint64_t before;
@@ -115,7 +113,7 @@ static void test_mapped_again(void)
 	end();
 }
 
-static void test_unmapped(void)
+TEST("unmapped")
 {
 	start_with(20);
 	munmap(text, 16 * PAGE);
@@ -125,7 +123,7 @@ static void test_unmapped(void)
 }
 
 /* The module had gone when its probes were planned, and is there again when they are looked at. */
-static void test_unread(void)
+TEST("not read")
 {
 	struct probe *probe;
 
@@ -146,7 +144,7 @@ static void test_unread(void)
 }
 
 /* Of a dead module only what still has its patch is kept, in the journal as well. */
-static void test_forget(void)
+TEST("forgotten")
 {
 	struct journal *journal = calloc(1, JOURNAL_SIZE);
 	struct region with_journal = { .writer.own = journal, .journal = journal };
@@ -178,7 +176,7 @@ static void test_forget(void)
 	free(journal);
 }
 
-static void test_overwritten(void)
+TEST("overwritten")
 {
 	struct probe *probe;
 	uint64_t gap;
@@ -242,7 +240,7 @@ static void check_text(const struct probe *probe, uint32_t at, uint8_t byte, con
 }
 
 /* A jump with another tool's trap in it, or what such a one leaves, is taken out around it; no more is. */
-static void test_broken(void)
+TEST("broken")
 {
 	struct journal *journal = calloc(1, JOURNAL_SIZE);
 	struct region with_journal = { .writer.own = journal, .journal = journal };
@@ -278,7 +276,7 @@ static void test_broken(void)
 }
 
 /* Some at each look, in turn: the last ones are seen as well, and then all are known to have been in place. */
-static void test_in_turn(void)
+TEST("in turn")
 {
 	struct probe *last;
 	uint64_t looked;
@@ -297,17 +295,4 @@ static void test_in_turn(void)
 		CU_ASSERT_FALSE(patch_watch_look(probes, 70));
 	CU_ASSERT_EQUAL(looks, 3);
 	end();
-}
-
-void suite_patch_watch(void)
-{
-	CU_pSuite suite = CU_add_suite("patch watch", NULL, NULL);
-
-	CU_add_test(suite, "mapped again", test_mapped_again);
-	CU_add_test(suite, "unmapped", test_unmapped);
-	CU_add_test(suite, "not read", test_unread);
-	CU_add_test(suite, "forgotten", test_forget);
-	CU_add_test(suite, "overwritten", test_overwritten);
-	CU_add_test(suite, "broken", test_broken);
-	CU_add_test(suite, "in turn", test_in_turn);
 }

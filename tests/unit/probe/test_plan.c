@@ -114,7 +114,7 @@ static void check(const void *function, enum probe_state state, enum probe_engin
 	CU_ASSERT_TRUE(why ? strstr(probe->why, why) != NULL : !probe->why[0]);
 }
 
-static void test_auto(void)
+TEST("auto")
 {
 	plan(PROBE_AUTO);
 	check(mi_malloc, PROBE_PLANNED, PROBE_JUMP, NULL);
@@ -142,7 +142,7 @@ static const void *symbol_at(const char *name)
 	return NULL;
 }
 
-static void test_ifunc(void)
+TEST("IFUNCs")
 {
 	plan(PROBE_AUTO);
 	CU_ASSERT_STRING_EQUAL(find(ifunc_one)->fn->symbol, "mi_zalloc_small");
@@ -154,7 +154,7 @@ static void test_ifunc(void)
 }
 
 /* What a throwing operator gets is recorded elsewhere only where it was seen to call malloc. */
-static void test_elsewhere(void)
+TEST("operators of a pool")
 {
 	plan(PROBE_AUTO);
 	check(_Znwm, PROBE_REFUSED, PROBE_BREAKPOINT, "no call of malloc was found");
@@ -174,7 +174,7 @@ static void check_place(const void *function, uint64_t stays, uint64_t sp)
 }
 
 /* Behind the first instruction, but where that, or something that goes there, is in the way. */
-static void test_place(void)
+TEST("places")
 {
 	static const enum probe_policy policies[] = { PROBE_AUTO, PROBE_ONLY_BREAKPOINT };
 
@@ -200,7 +200,7 @@ static void set_text(char *at, char byte)
 }
 
 /* A kernel uprobe's trap on the entry: it stands for the instruction that stays. */
-static void test_trap_of_another(void)
+TEST("another tool's trap")
 {
 	char malloc_byte = mi_malloc[0], zalloc_byte = mi_zalloc[0], free_byte = mi_free[1];
 
@@ -217,7 +217,7 @@ static void test_trap_of_another(void)
 	set_text(mi_free + 1, free_byte);
 }
 
-static void test_jump_only(void)
+TEST("jump only")
 {
 	plan(PROBE_ONLY_JUMP);
 	check(mi_malloc, PROBE_PLANNED, PROBE_JUMP, NULL);
@@ -232,7 +232,7 @@ static void test_jump_only(void)
 	self_end(probes);
 }
 
-static void test_breakpoint_only(void)
+TEST("breakpoint only")
 {
 	plan(PROBE_ONLY_BREAKPOINT);
 	for (size_t i = 0; i < probes->all.nr; i++)
@@ -243,7 +243,7 @@ static void test_breakpoint_only(void)
 }
 
 /* The C library's own functions, with a reason wherever it is no jump. */
-static void test_libc(void)
+TEST("the C library")
 {
 	plan(PROBE_AUTO);
 	for (size_t i = 0; i < probes->all.nr; i++) {
@@ -256,18 +256,3 @@ static void test_libc(void)
 	self_end(probes);
 }
 
-void suite_plan(void);
-
-void suite_plan(void)
-{
-	CU_pSuite suite = CU_add_suite("plan", NULL, NULL);
-
-	CU_add_test(suite, "auto", test_auto);
-	CU_add_test(suite, "IFUNCs", test_ifunc);
-	CU_add_test(suite, "operators of a pool", test_elsewhere);
-	CU_add_test(suite, "places", test_place);
-	CU_add_test(suite, "another tool's trap", test_trap_of_another);
-	CU_add_test(suite, "jump only", test_jump_only);
-	CU_add_test(suite, "breakpoint only", test_breakpoint_only);
-	CU_add_test(suite, "the C library", test_libc);
-}

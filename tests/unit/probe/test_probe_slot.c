@@ -20,8 +20,6 @@
 
 #define SLOT	0x10000ull	/* of no mapping */
 
-void suite_probe_slot(void);
-
 static struct target target;
 static struct probes *probes;
 
@@ -74,7 +72,7 @@ static struct probe *leave_to_other_code(void)
 	return left;
 }
 
-static void test_forked_copies(void)
+TEST("inherited by who comes back")
 {
 	struct probe *left, *heir;
 	size_t nr;
@@ -103,7 +101,7 @@ static void test_forked_copies(void)
 	self_end(probes);
 }
 
-static void test_other_code(void)
+TEST("not by other code")
 {
 	struct probe *left = leave_to_other_code();
 
@@ -114,7 +112,7 @@ static void test_other_code(void)
 	self_end(probes);
 }
 
-static void test_collected(void)
+TEST("collected when there is no room")
 {
 	struct probe *left = leave_to_other_code();
 	uint64_t entry;
@@ -167,7 +165,7 @@ static void leave(const struct thread *thread)
 	map_free(&target.threads, NULL);
 }
 
-static void test_under_way(void)
+TEST("not with a call under way")
 {
 	struct thread thread;
 	struct thread_ops ops;
@@ -186,7 +184,7 @@ static void test_under_way(void)
 	self_end(probes);
 }
 
-static void test_goes_on(void)
+TEST("which goes on as the heir's")
 {
 	struct thread thread;
 	struct thread_ops ops;
@@ -217,7 +215,7 @@ static struct probe *make_in(void)
 }
 
 /* Where there is a patch no second one is planned: the probe goes on as its heir's. */
-static void test_still_in(void)
+TEST("one that is in goes on as it is")
 {
 	struct probe *probe;
 	size_t nr;
@@ -237,7 +235,7 @@ static void test_still_in(void)
 }
 
 /* Nor where what lies under it would be other code, of which it does not become a probe. */
-static void test_still_in_other_code(void)
+TEST("but not as other code's")
 {
 	struct probe *probe;
 
@@ -249,17 +247,4 @@ static void test_still_in_other_code(void)
 	CU_ASSERT_EQUAL(probe->state, PROBE_ACTIVE);
 	CU_ASSERT_NOT_EQUAL(probe->module->died, UINT32_MAX);
 	self_end(probes);
-}
-
-void suite_probe_slot(void)
-{
-	CU_pSuite suite = CU_add_suite("probe slot", NULL, NULL);
-
-	CU_add_test(suite, "inherited by who comes back", test_forked_copies);
-	CU_add_test(suite, "not by other code", test_other_code);
-	CU_add_test(suite, "collected when there is no room", test_collected);
-	CU_add_test(suite, "not with a call under way", test_under_way);
-	CU_add_test(suite, "which goes on as the heir's", test_goes_on);
-	CU_add_test(suite, "one that is in goes on as it is", test_still_in);
-	CU_add_test(suite, "but not as other code's", test_still_in_other_code);
 }

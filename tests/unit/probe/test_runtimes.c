@@ -21,8 +21,6 @@ __asm__(".pushsection .note.test, \"a\", @note\n"
 	"	.size PyObject_Malloc, .-PyObject_Malloc\n"
 	".popsection\n");
 
-void suite_runtimes(void);
-
 static bool has(const struct runtimes *runtimes, const struct runtime *runtime)
 {
 	for (size_t i = 0; i < runtimes->nr; i++)
@@ -31,7 +29,7 @@ static bool has(const struct runtimes *runtimes, const struct runtime *runtime)
 	return false;
 }
 
-static void test_self(void)
+TEST("by note and symbol")
 {
 	struct target target;
 	struct probes *probes = self_begin(&target, NULL);
@@ -45,7 +43,7 @@ static void test_self(void)
 }
 
 /* The loader's file, by other names. */
-static void test_files(void)
+TEST("by the name of a library")
 {
 	static const struct {
 		const char *path;
@@ -78,7 +76,7 @@ static void test_files(void)
 }
 
 /* Whoever is found is printed. */
-static void test_texts(void)
+TEST("texts")
 {
 	static const struct runtime *const all[] = {
 		&runtime_dotnet, &runtime_ghc, &runtime_go, &runtime_jvm, &runtime_ocaml,
@@ -92,13 +90,4 @@ static void test_texts(void)
 		CU_ASSERT(all[i]->files[0] || all[i]->sections[0] || all[i]->note ||
 			  all[i]->symbols[0]);
 	}
-}
-
-void suite_runtimes(void)
-{
-	CU_pSuite suite = CU_add_suite("runtimes", NULL, NULL);
-
-	CU_add_test(suite, "by note and symbol", test_self);
-	CU_add_test(suite, "by the name of a library", test_files);
-	CU_add_test(suite, "texts", test_texts);
 }

@@ -13,7 +13,6 @@
 #include "tracee/module.h"
 #include "unit.h"
 
-void suite_tail_call(void);
 void tail_free(void), tail_named(void);
 extern char tail_part[], tail_cold[], tail_called[];
 
@@ -69,7 +68,7 @@ static uint32_t all_but_rdx_and_r11(void)
 	return changed;
 }
 
-static void finds_its_parts(void)
+TEST("finds its parts, and the registers that it changes")
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct module module = { .path = (char *)"self" };
@@ -89,11 +88,4 @@ static void finds_its_parts(void)
 	probe_find_changed(&arch_x86_64, &probe);
 	CU_ASSERT_EQUAL(probe.changed, all_but_rdx_and_r11());
 	elf_file_close(module.elf);
-}
-
-void suite_tail_call(void)
-{
-	CU_pSuite suite = CU_add_suite("tail call", NULL, NULL);
-
-	CU_add_test(suite, "finds its parts, and the registers that it changes", finds_its_parts);
 }

@@ -82,6 +82,8 @@ static int end(void)
 	return munmap(region, LOG_REGION_MIN);
 }
 
+FIXTURE(start, end);
+
 static void restart(void)
 {
 	CU_ASSERT_EQUAL_FATAL(end(), 0);
@@ -211,7 +213,7 @@ static uint64_t play_counted(void)
 	return blocks;
 }
 
-static void test_scripts(void)
+TEST("scripts")
 {
 	static const struct script_player player = {
 		play_restart, play_enter, play_leave, play_release, play_returned, play_log,
@@ -222,7 +224,7 @@ static void test_scripts(void)
 }
 
 /* A call in another one, which is listed: its block is counted when it is known whose it is. */
-static void test_uncounted(void)
+TEST("uncounted")
 {
 	restart();
 	enter(&p_new, 1, 100, 0);
@@ -258,7 +260,7 @@ static void test_uncounted(void)
 }
 
 /* Where a thread is sent on, and what returns that nobody waits for. */
-static void test_plain(void)
+TEST("malloc and free")
 {
 	restart();
 	CU_ASSERT_EQUAL(enter(&p_malloc, 1, 100, 0), p_malloc.stub);
@@ -274,7 +276,7 @@ static void test_plain(void)
 }
 
 /* By free, and by realloc; told where all functions are known, and remembered with what it was. */
-static void test_double_free(void)
+TEST("double free")
 {
 	restart();
 	enter(&p_malloc, 1, 100, 0);
@@ -306,7 +308,7 @@ static bool see(const struct log_unknown_free *unknown, void *ctx)
 }
 
 /* Who freed it first: by free, by operator delete that leads to free, by realloc. */
-static void test_first_free(void)
+TEST("first free")
 {
 	struct log_unknown_free unknown = { .address = 0 };
 
@@ -343,7 +345,7 @@ static void test_first_free(void)
 }
 
 /* longjmp out of a malloc: it is void when another call starts there. */
-static void test_void(void)
+TEST("void operations")
 {
 	struct log_stack_view view;
 
@@ -367,7 +369,7 @@ static void test_void(void)
 }
 
 /* A realloc that is under way at `malloc reset`, and fails, puts no record from before back. */
-static void test_reset(void)
+TEST("a reset")
 {
 	restart();
 	enter(&p_malloc, 1, 60, 0);
@@ -388,7 +390,7 @@ static void test_reset(void)
 }
 
 /* More operations than the list holds: the outermost is dropped, the others return as they should. */
-static void test_full(void)
+TEST("a full list")
 {
 	restart();
 	for (unsigned i = 1; i <= EVENT_CALLS + 1; i++)
@@ -402,7 +404,7 @@ static void test_full(void)
 				.live = EVENT_CALLS * (EVENT_CALLS + 3) / 2 });
 }
 
-static void test_by_reference(void)
+TEST("posix_memalign")
 {
 	uint64_t result = 0xa000;
 
@@ -417,7 +419,7 @@ static void test_by_reference(void)
 }
 
 /* Processes that share a log do not see each other's blocks. */
-static void test_process(void)
+TEST("two processes")
 {
 	restart();
 	enter(&p_malloc, 1, 100, 0);
@@ -432,7 +434,7 @@ static void test_process(void)
 }
 
 /* A pool's first block at the address of the malloc's that it lies in. */
-static void test_domains(void)
+TEST("an allocator in malloc")
 {
 	static const struct alloc_function pool_alloc = {
 		.symbol = "pool_alloc", .name = "pool_alloc", .role = ALLOC_NEW, .size = 0,
@@ -472,21 +474,3 @@ static void test_domains(void)
 	check((struct figures){ .allocs = 4, .frees = 3, .unknown = 2, .live = 10 });
 }
 
-void suite_trap_ledger(void);
-
-void suite_trap_ledger(void)
-{
-	CU_pSuite suite = CU_add_suite("trap ledger", start, end);
-
-	CU_add_test(suite, "scripts", test_scripts);
-	CU_add_test(suite, "malloc and free", test_plain);
-	CU_add_test(suite, "uncounted", test_uncounted);
-	CU_add_test(suite, "double free", test_double_free);
-	CU_add_test(suite, "first free", test_first_free);
-	CU_add_test(suite, "void operations", test_void);
-	CU_add_test(suite, "a reset", test_reset);
-	CU_add_test(suite, "a full list", test_full);
-	CU_add_test(suite, "posix_memalign", test_by_reference);
-	CU_add_test(suite, "two processes", test_process);
-	CU_add_test(suite, "an allocator in malloc", test_domains);
-}

@@ -5,9 +5,7 @@
 
 #include "text_out.h"
 
-void suite_kernel(void);
-
-static void test_lines(void)
+TEST("lines of allocinfo")
 {
 	struct allocinfo info = { VEC_INIT };
 	struct str text = STR_INIT;
@@ -29,7 +27,7 @@ static void test_lines(void)
 }
 
 /* It is refused before anything is added up, so that it takes no kernel that records. */
-static void test_hidden_names(void)
+TEST("hidden names")
 {
 	const char *words[] = { "function", "==", "x" };
 	struct kernel_names names = { .known = false };
@@ -46,12 +44,4 @@ static void test_hidden_names(void)
 	CU_ASSERT_STRING_EQUAL(err->hint, "a setting");
 	vec_free(&sums.vec);
 	filter_free(&filter);
-}
-
-void suite_kernel(void)
-{
-	CU_pSuite suite = CU_add_suite("kernel", NULL, NULL);
-
-	CU_add_test(suite, "lines of allocinfo", test_lines);
-	CU_add_test(suite, "hidden names", test_hidden_names);
 }

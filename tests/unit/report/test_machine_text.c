@@ -10,8 +10,6 @@
 #include "report/memory_watch_text.h"
 #include "text_out.h"
 
-void suite_machine_text(void);
-
 #define SECOND	1000000000ull
 
 static char *print(const struct machine_view *view, bool units)
@@ -49,7 +47,7 @@ static void unknown(struct machine_look *look)
 	memset(&look->machine, 0xff, sizeof(look->machine));
 }
 
-static void prints_what_is_not_known(void)
+TEST("what is not known")
 {
 	struct machine_look look;
 	const struct machine_view view = { .now = &look, .most = 5 };
@@ -119,7 +117,7 @@ static void make_looks(struct machine_look *before, struct machine_look *now)
 	add_group(now, "/", KERNEL_NO_LIMIT, 4000);
 }
 
-static void prints_changes(void)
+TEST("changes")
 {
 	struct machine_look before, now;
 	struct machine_view view = { .before = &before, .now = &now, .asked = true, .most = 5 };
@@ -162,7 +160,7 @@ static void prints_changes(void)
 	machine_look_free(&now);
 }
 
-static void prints_why_there_are_no_groups(void)
+TEST("no groups")
 {
 	struct machine_look look;
 	const struct machine_view view = { .now = &look };
@@ -188,7 +186,7 @@ static char *print_reading(const struct memory_reading *before, const struct mem
 	return text.at;
 }
 
-static void prints_readings(void)
+TEST("readings")
 {
 	const struct memory_verdict verdict = { .text = "all is well", .ask = "memory" };
 	struct memory_reading before, now;
@@ -224,14 +222,4 @@ static void prints_readings(void)
 	check_line(text, "Verdict: all is well. Ask `memory`.");
 	CU_ASSERT_PTR_NOT_NULL(strstr(text, "  over 1.0 s\n"));
 	free(text);
-}
-
-void suite_machine_text(void)
-{
-	CU_pSuite suite = CU_add_suite("machine text", NULL, NULL);
-
-	CU_add_test(suite, "what is not known", prints_what_is_not_known);
-	CU_add_test(suite, "changes", prints_changes);
-	CU_add_test(suite, "no groups", prints_why_there_are_no_groups);
-	CU_add_test(suite, "readings", prints_readings);
 }

@@ -15,7 +15,7 @@
 #include "text_out.h"
 #include "unit.h"
 
-static void collects_text(void)
+TEST("collects text")
 {
 	AUTO_STR struct str text = STR_INIT;
 	char big[1000];
@@ -35,7 +35,7 @@ static void collects_text(void)
 	CU_ASSERT_EQUAL(text.at[text.len - 151], '|');
 }
 
-static void breaks_lines_for_a_terminal(void)
+TEST("breaks lines for a terminal")
 {
 	AUTO_STR struct str text = STR_INIT;
 	struct out out;
@@ -62,7 +62,7 @@ static void breaks_lines_for_a_terminal(void)
 			       "blanks at the end\nno newline");
 }
 
-static void prints_units(void)
+TEST("prints units")
 {
 	struct out out = { .units = false };
 
@@ -82,7 +82,7 @@ static void prints_units(void)
 	CU_ASSERT_STRING_EQUAL(size_text(&out, UINT64_MAX).at, "16.0E");
 }
 
-static void writes_more_than_its_buffer(void)
+TEST("writes more than its buffer")
 {
 	AUTO_STR struct str text = STR_INIT;
 	AUTO_FREE char *big = calloc(1, OUT_ROOM + 5);
@@ -100,7 +100,7 @@ static void writes_more_than_its_buffer(void)
 	CU_ASSERT_EQUAL(text.at[text.len - 1], 'b');
 }
 
-static void keeps_the_first_error(void)
+TEST("keeps the first error")
 {
 	AUTO_CLOSE int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	struct err *err;
@@ -116,7 +116,7 @@ static void keeps_the_first_error(void)
 	CU_ASSERT_STRING_EQUAL(err->msg, "write to the disk: No space left on device");
 }
 
-static void knows_a_reader_that_left(void)
+TEST("knows a reader that left")
 {
 	struct out out;
 	struct err *err;
@@ -148,7 +148,7 @@ static void page(struct out *out)
 }
 
 /* The signal came before the wait: nothing else will end it. (A hang ends by SIGALRM.) */
-static void does_not_wait_for_a_reader_when_asked_to_end(void)
+TEST("does not wait for a reader when asked to end")
 {
 	static const char big[OUT_ROOM];
 	int ends[2], held = 0;
@@ -171,7 +171,7 @@ static void does_not_wait_for_a_reader_when_asked_to_end(void)
 	close(ends[1]);
 }
 
-static void pages_what_is_long(void)
+TEST("pages what is long")
 {
 	AUTO_CLOSE int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	struct out out;
@@ -191,7 +191,7 @@ static void pages_what_is_long(void)
 	CU_ASSERT_PTR_NULL(out_finish(&out));
 }
 
-static void formats_numbers(void)
+TEST("formats numbers")
 {
 	static const uint64_t values[] = { 0, 9, 10, 4294967296, INT64_MAX, UINT64_MAX };
 	char text[64], want[64];
@@ -220,7 +220,7 @@ static void formats_numbers(void)
 	CU_ASSERT_EQUAL(text_width("\377"), 1);
 }
 
-static void aligns_tables(void)
+TEST("aligns tables")
 {
 	static const char *const titles[] = { "NAME", ">SIZE", "" };
 	AUTO_STR struct str text = STR_INIT;
@@ -243,7 +243,7 @@ static void aligns_tables(void)
 }
 
 /* The widest column gives way, and what does not fit in it stands alone. */
-static void fits_tables(void)
+TEST("fits tables to a terminal")
 {
 	static const char *const titles[] = { "FUNCTION", "ENGINE", "WHY" };
 	AUTO_STR struct str text = STR_INIT;
@@ -269,7 +269,7 @@ static void fits_tables(void)
 }
 
 /* Only as many as need be, from the right; and not in a file. */
-static void leaves_columns_out(void)
+TEST("leaves columns out")
 {
 	static const char *const titles[] = { "KIND", ">SIZE", "?>DIRTY", "?THREAD", "PATH" };
 	static const char *const cells[] = {
@@ -316,23 +316,3 @@ static void leaves_columns_out(void)
 	}
 }
 
-void suite_out(void);
-
-void suite_out(void)
-{
-	CU_pSuite suite = CU_add_suite("out", NULL, NULL);
-
-	CU_add_test(suite, "collects text", collects_text);
-	CU_add_test(suite, "breaks lines for a terminal", breaks_lines_for_a_terminal);
-	CU_add_test(suite, "prints units", prints_units);
-	CU_add_test(suite, "writes more than its buffer", writes_more_than_its_buffer);
-	CU_add_test(suite, "keeps the first error", keeps_the_first_error);
-	CU_add_test(suite, "knows a reader that left", knows_a_reader_that_left);
-	CU_add_test(suite, "does not wait for a reader when asked to end",
-		    does_not_wait_for_a_reader_when_asked_to_end);
-	CU_add_test(suite, "pages what is long", pages_what_is_long);
-	CU_add_test(suite, "formats numbers", formats_numbers);
-	CU_add_test(suite, "aligns tables", aligns_tables);
-	CU_add_test(suite, "fits tables to a terminal", fits_tables);
-	CU_add_test(suite, "leaves columns out", leaves_columns_out);
-}

@@ -18,8 +18,6 @@
 
 #define WAIT_MS	10000
 
-void suite_progress(void);
-
 static int terminal, saved;
 
 static int open_terminal(void)
@@ -38,6 +36,8 @@ static int close_terminal(void)
 {
 	return dup2(saved, STDERR_FILENO) < 0 || close(saved) || close(terminal);
 }
+
+FIXTURE(open_terminal, close_terminal);
 
 /* Read on until what was drawn ends with the text. */
 static bool shows(const char *text)
@@ -65,7 +65,7 @@ static bool shows_nothing(void)
 	return !poll(&wait, 1, 0);
 }
 
-static void shows_seconds_and_wipes(void)
+TEST("shows the seconds, and wipes them")
 {
 	progress_begin("malloc leaks");
 	CU_ASSERT_TRUE(shows("\rmdbg: malloc leaks: 1 s\033[K"));
@@ -76,7 +76,7 @@ static void shows_seconds_and_wipes(void)
 }
 
 /* The outer command's name, then what the inner one knows, then the name again. */
-static void shows_a_share(void)
+TEST("shows the share that is done")
 {
 	progress_begin("attach");
 	progress_begin("inner");
@@ -91,7 +91,7 @@ static void shows_a_share(void)
 }
 
 /* What others write stands on a line of its own, and progress comes back behind it. */
-static void gives_way(void)
+TEST("gives way to what others write")
 {
 	progress_begin("detach");
 	CU_ASSERT_TRUE(shows("\rmdbg: detach: 1 s\033[K"));
@@ -108,7 +108,7 @@ static void gives_way(void)
 }
 
 /* A pipe's reader may be a pager; what goes to a file leaves the terminal as it is. */
-static void gives_way_to_the_reader_of_a_pipe(void)
+TEST("gives way to the reader of a pipe")
 {
 	int ends[2], file = memfd_create("file", MFD_CLOEXEC);
 	struct out out;
@@ -130,7 +130,7 @@ static void gives_way_to_the_reader_of_a_pipe(void)
 }
 
 /* The terminal is stopped while something is to be drawn. (A hang ends by SIGALRM.) */
-static void keeps_nobody_waiting_after_ctrl_s(void)
+TEST("keeps nobody waiting after Ctrl-S")
 {
 	uint64_t end = tracer_now() + 2000000000;
 
@@ -146,15 +146,4 @@ static void keeps_nobody_waiting_after_ctrl_s(void)
 	progress_end();
 	CU_ASSERT_TRUE(shows("\r\033[K"));
 	alarm(0);
-}
-
-void suite_progress(void)
-{
-	CU_pSuite suite = CU_add_suite("progress", open_terminal, close_terminal);
-
-	CU_add_test(suite, "shows the seconds, and wipes them", shows_seconds_and_wipes);
-	CU_add_test(suite, "shows the share that is done", shows_a_share);
-	CU_add_test(suite, "gives way to what others write", gives_way);
-	CU_add_test(suite, "gives way to the reader of a pipe", gives_way_to_the_reader_of_a_pipe);
-	CU_add_test(suite, "keeps nobody waiting after Ctrl-S", keeps_nobody_waiting_after_ctrl_s);
 }

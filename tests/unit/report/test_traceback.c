@@ -38,6 +38,8 @@ static int end(void)
 	return 0;
 }
 
+FIXTURE(start, end);
+
 static void check_frame(const struct symbol_frame *frame, const char *want)
 {
 	AUTO_STR struct str text = STR_INIT;
@@ -46,7 +48,7 @@ static void check_frame(const struct symbol_frame *frame, const char *want)
 	CU_ASSERT_STRING_EQUAL(str_text(&text), want);
 }
 
-static void formats_frames(void)
+TEST("formats frames")
 {
 	struct symbol_frame frame = { .pc = 1,
 				      .function = "f<>",
@@ -63,7 +65,7 @@ static void formats_frames(void)
 	check_frame(&frame, "?? (inlined)");
 }
 
-static void prints_stacks(void)
+TEST("prints stacks")
 {
 	AUTO_STR struct str text = STR_INIT;
 	uint32_t whole = fake_stack(session, WALK_COMPLETE), cut = fake_stack(session, WALK_NO_ROW);
@@ -90,7 +92,7 @@ static void prints_stacks(void)
 }
 
 /* Only what lies in the kernel's mapping is a uretprobe's, and only where the walk ended with that. */
-static void tells_uretprobes(void)
+TEST("tells uretprobes")
 {
 	static const char uretprobe[] = "a uretprobe of another tool has taken the return address";
 	static const uint64_t first = FAKE_UPROBES, last = FAKE_UPROBES + 4095;
@@ -122,7 +124,7 @@ static void tells_uretprobes(void)
 }
 
 /* By ids that a target wrote: no array is made for them, nor read beyond its end. */
-static void matches_no_damaged_stacks(void)
+TEST("matches no damaged stacks")
 {
 	static const uint32_t damaged[] = { LOG_STACK_DAMAGED, 0xfffffff0, 0x7fffffff, 1u << 24 };
 	struct suppressions suppressions = { VEC_INIT };
@@ -147,7 +149,7 @@ static void matches_no_damaged_stacks(void)
 	stack_names_free(&names);
 }
 
-static void matches_names(void)
+TEST("matches names")
 {
 	uint32_t stack = fake_stack(session, WALK_COMPLETE);
 	struct stack_names names;
@@ -183,7 +185,7 @@ static uint32_t stack_at(unsigned place)
 }
 
 /* All calls in a line have one key, and calls in different lines of a function have not. */
-static void counts_by_line(void)
+TEST("counts by line")
 {
 	struct stack_names names;
 	AUTO_STR struct str text = STR_INIT;
@@ -221,7 +223,7 @@ static void counts_by_line(void)
 }
 
 /* The frame that a site is named after, and which lines are dim. */
-static void looks_through_wrappers(void)
+TEST("looks through wrappers")
 {
 	static const char *const globs[] = { "fake_l?ad", "fake_m*", NULL };
 	static const char *const own[] = { "fake_load", "fake_main", "fake_load" };
@@ -256,7 +258,7 @@ static void looks_through_wrappers(void)
 }
 
 /* Dim lines that are broken go on where others do. */
-static void breaks_dim_lines(void)
+TEST("breaks dim lines")
 {
 	static const char lines[] = "        a_name_of_25_characters_x (x.c:1)\n"
 				    "        another_name_of_26_letters (x.c:2)\n";
@@ -296,7 +298,7 @@ static struct err *print_early(const struct heap_chunk *chunk, size_t nr, struct
 	return err;
 }
 
-static void shows_blocks_from_before(void)
+TEST("shows blocks from before")
 {
 	const struct heap_chunk chunk[] = {
 		{ 0x1000, 12345678896 + 16, LOG_HEAP_MMAP, CHUNK_MMAPPED, NOTE_EARLY },
@@ -324,7 +326,7 @@ static void shows_blocks_from_before(void)
 }
 
 /* What has no room goes below or out, and that is said; all of it is there in a file. */
-static void fits_a_terminal(void)
+TEST("fits a terminal")
 {
 	const struct heap_chunk chunk[] = {
 		{ 0x1000, 1536 + 8, 3, CHUNK_USED, NOTE_EARLY },
@@ -357,7 +359,7 @@ static void fits_a_terminal(void)
 	CU_ASSERT_PTR_NULL(strstr(wide.at, "Left out"));
 }
 
-static void ends_on_ctrl_c(void)
+TEST("ends on Ctrl-C")
 {
 	const struct heap_chunk chunk = { 0x1000, 32, 0, CHUNK_USED, NOTE_EARLY };
 	AUTO_STR struct str text = STR_INIT;
@@ -373,21 +375,3 @@ static void ends_on_ctrl_c(void)
 	text_out_finish(&out, &text);
 }
 
-void suite_traceback(void);
-
-void suite_traceback(void)
-{
-	CU_pSuite suite = CU_add_suite("traceback", start, end);
-
-	CU_add_test(suite, "formats frames", formats_frames);
-	CU_add_test(suite, "prints stacks", prints_stacks);
-	CU_add_test(suite, "tells uretprobes", tells_uretprobes);
-	CU_add_test(suite, "matches no damaged stacks", matches_no_damaged_stacks);
-	CU_add_test(suite, "matches names", matches_names);
-	CU_add_test(suite, "counts by line", counts_by_line);
-	CU_add_test(suite, "looks through wrappers", looks_through_wrappers);
-	CU_add_test(suite, "breaks dim lines", breaks_dim_lines);
-	CU_add_test(suite, "shows blocks from before", shows_blocks_from_before);
-	CU_add_test(suite, "fits a terminal", fits_a_terminal);
-	CU_add_test(suite, "ends on Ctrl-C", ends_on_ctrl_c);
-}

@@ -16,8 +16,6 @@
 #include "text_out.h"
 #include "unwind/stack_walk.h"
 
-void suite_watch(void);
-
 #define SECOND	1000000000ull
 #define WAIT_MS	10000
 
@@ -46,6 +44,8 @@ static int end(void)
 	session_destroy(session);
 	return 0;
 }
+
+FIXTURE(start, end);
 
 static void read_at(uint64_t seconds)
 {
@@ -91,7 +91,7 @@ static void has(char *text, const char *part)
 	free(text);
 }
 
-static void prints_readings(void)
+TEST("prints readings")
 {
 	read_at(100);
 	has(print(BLOCK, false, 0), "  5124 bytes in 3 blocks, growth - bytes, - allocations/s, - frees/s  _\n\n"
@@ -114,7 +114,7 @@ static void prints_readings(void)
 	has(print(SITE, false, 0), "\n        0x0000000000010000 malloc\n");
 }
 
-static void prints_a_table(void)
+TEST("prints a table")
 {
 	read_at(110);
 	has(print(TABLE, false, 80), "every 2.0 s, by growth\ns: sort ");
@@ -166,7 +166,7 @@ static bool shows(int master, const char *want)
 #define BEGIN	"\033[?1049h\033[?25l\033[?7l\033[H"
 #define END	"\033[?7h\033[?25h\033[?1049l"
 
-static void draws_in_place(void)
+TEST("draws in place")
 {
 	struct winsize size = { .ws_row = 2, .ws_col = 4 };
 	struct screen screen;
@@ -209,7 +209,7 @@ static void draws_in_place(void)
 	close(master);
 }
 
-static void knows_what_is_no_terminal(void)
+TEST("knows what is no terminal")
 {
 	AUTO_STR struct str text = STR_INIT;
 	struct out out;
@@ -219,14 +219,4 @@ static void knows_what_is_no_terminal(void)
 	CU_ASSERT_FALSE(screen_can(&out));
 	text_out_finish(&out, &text);
 	unsetenv("TERM");
-}
-
-void suite_watch(void)
-{
-	CU_pSuite suite = CU_add_suite("watch", start, end);
-
-	CU_add_test(suite, "prints readings", prints_readings);
-	CU_add_test(suite, "prints a table", prints_a_table);
-	CU_add_test(suite, "draws in place", draws_in_place);
-	CU_add_test(suite, "knows what is no terminal", knows_what_is_no_terminal);
 }

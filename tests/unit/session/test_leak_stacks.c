@@ -11,8 +11,6 @@
 #include "session/memory_view.h"
 #include "unit.h"
 
-void suite_leak_stacks(void);
-
 /* The mappings. */
 #define GUARD		0xf000ull
 #define STACK		0x10000ull
@@ -67,7 +65,7 @@ static void check_used(const struct memory_view *view, uint64_t tls_size, uint64
 }
 
 /* Static thread-local memory is below the thread pointer, and not larger than what is there. */
-static void test_used(void)
+TEST("of threads that run")
 {
 	struct memory_view_thread thread = { .tid = 7, .placed = true, .tp = TP };
 	struct memory_view view;
@@ -102,7 +100,7 @@ static void check_ended(const struct memory_view *view, uint64_t tls_size, uint6
 	vec_free(&ranges.vec);
 }
 
-static void test_ended(void)
+TEST("of threads that have ended")
 {
 	struct memory_view view;
 
@@ -112,12 +110,4 @@ static void test_ended(void)
 	check_ended(&view, TP - STACK, 0);
 	check_ended(&view, LARGE, 0);
 	memory_view_free(&view);
-}
-
-void suite_leak_stacks(void)
-{
-	CU_pSuite suite = CU_add_suite("stacks of a leak search", NULL, NULL);
-
-	CU_add_test(suite, "of threads that run", test_used);
-	CU_add_test(suite, "of threads that have ended", test_ended);
 }

@@ -7,8 +7,6 @@
 #include "tracee/target.h"
 #include "unit.h"
 
-void suite_session_state(void);
-
 #define PROCESSES	3
 /* Ids that no process of the machine has; and one that none of these has either. */
 #define ID(i)		(0x7f000000 + (i))
@@ -41,7 +39,7 @@ static void end(void)
 }
 
 /* What the user is told, and whether a command may go to the target. */
-static void test_told(void)
+TEST("what is told of a process")
 {
 	static const struct {
 		enum session_state user;
@@ -85,7 +83,7 @@ static void test_told(void)
 	end();
 }
 
-static void test_owner(void)
+TEST("whose thread it is")
 {
 	make();
 	for (int i = 0; i < PROCESSES; i++)
@@ -107,7 +105,7 @@ static void test_owner(void)
 	end();
 }
 
-static void test_followed(void)
+TEST("who is followed")
 {
 	make();
 	CU_ASSERT_TRUE(process_any_followed(&session));
@@ -121,7 +119,7 @@ static void test_followed(void)
 	end();
 }
 
-static void test_doubt(void)
+TEST("what can be relied on")
 {
 	make();
 	CU_ASSERT_EQUAL(session.records, RECORDS_WHOLE);
@@ -131,14 +129,4 @@ static void test_doubt(void)
 	session_doubt(&session, RECORDS_LACK);
 	CU_ASSERT_EQUAL(session.records, RECORDS_STALE);
 	end();
-}
-
-void suite_session_state(void)
-{
-	CU_pSuite suite = CU_add_suite("session state", NULL, NULL);
-
-	CU_add_test(suite, "what is told of a process", test_told);
-	CU_add_test(suite, "whose thread it is", test_owner);
-	CU_add_test(suite, "who is followed", test_followed);
-	CU_add_test(suite, "what can be relied on", test_doubt);
 }

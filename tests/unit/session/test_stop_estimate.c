@@ -7,12 +7,10 @@
 #include "session/stop_estimate.h"
 #include "unit.h"
 
-void suite_stop_estimate(void);
-
 #define MB	(1ull << 20)
 
 /* What the log has is counted; the rest of the heaps is as long as a sample of them says. */
-static void test_chunks(void)
+TEST("chunks")
 {
 	struct stop_facts facts = { .own_bytes = 200 * MB, .heap_bytes = 100 * MB };
 	struct stop_estimate usual = stop_estimate_of(&facts), is;
@@ -38,7 +36,7 @@ static void test_chunks(void)
 }
 
 /* A search takes longer than a walk, and a fork less, but for a process of large blocks. */
-static void test_times(void)
+TEST("times")
 {
 	struct stop_facts small_blocks = {
 		.own_bytes = 1400 * MB, .heap_bytes = 1400 * MB, .blocks = 10000000, .maps = 50,
@@ -56,7 +54,7 @@ static void test_times(void)
 	CU_ASSERT_TRUE(stop_estimate_of(&large_blocks).fork_ns > 100000000);
 }
 
-static void test_check(void)
+TEST("refused")
 {
 	static struct session session;
 	struct err *err;
@@ -71,13 +69,4 @@ static void test_check(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->hint, "set max-pause none"));
 	session.config.max_pause_ns = 0;
 	CU_ASSERT_PTR_NULL(stop_estimate_check(&session, UINT64_MAX, NULL));
-}
-
-void suite_stop_estimate(void)
-{
-	CU_pSuite suite = CU_add_suite("estimates of a stop", NULL, NULL);
-
-	CU_add_test(suite, "chunks", test_chunks);
-	CU_add_test(suite, "times", test_times);
-	CU_add_test(suite, "refused", test_check);
 }

@@ -9,8 +9,6 @@
 #include "tracee/target.h"
 #include "unit.h"
 
-void suite_tls(void);
-
 #define THREADS		1000u
 #define PAGE		0x1000ull
 #define TP		0x7f0000000000ull	/* of the first thread; each has a page of its own */
@@ -68,7 +66,7 @@ static void memory_view_make(struct memory_view *view)
 	}
 }
 
-static void test_each_thread(void)
+TEST("each thread has its own")
 {
 	struct target target = { .pid = 0 };
 	struct memory_view view;
@@ -89,7 +87,7 @@ static void test_each_thread(void)
 }
 
 /* The target writes the tables: as long as can be, all of them. */
-static void test_bounded(void)
+TEST("long tables")
 {
 	struct target target = { .pid = 0 };
 	struct memory_view view;
@@ -105,12 +103,4 @@ static void test_bounded(void)
 	CU_ASSERT(tls_low(&tls, &view, THREADS - 1) <= TP + (THREADS - 1) * PAGE);
 	tls_free(&tls);
 	vec_free(&view.threads);
-}
-
-void suite_tls(void)
-{
-	CU_pSuite suite = CU_add_suite("tls", NULL, NULL);
-
-	CU_add_test(suite, "each thread has its own", test_each_thread);
-	CU_add_test(suite, "long tables", test_bounded);
 }

@@ -12,8 +12,6 @@
 #include "symbol/symbol.h"
 #include "unit.h"
 
-void suite_broken(void);
-
 #define BIAS	0x7f0000000000
 
 /* This program's bytes; the caller frees them. */
@@ -69,7 +67,7 @@ static void ask(const unsigned char *bytes, size_t len, bool as_image)
 		close(module.fd);
 }
 
-static void test_no_elf(void)
+TEST("no ELF file")
 {
 	static const unsigned char text[] = "#!/bin/sh\nexit 0\n", magic[] = "\177ELF",
 				   archive[] = "!<arch>\n";
@@ -82,7 +80,7 @@ static void test_no_elf(void)
 	}
 }
 
-static void test_cut(void)
+TEST("cut")
 {
 	size_t len;
 	unsigned char *bytes = own_bytes(&len);
@@ -98,7 +96,7 @@ static void test_cut(void)
  * A byte in a thousand is wrong, or one in the headers; each time others, but the same in every
  * run.
  */
-static void test_flipped(void)
+TEST("wrong bytes")
 {
 	size_t len;
 	unsigned char *bytes = own_bytes(&len), *copy = malloc(len);
@@ -123,7 +121,7 @@ static void test_flipped(void)
 }
 
 /* The file is cut short while it is open, as by a careless update. */
-static void test_shrinks(void)
+TEST("shrinks")
 {
 	size_t len, nr;
 	unsigned char *bytes = own_bytes(&len);
@@ -149,14 +147,4 @@ static void test_shrinks(void)
 	symbols_destroy(symbols);
 	close(fd);
 	free(bytes);
-}
-
-void suite_broken(void)
-{
-	CU_pSuite suite = CU_add_suite("broken", NULL, NULL);
-
-	CU_add_test(suite, "no ELF file", test_no_elf);
-	CU_add_test(suite, "cut", test_cut);
-	CU_add_test(suite, "wrong bytes", test_flipped);
-	CU_add_test(suite, "shrinks", test_shrinks);
 }

@@ -10,8 +10,6 @@
 #include "base/compiler.h"
 #include "unit.h"
 
-void suite_contained(void);
-
 static volatile uint64_t sink, most = UINT64_MAX, bad = 8;
 
 static void good(void *arg)
@@ -48,7 +46,7 @@ static void recurse(void *arg UNUSED)
 	sink = deeper(0);
 }
 
-static void test_ends(void)
+TEST("crashes")
 {
 	static const size_t stacks[] = { 0, 1 << 20 };
 	int calls = 0;
@@ -65,7 +63,7 @@ static void test_ends(void)
 }
 
 /* The second one begins with the timer of the first one set, or not. */
-static void test_endless(void)
+TEST("no end")
 {
 	int calls = 0;
 
@@ -74,16 +72,7 @@ static void test_endless(void)
 	CU_ASSERT_EQUAL(contained_call(loop, NULL, 1 << 20), CONTAINED_ENDLESS);
 }
 
-static void test_no_stack(void)
+TEST("no stack")
 {
 	CU_ASSERT_EQUAL(contained_call(good, NULL, (size_t)1 << 50), CONTAINED_NOT_RUN);
-}
-
-void suite_contained(void)
-{
-	CU_pSuite suite = CU_add_suite("contained", NULL, NULL);
-
-	CU_add_test(suite, "crashes", test_ends);
-	CU_add_test(suite, "no end", test_endless);
-	CU_add_test(suite, "no stack", test_no_stack);
 }

@@ -19,8 +19,6 @@
 #include "symbol/symbol.h"
 #include "unit.h"
 
-void suite_debug_file(void);
-
 #define BIAS	0x7f0000000000
 
 /* True (and in the folder) if the program can be split. */
@@ -86,7 +84,7 @@ static bool own_build_id(char *text)
 	return len > 1;
 }
 
-static void test_build_id(void)
+TEST("by build-id")
 {
 	char id[256];
 
@@ -110,7 +108,7 @@ static void test_build_id(void)
 	fixture_leave();
 }
 
-static void test_link(void)
+TEST("by .gnu_debuglink")
 {
 	static const char *const places[] = { "bare.debug", ".debug/bare.debug",
 					      "debug$PWD/bare.debug" };
@@ -131,7 +129,7 @@ static void test_link(void)
 }
 
 /* Without a build-id, the CRC decides. */
-static void test_crc(void)
+TEST("by CRC")
 {
 	if (!split())
 		return;
@@ -146,7 +144,7 @@ static void test_crc(void)
 }
 
 /* dwz moves what two debug files share to a third. */
-static void test_dwz(void)
+TEST("dwz")
 {
 	char id[256];
 
@@ -179,7 +177,7 @@ static void test_dwz(void)
 }
 
 /* Packed debug information, which libelf need not know how to unpack. */
-static void test_packed(void)
+TEST("packed")
 {
 	static const char *const ways[] = { "zlib", "zlib-gnu", "zstd" };
 
@@ -206,7 +204,7 @@ static void count_dwo(void *ctx, const char *text)
 }
 
 /* DWARF in a .dwo file beside the program; without it, lines and symbols are left, and a warning. */
-static void test_split_dwarf(void)
+TEST("split DWARF")
 {
 	char path[4200];
 
@@ -253,7 +251,7 @@ static void test_split_dwarf(void)
 }
 
 /* Fedora's: the symbols that .dynsym lacks, compressed in the file itself. */
-static void test_mini(void)
+TEST(".gnu_debugdata")
 {
 	uint64_t pc = BIAS + fixture_file_address(fixture_real);
 	struct symbol_module module;
@@ -281,7 +279,7 @@ static void test_mini(void)
 }
 
 /* A server that must not be asked, whatever the environment says. */
-static void test_no_network(void)
+TEST("no network")
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
 	socklen_t len = sizeof(addr);
@@ -305,7 +303,7 @@ static void test_no_network(void)
  * The program's file loses its end between two questions. It is longer than what mdbg once read at
  * once; a mapping of it would end this process by SIGBUS.
  */
-static void test_cut_short(void)
+TEST("cut short")
 {
 	uint64_t pc = BIAS + fixture_file_address(fixture_real);
 	struct symbol_module module;
@@ -324,24 +322,9 @@ static void test_cut_short(void)
 	CU_ASSERT_STRING_EQUAL(fixture_function(symbols, pc), "fixture_real");
 	CU_ASSERT(fixture_shell("truncate -s 4096 long"));
 	/* Another unit's: what was not read yet is gone, and what was is still known. */
-	symbols_resolve(symbols, BIAS + fixture_file_address(suite_debug_file), 1, false, &nr);
+	symbols_resolve(symbols, BIAS + fixture_file_address(unit_skip), 1, false, &nr);
 	CU_ASSERT_EQUAL(nr, 1);
 	CU_ASSERT_STRING_EQUAL(fixture_function(symbols, pc + 1), "fixture_real");
 	symbols_destroy(symbols);
 	fixture_leave();
-}
-
-void suite_debug_file(void)
-{
-	CU_pSuite suite = CU_add_suite("debug file", NULL, NULL);
-
-	CU_add_test(suite, "by build-id", test_build_id);
-	CU_add_test(suite, "by .gnu_debuglink", test_link);
-	CU_add_test(suite, "by CRC", test_crc);
-	CU_add_test(suite, "dwz", test_dwz);
-	CU_add_test(suite, "packed", test_packed);
-	CU_add_test(suite, "split DWARF", test_split_dwarf);
-	CU_add_test(suite, ".gnu_debugdata", test_mini);
-	CU_add_test(suite, "cut short", test_cut_short);
-	CU_add_test(suite, "no network", test_no_network);
 }

@@ -10,8 +10,6 @@
 #include "base/cleanup.h"
 #include "unit.h"
 
-void suite_demangle(void);
-
 static const struct {
 	const char *name, *readable, *bare;
 } table[] = {
@@ -44,7 +42,7 @@ static bool same(const char *x, const char *y)
 	return x && y ? !strcmp(x, y) : x == y;
 }
 
-static void test_table(void)
+TEST("C++ and Rust")
 {
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		char *readable AUTO_FREE = NULL;
@@ -76,7 +74,7 @@ static char *explode(int levels)
 	return readable;
 }
 
-static void test_bomb(void)
+TEST("a name that explodes")
 {
 	char *small = explode(5), *large = explode(30);
 
@@ -87,7 +85,7 @@ static void test_bomb(void)
 	free(small);
 }
 
-static void test_deep(void)
+TEST("a name that nests")
 {
 	static char name[1 << 20];
 
@@ -108,7 +106,7 @@ static void test_deep(void)
  * Rust names that refer to themselves, and one with a loop of lifetimes that are not printed, which
  * would take centuries: nothing of it can be seen beforehand.
  */
-static void test_rust(void)
+TEST("Rust names without an end")
 {
 	static const struct {
 		const char *name;
@@ -154,7 +152,7 @@ static char *pairs(unsigned templates, unsigned references)
 	return name;
 }
 
-static void test_step(void)
+TEST("pairs of a template and a reference")
 {
 	/* Shorter than the limit of lengths, but some of them take hundreds of megabytes. */
 	for (unsigned templates = 50; templates < 800; templates += 50) {
@@ -168,7 +166,7 @@ static void test_step(void)
 }
 
 /* A long name is demangled, on a stack of its own. */
-static void test_long(void)
+TEST("a long name")
 {
 	char name[2048] = "_Z1f", *readable;
 
@@ -178,16 +176,4 @@ static void test_long(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(readable);
 	CU_ASSERT_EQUAL(strlen(readable), 3 + 700 * 6 - 2);
 	free(readable);
-}
-
-void suite_demangle(void)
-{
-	CU_pSuite suite = CU_add_suite("demangle", NULL, NULL);
-
-	CU_add_test(suite, "C++ and Rust", test_table);
-	CU_add_test(suite, "a name that explodes", test_bomb);
-	CU_add_test(suite, "a name that nests", test_deep);
-	CU_add_test(suite, "Rust names without an end", test_rust);
-	CU_add_test(suite, "pairs of a template and a reference", test_step);
-	CU_add_test(suite, "a long name", test_long);
 }

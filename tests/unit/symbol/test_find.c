@@ -11,8 +11,6 @@
 #include "symbol/symbol.h"
 #include "unit.h"
 
-void suite_find(void);
-
 extern int fixture_number;
 int fixture_number = 17;
 
@@ -38,7 +36,7 @@ static bool finds(struct symbols *symbols, const char *name, const void *at)
 	return at && addr == (uint64_t)(uintptr_t)at && size != 0;
 }
 
-static void test_by_name(void)
+TEST("by name")
 {
 	struct symbols *symbols = fixture_symbols("");
 	uint64_t addr, size;
@@ -64,7 +62,7 @@ static void test_by_name(void)
  * Several versions have one name: the one that programs are linked with now, with .symtab and
  * without.
  */
-static void test_versions(void)
+TEST("current versions")
 {
 	for (int without = 0; without < 2; without++) {
 		struct symbols *symbols = fixture_symbols("libc.so");
@@ -81,7 +79,7 @@ static void test_versions(void)
 	}
 }
 
-static void test_cxx(void)
+TEST("C++")
 {
 	void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
 	struct symbols *symbols;
@@ -102,7 +100,7 @@ static void test_cxx(void)
 }
 
 /* What is unmapped is not found any more. */
-static void test_ended(void)
+TEST("unmapped")
 {
 	struct symbols *symbols = fixture_symbols("");
 	struct symbol_module module;
@@ -122,7 +120,7 @@ static int take_tls(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 1;
 }
 
-static void test_thread_local(void)
+TEST("thread-local variables")
 {
 	struct symbols *symbols = fixture_symbols("");
 	uint64_t in_program = (uint64_t)(uintptr_t)&fixture_number, offset;
@@ -159,7 +157,7 @@ static bool collect(const char *name, void *ctx)
 	return --completion->limit == 0;
 }
 
-static void test_complete(void)
+TEST("completion")
 {
 	struct symbols *symbols = fixture_symbols("");
 	struct completion completion = { .limit = 0 };
@@ -180,16 +178,4 @@ static void test_complete(void)
 	symbols_complete(symbols, "fixture_", collect, &completion);
 	CU_ASSERT_STRING_EQUAL(completion.text, "fixture_enter fixture_file ");
 	symbols_destroy(symbols);
-}
-
-void suite_find(void)
-{
-	CU_pSuite suite = CU_add_suite("find", NULL, NULL);
-
-	CU_add_test(suite, "by name", test_by_name);
-	CU_add_test(suite, "current versions", test_versions);
-	CU_add_test(suite, "C++", test_cxx);
-	CU_add_test(suite, "unmapped", test_ended);
-	CU_add_test(suite, "thread-local variables", test_thread_local);
-	CU_add_test(suite, "completion", test_complete);
 }

@@ -12,8 +12,6 @@
 #include "symbol/string_pool.h"
 #include "unit.h"
 
-void suite_fold(void);
-
 /* From programs built with libstdc++ 12, libc++ 14, LLVM 14, node. NULL: nothing is left out. */
 static const struct {
 	const char *linkage, *brief;
@@ -148,7 +146,7 @@ static void check(const char *name, const char *brief)
 		printf("%s: %s, not %s\n", name, text, brief);
 }
 
-static void test_real(void)
+TEST("names of real programs")
 {
 	for (size_t i = 0; i < ARRAY_SIZE(real); i++) {
 		char *name AUTO_FREE = NULL;
@@ -162,7 +160,7 @@ static void test_real(void)
 #define STRING	"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 
 /* An argument goes only if it is the default for those before it, and all behind it have gone. */
-static void test_exact(void)
+TEST("only defaults are left out")
 {
 	check("f(std::vector<int, std::allocator<long> >)", NULL);
 	check("f(std::vector<int, my::allocator<int> >)", NULL);
@@ -201,7 +199,7 @@ static void test_exact(void)
 }
 
 /* The brackets of operators and of expressions are no brackets. */
-static void test_brackets(void)
+TEST("brackets")
 {
 	check("A::operator<(std::vector<int, std::allocator<int> >)", "A::operator<(std::vector<int>)");
 	check("A::operator>(std::vector<int, std::allocator<int> >)", "A::operator>(std::vector<int>)");
@@ -227,7 +225,7 @@ static void test_brackets(void)
 }
 
 /* What is not understood stays as it is. */
-static void test_broken(void)
+TEST("what is not understood")
 {
 	static const char *const names[] = {
 		"", "<", ">", "(", ")", "[", "{", "}", "::", "operator", "operator<", "operator<<", "[abi:",
@@ -249,7 +247,7 @@ static void repeat(char *to, const char *text, size_t times)
 }
 
 /* Vectors of vectors, and other brackets, to a depth that no stack has. */
-static void test_deep(void)
+TEST("names that nest and are long")
 {
 	static char name[1 << 18], brief[1 << 18];
 	static const char *const openers[] = { "(", "[", "{", "f<", "std::vector<", "operator< <" };
@@ -280,7 +278,7 @@ static void test_deep(void)
 	check(name, NULL);
 }
 
-static void test_bare(void)
+TEST("names without parameters")
 {
 	static const struct {
 		const char *name, *bare, *brief_bare;
@@ -306,16 +304,4 @@ static void test_bare(void)
 	}
 	CU_ASSERT_EQUAL(name_bare("f(int)"), 1);
 	CU_ASSERT_EQUAL(name_bare("(f)"), 3);
-}
-
-void suite_fold(void)
-{
-	CU_pSuite suite = CU_add_suite("fold", NULL, NULL);
-
-	CU_add_test(suite, "names of real programs", test_real);
-	CU_add_test(suite, "only defaults are left out", test_exact);
-	CU_add_test(suite, "brackets", test_brackets);
-	CU_add_test(suite, "what is not understood", test_broken);
-	CU_add_test(suite, "names that nest and are long", test_deep);
-	CU_add_test(suite, "names without parameters", test_bare);
 }

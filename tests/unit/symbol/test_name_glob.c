@@ -11,8 +11,6 @@
 #include "symbol/symbol.h"
 #include "unit.h"
 
-void suite_name_glob(void);
-
 static struct symbol_frame frame_of(struct names *names, const char *name)
 {
 	struct symbol_frame frame = { .pc = 0 };
@@ -32,7 +30,7 @@ static struct symbol_frame frame_of(struct names *names, const char *name)
 		"KiS5_EEEixEOi"
 #define STRING	"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
 
-static void test_globs(void)
+TEST("globs")
 {
 	static const struct {
 		const char *name, *glob;
@@ -73,7 +71,7 @@ static void test_globs(void)
 	names_free(&names);
 }
 
-static void test_unknown(void)
+TEST("names that are not known")
 {
 	const struct symbol_frame frame = { .pc = 1 };
 
@@ -82,7 +80,7 @@ static void test_unknown(void)
 	CU_ASSERT_TRUE(name_glob_matches_text("operator new", "operator new(unsigned long)"));
 }
 
-static void test_lists(void)
+TEST("lists")
 {
 	struct name_globs globs = { VEC_INIT };
 	struct names names = NAMES_INIT;
@@ -100,7 +98,7 @@ static void test_lists(void)
 }
 
 /* Rust's names, and those that are in no symbol table, stay as they are. */
-static void test_languages(void)
+TEST("languages")
 {
 	struct names names = NAMES_INIT;
 	struct symbol_frame rust = frame_of(&names, "_ZN4core3fmt5write17h0123456789abcdefE");
@@ -118,14 +116,4 @@ static void test_languages(void)
 	CU_ASSERT_PTR_EQUAL(twice.brief, again.brief);
 	CU_ASSERT_STRING_EQUAL(twice.brief, "std::map<int, std::string>::operator[](int&&)");
 	names_free(&names);
-}
-
-void suite_name_glob(void)
-{
-	CU_pSuite suite = CU_add_suite("name globs", NULL, NULL);
-
-	CU_add_test(suite, "globs", test_globs);
-	CU_add_test(suite, "names that are not known", test_unknown);
-	CU_add_test(suite, "lists", test_lists);
-	CU_add_test(suite, "languages", test_languages);
 }

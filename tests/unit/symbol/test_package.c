@@ -11,8 +11,6 @@
 #include "fixture.h"
 #include "unit.h"
 
-void suite_package(void);
-
 static char folder[4096];
 
 /* The packages of files, asked for at once, one a line in the order of their paths. */
@@ -46,7 +44,7 @@ static bool is(const char *path, const char *want)
 	return are(1, &path, want);
 }
 
-static void lists(void)
+TEST("lists of files")
 {
 	static const char *const several[] = {
 		"/usr/lib/libc.so.6", "/usr/bin/redis-server", "/usr/bin/mine",
@@ -79,11 +77,4 @@ static void lists(void)
 	CU_ASSERT_TRUE(fixture_shell("rm -r root/var && ln -s / root/var"));
 	CU_ASSERT_TRUE(is("/usr/bin/redis-server", ""));
 	fixture_leave();
-}
-
-void suite_package(void)
-{
-	CU_pSuite suite = CU_add_suite("package", NULL, NULL);
-
-	CU_add_test(suite, "lists of files", lists);
 }

@@ -10,8 +10,6 @@
 #include "symbol/symbol.h"
 #include "unit.h"
 
-void suite_perf_map(void);
-
 static char path[64];
 
 static void write_map(const char *mode, const char *text)
@@ -53,7 +51,7 @@ static const char *text(struct symbols *symbols, uint64_t pc)
 }
 
 /* "Unknown" does not stay: the file comes, and grows. */
-static void test_grows(void)
+TEST("comes and grows")
 {
 	struct symbols *symbols = start();
 	const char *unknown = text(symbols, 0x10010);
@@ -76,7 +74,7 @@ static void test_grows(void)
 }
 
 /* The file is looked for, and read, once in an answer. */
-static void test_once(void)
+TEST("once in an answer")
 {
 	struct symbols *symbols = start();
 
@@ -106,7 +104,7 @@ static unsigned long long bytes_read(void)
 }
 
 /* A line that never ends is not read again for each answer. */
-static void test_no_end(void)
+TEST("a line without end")
 {
 	struct symbols *symbols = start();
 	unsigned long long before = bytes_read();
@@ -128,7 +126,7 @@ static void test_no_end(void)
 }
 
 /* Code is thrown away and its place used again; what was resolved before keeps its name. */
-static void test_reused(void)
+TEST("addresses used again")
 {
 	struct symbols *symbols = start();
 
@@ -141,7 +139,7 @@ static void test_reused(void)
 	end(symbols);
 }
 
-static void test_bad_lines(void)
+TEST("bad lines")
 {
 	struct symbols *symbols = start();
 
@@ -156,7 +154,7 @@ static void test_bad_lines(void)
 }
 
 /* What an earlier process with this number left. */
-static void test_stale(void)
+TEST("of an earlier process")
 {
 	struct symbols *symbols = start();
 	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
@@ -168,7 +166,7 @@ static void test_stale(void)
 }
 
 /* /tmp is everybody's: somebody else's file, a FIFO, a folder, a link. */
-static void test_not_ours(void)
+TEST("not the target's")
 {
 	struct symbols *symbols = start();
 	char other[64];
@@ -193,17 +191,4 @@ static void test_not_ours(void)
 	}
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "0x0000000000010000");
 	end(symbols);
-}
-
-void suite_perf_map(void)
-{
-	CU_pSuite suite = CU_add_suite("perf map", NULL, NULL);
-
-	CU_add_test(suite, "comes and grows", test_grows);
-	CU_add_test(suite, "once in an answer", test_once);
-	CU_add_test(suite, "a line without end", test_no_end);
-	CU_add_test(suite, "addresses used again", test_reused);
-	CU_add_test(suite, "bad lines", test_bad_lines);
-	CU_add_test(suite, "of an earlier process", test_stale);
-	CU_add_test(suite, "not the target's", test_not_ours);
 }

@@ -12,8 +12,6 @@
 #include "symbol/symbol.h"
 #include "unit.h"
 
-void suite_resolve(void);
-
 static bool ends_with(const char *text, const char *end)
 {
 	size_t len = text ? strlen(text) : 0;
@@ -27,7 +25,7 @@ static const char *text_of(struct symbols *symbols, uint64_t pc, uint32_t genera
 	return symbols_text(symbols, pc, generation, return_address, SYMBOL_NAMES_SHORT);
 }
 
-static void test_inlined(void)
+TEST("inlined calls and lines")
 {
 	static const char *const names[] = { "fixture_inner", "fixture_middle", "fixture_real" };
 	struct symbols *symbols = fixture_symbols("");
@@ -54,7 +52,7 @@ static void test_inlined(void)
 	symbols_destroy(symbols);
 }
 
-static void test_text(void)
+TEST("text")
 {
 	struct symbols *symbols = fixture_symbols("");
 	uint64_t pc = fixture_real(1), start = (uint64_t)(uintptr_t)fixture_real;
@@ -87,7 +85,7 @@ __asm__(".text\n.type ends_in_call, @function\nends_in_call:\n	nop\n	call ends_i
 	".size behind_return, . - behind_return\n");
 extern const char behind_call[], behind_return[];
 
-static void test_no_return_address(void)
+TEST("no return address")
 {
 	struct symbols *symbols = fixture_symbols("");
 	uint64_t call = (uint64_t)(uintptr_t)behind_call, plain = (uint64_t)(uintptr_t)behind_return;
@@ -102,7 +100,7 @@ static void test_no_return_address(void)
 	symbols_destroy(symbols);
 }
 
-static void test_nothing_known(void)
+TEST("nothing known")
 {
 	struct symbols *symbols;
 	struct symbol_module module = { .path = "/opt/libfoo.so",
@@ -138,7 +136,7 @@ static void test_nothing_known(void)
  * What people call them, not __libc_malloc, __GI___libc_malloc, cfree; with debug information and
  * without.
  */
-static void test_public_names(void)
+TEST("public names")
 {
 	static const char *const names[] = { "malloc",	       "free",	   "calloc", "realloc",
 					     "posix_memalign", "memalign", "strtol" };
@@ -156,7 +154,7 @@ static void test_public_names(void)
 	symbols_destroy(symbols);
 }
 
-static void test_debug_libc(void)
+TEST("libc by its debug file, and without")
 {
 	struct symbols *symbols = fixture_symbols("libc.so");
 	uint64_t addr, size;
@@ -181,7 +179,7 @@ static void test_debug_libc(void)
 	symbols_destroy(symbols);
 }
 
-static void test_vdso(void)
+TEST("vDSO from bytes")
 {
 	const char *image = (const char *)getauxval(AT_SYSINFO_EHDR);
 	uint64_t start = (uint64_t)(uintptr_t)image, addr, size;
@@ -215,7 +213,7 @@ static void test_vdso(void)
 }
 
 /* Two files at the same addresses, one after the other: in generations 3 to 4, and from 7 on. */
-static void test_generations(void)
+TEST("generations")
 {
 	const uint64_t bias = 0x7f0000000000;
 	uint64_t pc = bias + fixture_file_address(fixture_real), addr, size;
@@ -255,7 +253,7 @@ static void test_generations(void)
 }
 
 /* The same library, unloaded and loaded again and again: one file, and one text. */
-static void test_come_and_go(void)
+TEST("come and go")
 {
 	const uint64_t bias = 0x7f0000000000;
 	uint64_t pc = bias + fixture_file_address(fixture_real);
@@ -283,7 +281,7 @@ static void test_come_and_go(void)
 }
 
 /* A file without a name: only the descriptor is left. */
-static void test_deleted(void)
+TEST("deleted file")
 {
 	const uint64_t bias = 0x7f0000000000;
 	uint64_t pc = bias + fixture_file_address(fixture_real);
@@ -317,7 +315,7 @@ static struct free_fds free_fds(void)
 }
 
 /* A module that nobody asks for costs a descriptor; the end gives everything back. */
-static void test_lazy(void)
+TEST("lazy")
 {
 	struct symbol_module module = fixture_file("/proc/self/exe", 0);
 	struct free_fds before = free_fds(), added, asked, after;
@@ -338,21 +336,4 @@ static void test_lazy(void)
 	CU_ASSERT_EQUAL(after.any, before.any);
 	CU_ASSERT_EQUAL(after.kept, before.kept);
 	close(module.fd);
-}
-
-void suite_resolve(void)
-{
-	CU_pSuite suite = CU_add_suite("resolve", NULL, NULL);
-
-	CU_add_test(suite, "inlined calls and lines", test_inlined);
-	CU_add_test(suite, "text", test_text);
-	CU_add_test(suite, "no return address", test_no_return_address);
-	CU_add_test(suite, "nothing known", test_nothing_known);
-	CU_add_test(suite, "public names", test_public_names);
-	CU_add_test(suite, "libc by its debug file, and without", test_debug_libc);
-	CU_add_test(suite, "vDSO from bytes", test_vdso);
-	CU_add_test(suite, "generations", test_generations);
-	CU_add_test(suite, "come and go", test_come_and_go);
-	CU_add_test(suite, "deleted file", test_deleted);
-	CU_add_test(suite, "lazy", test_lazy);
 }

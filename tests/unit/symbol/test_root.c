@@ -15,8 +15,6 @@
 #include "symbol/symbol.h"
 #include "unit.h"
 
-void suite_root(void);
-
 #define BIAS	0x7f0000000000
 
 static int done[2];
@@ -96,7 +94,7 @@ static bool is_known(bool *allowed_ret)
 	return known;
 }
 
-static void test_debug_file(void)
+TEST("debug files")
 {
 	bool allowed;
 
@@ -122,7 +120,7 @@ static void test_debug_file(void)
 	fixture_leave();
 }
 
-static void test_perf_map(void)
+TEST("perf map")
 {
 	struct symbols *symbols;
 	pid_t pid;
@@ -143,12 +141,4 @@ static void test_perf_map(void)
 	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10005, 1, false, SYMBOL_NAMES_SHORT), "inside+0x5");
 	symbols_destroy(symbols);
 	fixture_leave();
-}
-
-void suite_root(void)
-{
-	CU_pSuite suite = CU_add_suite("root", NULL, NULL);
-
-	CU_add_test(suite, "debug files", test_debug_file);
-	CU_add_test(suite, "perf map", test_perf_map);
 }

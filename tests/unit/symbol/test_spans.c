@@ -8,8 +8,6 @@
 
 #include "unit.h"
 
-void suite_spans(void);
-
 struct truth {
 	uint64_t start, end;
 };
@@ -34,7 +32,7 @@ static int next_of(const struct truth *truth, int nr, uint64_t addr, int before)
 	return best;
 }
 
-static void test_against_array(void)
+TEST("against an array")
 {
 	enum { NR = 200, ADDRESSES = 300 };
 	struct truth truth[NR];
@@ -66,7 +64,7 @@ static void test_against_array(void)
 	spans_free(&spans);
 }
 
-static void test_graph(void)
+TEST("edges")
 {
 	struct spans spans = { .vec = VEC_INIT };
 
@@ -84,7 +82,7 @@ static void test_graph(void)
 }
 
 /* A file may say that a million ranges reach over everything: a search ends nevertheless. */
-static void test_bounded(void)
+TEST("bounded")
 {
 	struct spans spans = { .vec = VEC_INIT };
 
@@ -95,13 +93,4 @@ static void test_bounded(void)
 	CU_ASSERT_PTR_NULL(spans_find(&spans, 500000, NULL));
 	CU_ASSERT_PTR_NOT_NULL(spans_find(&spans, SPANS_STEPS / 2, NULL));
 	spans_free(&spans);
-}
-
-void suite_spans(void)
-{
-	CU_pSuite suite = CU_add_suite("spans", NULL, NULL);
-
-	CU_add_test(suite, "against an array", test_against_array);
-	CU_add_test(suite, "edges", test_graph);
-	CU_add_test(suite, "bounded", test_bounded);
 }

@@ -8,9 +8,7 @@
 
 #include "unit.h"
 
-void suite_string_pool(void);
-
-static void test_once(void)
+TEST("each once")
 {
 	struct names names = NAMES_INIT;
 	char text[] = "malloc_usable_size";
@@ -25,7 +23,7 @@ static void test_once(void)
 	names_free(&names);
 }
 
-static void test_clean(void)
+TEST("no control characters")
 {
 	struct names names = NAMES_INIT;
 
@@ -37,7 +35,7 @@ static void test_clean(void)
 	names_free(&names);
 }
 
-static void test_long(void)
+TEST("long ones are cut")
 {
 	struct names names = NAMES_INIT;
 	size_t len = NAME_MAX_LEN * 3;
@@ -51,7 +49,7 @@ static void test_long(void)
 	names_free(&names);
 }
 
-static void test_readable(void)
+TEST("readable and linkage")
 {
 	struct names names = NAMES_INIT;
 	const char *linkage = "untouched";
@@ -64,14 +62,4 @@ static void test_readable(void)
 	CU_ASSERT_STRING_EQUAL(names_readable(&names, "_Znwm@@GLIBCXX_3.4", 5, NULL),
 			       "operator new(unsigned long)");
 	names_free(&names);
-}
-
-void suite_string_pool(void)
-{
-	CU_pSuite suite = CU_add_suite("string pool", NULL, NULL);
-
-	CU_add_test(suite, "each once", test_once);
-	CU_add_test(suite, "no control characters", test_clean);
-	CU_add_test(suite, "long ones are cut", test_long);
-	CU_add_test(suite, "readable and linkage", test_readable);
 }

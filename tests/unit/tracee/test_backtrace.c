@@ -19,8 +19,6 @@
 #include "unit.h"
 #include "victim.h"
 
-void suite_backtrace(void);
-
 #define OURS	0x123456789000ull	/* an address of nothing */
 /*
  * And two that no other test has on its stack. (mdbg's reads copy a child's words to the stack of this process, which the
@@ -90,7 +88,7 @@ static bool uses_inner(uint64_t start)
 }
 
 /* Whatever unwind rows say, which may be wrong: words count, but only above SP. */
-static void test_uses(void)
+TEST("what a thread will return into")
 {
 	uint64_t word, self = (uintptr_t)with_stale_word;
 
@@ -133,7 +131,7 @@ static void with_handler(void *arg UNUSED)
 }
 
 /* The stack that it will go back to counts, and so does the PC there. */
-static void test_handler(void)
+TEST("and behind a handler that has a stack of its own")
 {
 	struct interrupted was;
 	uint64_t at;
@@ -168,7 +166,7 @@ static void with_old_action(void *arg UNUSED)
 }
 
 /* It is no signal's frame, whose SP would be on no stack. */
-static void test_old_action(void)
+TEST("no handler where only its disposition was set")
 {
 	uint64_t word;
 
@@ -219,7 +217,7 @@ static void with_untouched_array(void *arg UNUSED)
 	child_wait();
 }
 
-static void test_hole(void)
+TEST("through an array without pages")
 {
 	uint64_t page;
 
@@ -230,7 +228,7 @@ static void test_hole(void)
 	end();
 }
 
-static void test_neighbours(void)
+TEST("nothing of what lies behind a stack")
 {
 	AUTO_FREE struct journal *journal = calloc(1, JOURNAL_SIZE);
 	struct journal_entry entry = { .kind = JOURNAL_DATA, .len = PAGE };
@@ -279,7 +277,7 @@ static void with_words(void *arg UNUSED)
 }
 
 /* A word counts if a thread can return to it: behind a call, or at a restorer; not as a mere address. */
-static void test_words(void)
+TEST("only words that lead behind a call")
 {
 	uint64_t page, start;
 
@@ -313,7 +311,7 @@ static uint64_t thunk_frame(uint64_t sp, bool (*is_return)(void *ctx, uint64_t p
 	return stack_thunk_frame(victim.target, victim.target->memory, sp, is_return, NULL);
 }
 
-static void test_thunk_frame(void)
+TEST("where the agent was called from")
 {
 	uint64_t word;
 
@@ -392,7 +390,7 @@ static void compare(struct thread *thread, const struct stack_top *top, void *ct
 	seen->uses += stack_of_uses(thread, &range, 1);
 }
 
-static void test_tops(void)
+TEST("tops of many stacks")
 {
 	struct seen seen = { 0 };
 
@@ -407,18 +405,4 @@ static void test_tops(void)
 	CU_ASSERT_EQUAL(seen.deep, THREADS / 5);
 	CU_ASSERT_EQUAL(seen.uses, THREADS + 1);
 	end();
-}
-
-void suite_backtrace(void)
-{
-	CU_pSuite suite = CU_add_suite("backtrace", NULL, NULL);
-
-	CU_add_test(suite, "what a thread will return into", test_uses);
-	CU_add_test(suite, "and behind a handler that has a stack of its own", test_handler);
-	CU_add_test(suite, "no handler where only its disposition was set", test_old_action);
-	CU_add_test(suite, "through an array without pages", test_hole);
-	CU_add_test(suite, "only words that lead behind a call", test_words);
-	CU_add_test(suite, "nothing of what lies behind a stack", test_neighbours);
-	CU_add_test(suite, "where the agent was called from", test_thunk_frame);
-	CU_add_test(suite, "tops of many stacks", test_tops);
 }

@@ -9,8 +9,6 @@
 #include "memory_array.h"
 #include "unit.h"
 
-void suite_core_maps(void);
-
 static struct core_segment segment[] = {
 	{ .start = 0x1000, .end = 0x2000, .len = 0x1000, .read = true },
 	{ .start = 0x2000, .end = 0x4000, .read = true, .exec = true },
@@ -70,7 +68,7 @@ static void check_map(const struct proc_map *map, uint64_t start, uint64_t end, 
 	CU_ASSERT_STRING_EQUAL(map->path, path);
 }
 
-static void test_build(void)
+TEST("segments and files")
 {
 	const struct proc_map *map;
 	struct proc_maps maps;
@@ -102,7 +100,7 @@ static void test_build(void)
 }
 
 /* Without a list of files it is not known what is shared. */
-static void test_no_files(void)
+TEST("no list of files")
 {
 	struct core_file without = core;
 	struct proc_maps maps;
@@ -118,7 +116,7 @@ static void test_no_files(void)
 }
 
 /* The program headers tell what the core does not. */
-static void test_protect(void)
+TEST("protection by program headers")
 {
 	struct {
 		Elf64_Ehdr header;
@@ -166,13 +164,4 @@ static void test_protect(void)
 	core_maps_protect(&map[4], &map[4], &bytes.memory, 0x50);
 	CU_ASSERT_FALSE(map[4].unknown_protection);
 	proc_maps_free(&maps);
-}
-
-void suite_core_maps(void)
-{
-	CU_pSuite suite = CU_add_suite("core_maps", NULL, NULL);
-
-	CU_add_test(suite, "segments and files", test_build);
-	CU_add_test(suite, "no list of files", test_no_files);
-	CU_add_test(suite, "protection by program headers", test_protect);
 }

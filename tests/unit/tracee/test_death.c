@@ -17,8 +17,6 @@
 #include "unit.h"
 #include "victim.h"
 
-void suite_death(void);
-
 #define PATIENCE_NS	20000000000ull
 
 static struct victim victim;
@@ -186,7 +184,7 @@ static void check_held(void (*body)(void *arg), int signal, bool release)
 		victim_forget(&victim);
 }
 
-static void test_held(void)
+TEST("held, looked at, and let die")
 {
 	check_held(die_of_abort, SIGABRT, false);
 	check_held(die_of_fault, SIGSEGV, false);
@@ -194,7 +192,7 @@ static void test_held(void)
 	check_held(die_the_second_time, SIGQUIT, false);
 }
 
-static void test_released(void)
+TEST("released while it is held")
 {
 	check_held(die_of_abort, SIGABRT, true);
 	check_held(die_of_fault, SIGSEGV, true);
@@ -211,17 +209,8 @@ static void check_not_held(void (*body)(void *arg), int status)
 	victim_forget(&victim);
 }
 
-static void test_not_held(void)
+TEST("what is no death")
 {
 	check_not_held(live_on, 7 << 8);
 	check_not_held(end_by_term, SIGTERM);
-}
-
-void suite_death(void)
-{
-	CU_pSuite suite = CU_add_suite("death", NULL, NULL);
-
-	CU_add_test(suite, "held, looked at, and let die", test_held);
-	CU_add_test(suite, "released while it is held", test_released);
-	CU_add_test(suite, "what is no death", test_not_held);
 }

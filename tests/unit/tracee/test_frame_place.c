@@ -18,8 +18,6 @@
 #include "unit.h"
 #include "victim.h"
 
-void suite_frame_place(void);
-
 #define STACK	2048u
 #define DATA	0xa5
 #define DEEP	(300u << 10)	/* more than the kernel maps for a stack at first */
@@ -35,6 +33,8 @@ static struct shared {
 	atomic_uint rounds;
 	atomic_bool end, deep;
 } *shared;
+
+CHILD_SHARED(shared);
 static struct victim victim;
 static struct child child;
 static uint64_t worker_tid;
@@ -199,7 +199,7 @@ static void killed(enum where where, struct err *(*be)(struct victim *v))
 	works_on();
 }
 
-static void test_killed(void)
+TEST("mdbg is killed in a call on a small stack")
 {
 	for (enum where where = PLAIN; where <= THREAD; where++) {
 		killed(where, be_killed);
@@ -230,7 +230,7 @@ static struct err *await_calls(struct victim *v)
 }
 
 /* By each call, by the next mdbg, and by the one after a mdbg that was killed. */
-static void test_again(void)
+TEST("spare pages are taken again")
 {
 	uint64_t low;
 
@@ -270,7 +270,7 @@ static struct err *call_within(struct victim *v)
 	return err;
 }
 
-static void test_within(void)
+TEST("but not in the middle of another call")
 {
 	if (!begin(STATIC, false))
 		return;
@@ -280,7 +280,7 @@ static void test_within(void)
 }
 
 /* All of the stack was touched. */
-static void test_deep(void)
+TEST("a stack that was touched")
 {
 	static const struct { enum where where; enum frame_rank rank; } is[] = {
 		{ PLAIN, FRAME_BELOW }, { STATIC, FRAME_ANYWHERE },
@@ -310,7 +310,7 @@ static struct err *borrow_deep(struct victim *v)
 	return remote_give_back(remote, NULL);
 }
 
-static void test_function(void)
+TEST("room for a function")
 {
 	for (int deep = 0; deep < 2; deep++) {
 		if (!begin(STATIC, deep))
@@ -319,17 +319,4 @@ static void test_function(void)
 		victim_release(&victim);
 		works_on();
 	}
-}
-
-CHILD_SHARED(shared)
-
-void suite_frame_place(void)
-{
-	CU_pSuite suite = CU_add_suite("frame place", setup, teardown);
-
-	CU_add_test(suite, "mdbg is killed in a call on a small stack", test_killed);
-	CU_add_test(suite, "spare pages are taken again", test_again);
-	CU_add_test(suite, "but not in the middle of another call", test_within);
-	CU_add_test(suite, "a stack that was touched", test_deep);
-	CU_add_test(suite, "room for a function", test_function);
 }

@@ -13,7 +13,7 @@
 #include "own_modules.h"
 #include "unit.h"
 
-void suite_loader_lists(void);
+FIXTURE(own_memory_open, own_memory_close);
 
 static struct modules modules;
 static struct loader_lists lists;
@@ -32,7 +32,7 @@ static void refresh(void)
 }
 
 /* This program refers to _r_debug, so it has a copy, which does not say what comes. */
-static void own_lists(void)
+TEST("of this process")
 {
 	const struct module *loader;
 
@@ -58,7 +58,7 @@ static void *open_apart(const struct plugin *plugin)
 }
 
 /* A namespace comes, goes, and is used again. */
-static void namespaces(void)
+TEST("namespaces that come and go")
 {
 	struct plugin plugin;
 	struct loader_state before, with, after;
@@ -161,7 +161,7 @@ static struct loader_state read_world(struct world *world, const struct loader_l
 static const struct loader_lists first_only = { .r_debug = START + 8 * FIRST };
 
 /* Of each namespace in the chain a change counts, also behind a list that is empty or wild. */
-static void chain(void)
+TEST("a chain of namespaces")
 {
 	static const uint64_t lists_of_second[] = { 0, 0x666, START + 8 * (LINKS + 64) };
 	struct world *world = world_create();
@@ -190,7 +190,7 @@ static void chain(void)
 }
 
 /* Before r_next, the structs are found in the loader's data. */
-static void by_global(void)
+TEST("namespaces in the loader's data")
 {
 	const struct loader_lists of = { .r_debug = at(FIRST), .global = at(256),
 					 .global_len = 512 * 8 };
@@ -215,7 +215,7 @@ static void by_global(void)
 }
 
 /* Whatever the words are, the reading ends. */
-static void bounded(void)
+TEST("loops and thousands")
 {
 	struct world *world = world_create();
 	unsigned words = DEBUG_WORDS;
@@ -237,7 +237,7 @@ static void bounded(void)
 	free(world);
 }
 
-static void unreadable(void)
+TEST("what cannot be read")
 {
 	static const struct loader_lists nowhere = { .r_debug = 0x10 };
 	static const struct loader_lists no_list = { .r_debug = 0 };
@@ -252,16 +252,4 @@ static void unreadable(void)
 	put_debug(world, FIRST, 1, 0, 0);
 	CU_ASSERT_NOT_EQUAL(read_world(world, &wild).sum, 0);
 	free(world);
-}
-
-void suite_loader_lists(void)
-{
-	CU_pSuite suite = CU_add_suite("loader_lists", own_memory_open, own_memory_close);
-
-	CU_add_test(suite, "of this process", own_lists);
-	CU_add_test(suite, "namespaces that come and go", namespaces);
-	CU_add_test(suite, "a chain of namespaces", chain);
-	CU_add_test(suite, "namespaces in the loader's data", by_global);
-	CU_add_test(suite, "loops and thousands", bounded);
-	CU_add_test(suite, "what cannot be read", unreadable);
 }

@@ -17,6 +17,8 @@
 #include "own_modules.h"
 #include "unit.h"
 
+FIXTURE(own_memory_open, own_memory_close);
+
 static int compare_phdr(struct dl_phdr_info *info, size_t size UNUSED, void *arg)
 {
 	const struct modules *modules = arg;
@@ -39,7 +41,7 @@ static int compare_phdr(struct dl_phdr_info *info, size_t size UNUSED, void *arg
 }
 
 /* The loader's own list is the judge. */
-static void own_modules(void)
+TEST("own modules, as the loader has them")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct module *libc;
@@ -66,7 +68,7 @@ static void own_modules(void)
 }
 
 /* Of what is too much for all of them together, those that come first have their rows. */
-static void rows_of_all(void)
+TEST("rows of all")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	uint64_t rows = 0;
@@ -89,7 +91,7 @@ static void rows_of_all(void)
 }
 
 /* Ctrl-C ends it where that is wanted, and the next one is as if nothing had been. */
-static void cancelled(void)
+TEST("cancelled")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct err *err;
@@ -108,7 +110,7 @@ static void cancelled(void)
 	cancel_clear();
 }
 
-static void symbols(void)
+TEST("symbols")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct module *libc, bare = { .path = (char *)"x", .why = "reason" };
@@ -131,7 +133,7 @@ static void symbols(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->msg, "reason"));
 }
 
-static void comes_and_goes(void)
+TEST("dlopen, dlclose")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct module *module, *main_module;
@@ -143,7 +145,7 @@ static void comes_and_goes(void)
 	modules_init(&modules, NULL);
 	CU_ASSERT_PTR_NULL_FATAL(own_refresh(&modules, NULL));
 	nr = modules.live.nr;
-	main_module = modules_find(&modules, (uintptr_t)comes_and_goes);
+	main_module = modules_find(&modules, (uintptr_t)unit_skip);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(main_module);
 	main_rows = main_module->rows.row;
 	plugin_copy(&plugin, "comes");
@@ -164,12 +166,12 @@ static void comes_and_goes(void)
 	/* It may still name old stacks; what stayed was left alone. */
 	CU_ASSERT_EQUAL(module->died, 3);
 	CU_ASSERT_PTR_NOT_NULL(module->elf);
-	CU_ASSERT_PTR_EQUAL(modules_find(&modules, (uintptr_t)comes_and_goes), main_module);
+	CU_ASSERT_PTR_EQUAL(modules_find(&modules, (uintptr_t)unit_skip), main_module);
 	CU_ASSERT_PTR_EQUAL(main_module->rows.row, main_rows);
 	CU_ASSERT_EQUAL(main_module->died, UINT32_MAX);
 }
 
-static void another_file_at_the_same_place(void)
+TEST("another file at the same place")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct module *first, *second;
@@ -195,7 +197,7 @@ static void another_file_at_the_same_place(void)
 }
 
 /* Nothing of the maps tells: somebody has to. */
-static void same_file_at_the_same_place(void)
+TEST("the same file at the same place")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
@@ -252,7 +254,7 @@ static struct module *come_back(struct modules *modules, struct module *module, 
 	return module;
 }
 
-static void merged(void)
+TEST("merged with itself")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct module *first, *second;
@@ -290,7 +292,7 @@ static void merged(void)
 }
 
 /* What lay there in between has its own names. */
-static void not_merged(void)
+TEST("not with another in between")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct plugin old, other;
@@ -327,7 +329,7 @@ static void leave_leader(void *arg UNUSED)
 }
 
 /* A thread without memory tells nothing, and that is no word on the modules. */
-static void failure_changes_nothing(void)
+TEST("a failure changes nothing")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct procmem mem;
@@ -369,7 +371,7 @@ static struct err *read_nomem(struct memory *memory UNUSED, uint64_t addr UNUSED
 /*
  * Out of memory when most modules are made already: the vDSO lies high, and is read through this.
  */
-static void out_of_memory(void)
+TEST("out of memory")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct memory memory = { .read = read_nomem };
@@ -389,20 +391,3 @@ static void out_of_memory(void)
 	CU_ASSERT_TRUE(modules.generation == 1 && modules_are_sound(&modules));
 }
 
-void suite_module(void);
-void suite_module(void)
-{
-	CU_pSuite suite = CU_add_suite("module", own_memory_open, own_memory_close);
-
-	CU_add_test(suite, "own modules, as the loader has them", own_modules);
-	CU_add_test(suite, "symbols", symbols);
-	CU_add_test(suite, "dlopen, dlclose", comes_and_goes);
-	CU_add_test(suite, "another file at the same place", another_file_at_the_same_place);
-	CU_add_test(suite, "the same file at the same place", same_file_at_the_same_place);
-	CU_add_test(suite, "merged with itself", merged);
-	CU_add_test(suite, "not with another in between", not_merged);
-	CU_add_test(suite, "a failure changes nothing", failure_changes_nothing);
-	CU_add_test(suite, "out of memory", out_of_memory);
-	CU_add_test(suite, "rows of all", rows_of_all);
-	CU_add_test(suite, "cancelled", cancelled);
-}

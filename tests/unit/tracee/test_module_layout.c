@@ -108,7 +108,7 @@ static void is_usual(const struct module *module)
 	CU_ASSERT_EQUAL(module->exec_end, 0x10007000);
 }
 
-static void library(void)
+TEST("a library")
 {
 	struct elf_file *elf = make_elf(ET_DYN, usual, ARRAY_SIZE(usual));
 	struct module module;
@@ -122,7 +122,7 @@ static void library(void)
 }
 
 /* A piece of its code is mapped once more, between memory of others. */
-static void piece(void)
+TEST("a piece of a file")
 {
 	struct elf_file *elf = make_elf(ET_DYN, usual, ARRAY_SIZE(usual));
 	struct module module;
@@ -139,7 +139,7 @@ static void piece(void)
 	elf_file_close(elf);
 }
 
-static void split_text(void)
+TEST("text split by mprotect")
 {
 	struct elf_file *elf = make_elf(ET_DYN, usual, ARRAY_SIZE(usual));
 	struct module module;
@@ -160,7 +160,7 @@ static void split_text(void)
 	elf_file_close(elf);
 }
 
-static void replaced_text(void)
+TEST("text in anonymous and huge pages")
 {
 	struct elf_file *elf = make_elf(ET_DYN, usual, ARRAY_SIZE(usual));
 	struct module module;
@@ -182,7 +182,7 @@ static void replaced_text(void)
 	elf_file_close(elf);
 }
 
-static void fixed_address(void)
+TEST("a program at a fixed address, with a hole")
 {
 	static const struct seg segs[] = {
 		{ PF_R | PF_X, 0, 0x400000, 0x1234, 0x1234 },
@@ -202,7 +202,7 @@ static void fixed_address(void)
 	elf_file_close(elf);
 }
 
-static void prelinked(void)
+TEST("a prelinked library")
 {
 	static const struct seg segs[] = {
 		{ PF_R | PF_X, 0, 0x3a00000000, 0x5000, 0x5000 },
@@ -224,7 +224,7 @@ static void prelinked(void)
 	elf_file_close(elf);
 }
 
-static void two_texts(void)
+TEST("two texts")
 {
 	static const struct seg segs[] = {
 		{ PF_R | PF_X, 0, 0, 0x1000, 0x1000 },
@@ -249,7 +249,7 @@ static void two_texts(void)
 }
 
 /* Every mapping is executable in a process of READ_IMPLIES_EXEC; text is still text only. */
-static void everything_executable(void)
+TEST("everything executable")
 {
 	struct elf_file *elf = make_elf(ET_DYN, usual, ARRAY_SIZE(usual));
 	struct module module;
@@ -264,7 +264,7 @@ static void everything_executable(void)
 	elf_file_close(elf);
 }
 
-static void senseless(void)
+TEST("senseless segments")
 {
 	static const struct seg segs[] = {
 		{ PF_R | PF_X, 0x5000, 0, 0x1000, 0 },
@@ -294,7 +294,7 @@ static bool mapped_in(const struct module *module, const char *text)
 	return module_still_mapped(module, &maps);
 }
 
-static void stays_or_goes(void)
+TEST("stays or goes")
 {
 	struct elf_file *elf = make_elf(ET_DYN, usual, ARRAY_SIZE(usual));
 	struct module module;
@@ -326,19 +326,3 @@ static void stays_or_goes(void)
 	elf_file_close(elf);
 }
 
-void suite_module_layout(void);
-void suite_module_layout(void)
-{
-	CU_pSuite suite = CU_add_suite("module layout", NULL, NULL);
-
-	CU_add_test(suite, "a library", library);
-	CU_add_test(suite, "a piece of a file", piece);
-	CU_add_test(suite, "text split by mprotect", split_text);
-	CU_add_test(suite, "text in anonymous and huge pages", replaced_text);
-	CU_add_test(suite, "a program at a fixed address, with a hole", fixed_address);
-	CU_add_test(suite, "a prelinked library", prelinked);
-	CU_add_test(suite, "two texts", two_texts);
-	CU_add_test(suite, "everything executable", everything_executable);
-	CU_add_test(suite, "senseless segments", senseless);
-	CU_add_test(suite, "stays or goes", stays_or_goes);
-}

@@ -17,7 +17,9 @@
 #include "tracee/module_new.h"
 #include "unit.h"
 
-static void deleted_file(void)
+FIXTURE(own_memory_open, own_memory_close);
+
+TEST("a deleted file")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct plugin plugin;
@@ -64,7 +66,7 @@ static bool same_place(const struct module *a, const struct module *b)
 }
 
 /* As node moves its text to huge pages: seen by one who knew it before, and by one who did not. */
-static void text_in_anonymous_memory(void)
+TEST("text in anonymous memory")
 {
 	CLEANUP(modules_deinit) struct modules before, after;
 	struct plugin plugin;
@@ -89,7 +91,7 @@ static void text_in_anonymous_memory(void)
 	plugin_close(&plugin);
 }
 
-static void text_writable_for_a_moment(void)
+TEST("text writable for a moment")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct plugin plugin;
@@ -118,7 +120,7 @@ static void *map_file(const char *path, int prot)
 	return at;
 }
 
-static void what_is_no_module(void)
+TEST("what is no module")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	int exec = PROT_READ | PROT_EXEC, memfd = memfd_create("jit", MFD_CLOEXEC);
@@ -141,7 +143,7 @@ static void what_is_no_module(void)
 }
 
 /* Somebody reads an ELF file, and JIT code happens to lie where its text would be. */
-static void jit_above_a_reader(void)
+TEST("JIT code above a reader's headers")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	AUTO_CLOSE int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -158,7 +160,7 @@ static void jit_above_a_reader(void)
 }
 
 /* Mapped once more, as dlmopen does. */
-static void mapped_twice(void)
+TEST("a file mapped twice")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	AUTO_CLOSE int fd = -1;
@@ -201,7 +203,7 @@ static void replace_own_text(void *arg)
 }
 
 /* Nothing of the program's text is its file's any more: as libhugetlbfs leaves it. */
-static void program_without_its_file(void)
+TEST("a program without its file")
 {
 	CLEANUP(modules_deinit) struct modules own, modules;
 	struct module *program, *module;
@@ -253,7 +255,7 @@ static void refuses(const struct proc_map *map, const char *path)
 	CU_ASSERT_EQUAL(fd, -1);
 }
 
-static void file_by_path(void)
+TEST("a file by its path")
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct plugin plugin, other;
@@ -287,7 +289,7 @@ static void file_by_path(void)
 }
 
 /* overlayfs and btrfs: stat() has other numbers than maps. Then what memory holds decides. */
-static void file_with_other_numbers(void)
+TEST("a file with other numbers")
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct proc_map map[2];
@@ -313,18 +315,3 @@ static void file_with_other_numbers(void)
 	plugin_close(&plugin);
 }
 
-void suite_module_text(void);
-void suite_module_text(void)
-{
-	CU_pSuite suite = CU_add_suite("module text", own_memory_open, own_memory_close);
-
-	CU_add_test(suite, "a deleted file", deleted_file);
-	CU_add_test(suite, "text in anonymous memory", text_in_anonymous_memory);
-	CU_add_test(suite, "text writable for a moment", text_writable_for_a_moment);
-	CU_add_test(suite, "what is no module", what_is_no_module);
-	CU_add_test(suite, "JIT code above a reader's headers", jit_above_a_reader);
-	CU_add_test(suite, "a file mapped twice", mapped_twice);
-	CU_add_test(suite, "a program without its file", program_without_its_file);
-	CU_add_test(suite, "a file by its path", file_by_path);
-	CU_add_test(suite, "a file with other numbers", file_with_other_numbers);
-}

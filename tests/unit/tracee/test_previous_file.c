@@ -14,7 +14,7 @@
 #include "tracee/share.h"
 #include "unit.h"
 
-void suite_previous_file(void);
+CHILD_SHARED(jumped.shared);
 
 #define OPEN		(O_RDWR | O_CLOEXEC | 0100000)	/* the kernel's O_LARGEFILE */
 #define SEAL_EXEC	0x20
@@ -30,7 +30,7 @@ static const struct previous_file moment[] = {
 };
 
 /* Another thing in each moment that it can be in, and it is the program's own. */
-static void test_moments(void)
+TEST("as it is at each moment")
 {
 	for (size_t i = 0; i < ARRAY_SIZE(moment); i++) {
 		struct previous_file file = moment[i];
@@ -65,7 +65,7 @@ static void test_moments(void)
 	}
 }
 
-static void test_others(void)
+TEST("as it is at none")
 {
 	struct previous_file file = moment[0];
 
@@ -109,7 +109,7 @@ static int left_fd(void)
 	return previous_file_find(jumped.victim.target, &maps);
 }
 
-static void test_killed(void)
+TEST("mdbg is killed at each moment")
 {
 	for (killed_at = 0; killed_at <= 3; killed_at++) {
 		uint64_t fd;
@@ -128,15 +128,4 @@ static void test_killed(void)
 		}
 		CU_ASSERT_EQUAL(child_end(&jumped.child), 0);
 	}
-}
-
-CHILD_SHARED(jumped.shared)
-
-void suite_previous_file(void)
-{
-	CU_pSuite suite = CU_add_suite("previous file", setup, teardown);
-
-	CU_add_test(suite, "as it is at each moment", test_moments);
-	CU_add_test(suite, "as it is at none", test_others);
-	CU_add_test(suite, "mdbg is killed at each moment", test_killed);
 }

@@ -18,7 +18,7 @@
 #include "tracee/share.h"
 #include "unit.h"
 
-void suite_previous_journal(void);
+CHILD_SHARED(jumped.shared);
 
 /*
  * Code that lies in two pages: the kernel writes one, and then the other. An mdbg from before
@@ -91,7 +91,7 @@ static void clean_torn(const struct tear *how, bool ours)
 	jumped_works_again();
 }
 
-static void test_torn(void)
+TEST("killed between two pages of a patch")
 {
 	CU_ASSERT_EQUAL((uintptr_t)torn % 4096, 4096 - TORN_FIRST);
 	clean_torn(&(struct tear){ .from = 0, .to = TORN_FIRST }, true);
@@ -111,7 +111,7 @@ static struct err *later_kind(struct victim *v)
 }
 
 /* What a later version has done is left, and the journal with it. */
-static void test_later(void)
+TEST("a later version's changes")
 {
 	AUTO_FREE char *before = NULL;
 
@@ -128,7 +128,7 @@ static void test_later(void)
 }
 
 /* What the target has made of the number of entries. */
-static void test_wild_journal(void)
+TEST("a journal that the target has damaged")
 {
 	AUTO_FREE char *before = NULL;
 	struct journal *shared_journal;
@@ -175,7 +175,7 @@ static struct err *forge(struct victim *v)
 	return NULL;
 }
 
-static void test_forged(void)
+TEST("a journal that the target has forged")
 {
 	AUTO_FREE char *before = NULL;
 	uint8_t now[TORN_LEN];
@@ -215,7 +215,7 @@ static struct err *undo_all(struct victim *v)
 	return err ? err : region_withdraw(v->target, &v->remote);
 }
 
-static void test_overwritten(void)
+TEST("one that it has overwritten")
 {
 	AUTO_FREE char *before = NULL;
 
@@ -257,7 +257,7 @@ static struct err *adopt_unsealed(struct victim *v)
 	return NULL;
 }
 
-static void test_unsealed(void)
+TEST("a log whose size the target can change")
 {
 	uint64_t word;
 
@@ -268,18 +268,4 @@ static void test_unsealed(void)
 		victim_release(&jumped.victim);
 	}
 	CU_ASSERT_EQUAL(child_end(&jumped.child), 0);
-}
-
-CHILD_SHARED(jumped.shared)
-
-void suite_previous_journal(void)
-{
-	CU_pSuite suite = CU_add_suite("previous journal", setup, teardown);
-
-	CU_add_test(suite, "killed between two pages of a patch", test_torn);
-	CU_add_test(suite, "a later version's changes", test_later);
-	CU_add_test(suite, "a journal that the target has damaged", test_wild_journal);
-	CU_add_test(suite, "a journal that the target has forged", test_forged);
-	CU_add_test(suite, "one that it has overwritten", test_overwritten);
-	CU_add_test(suite, "a log whose size the target can change", test_unsealed);
 }

@@ -17,10 +17,10 @@
 #include "tracee/share.h"
 #include "unit.h"
 
-void suite_previous_session(void);
+CHILD_SHARED(jumped.shared);
 
 /* The thread is inside nearly all the time: the cleaner has to wait for it. */
-static void test_clean(void)
+TEST("jumps, code, data and log, with a thread inside")
 {
 	AUTO_FREE char *before = NULL;
 
@@ -73,12 +73,12 @@ static void clean_half(struct err *(*half)(struct victim *v))
 	jumped_works_again();
 }
 
-static void test_half_way(void)
+TEST("killed half-way")
 {
 	clean_half(half_way);
 }
 
-static void test_half_out(void)
+TEST("killed half-way out")
 {
 	clean_half(half_out);
 }
@@ -89,7 +89,7 @@ static struct err *withdraw_region(struct victim *v)
 }
 
 /* A thread was still inside at the detach: the next mdbg takes out what that one had to leave. */
-static void test_left_behind(void)
+TEST("left behind by a detach")
 {
 	AUTO_FREE char *before = NULL;
 
@@ -119,7 +119,7 @@ static struct err *other_data(struct victim *v)
 	return err ? err : journal_writer_plan(&v->region->writer, &entry, &index);
 }
 
-static void test_other(void)
+TEST("somebody else's memory by now")
 {
 	AUTO_FREE char *before = NULL;
 
@@ -201,7 +201,7 @@ static void check_settled(const struct journal *journal)
 	CU_ASSERT_EQUAL(last_log(journal)->state, JOURNAL_UNDONE);
 }
 
-static void test_settle(void)
+TEST("gone on with: what was in hand")
 {
 	AUTO_FREE char *before = NULL;
 
@@ -251,7 +251,7 @@ static struct err *not_unmapped(struct victim *v)
 	return NULL;
 }
 
-static void test_not_unmapped(void)
+TEST("an entry that could not be undone")
 {
 	AUTO_FREE char *before = NULL;
 
@@ -287,7 +287,7 @@ static struct err *watched(struct victim *v)
 	return NULL;
 }
 
-static void test_watched(void)
+TEST("one whose mdbg lives")
 {
 	AUTO_FREE char *before = NULL;
 
@@ -321,7 +321,7 @@ static struct err *not_borrowed(struct victim *v)
 }
 
 /* Killed when a thread was about to make a call for it: the call is waited for. */
-static void test_borrowed(void)
+TEST("a thread that is still to make a call")
 {
 	AUTO_FREE char *before = NULL;
 
@@ -385,7 +385,7 @@ static struct err *release_forked(struct victim *v UNUSED)
 	return NULL;
 }
 
-static void test_forked(void)
+TEST("a forked child")
 {
 	AUTO_FREE char *before = NULL;
 	AUTO_FREE char *after = NULL;
@@ -409,22 +409,4 @@ static void test_forked(void)
 	jumped_clean_all();
 	victim_release(&jumped.victim);
 	CU_ASSERT_EQUAL(child_end(&jumped.child), 0);
-}
-
-CHILD_SHARED(jumped.shared)
-
-void suite_previous_session(void)
-{
-	CU_pSuite suite = CU_add_suite("previous session", setup, teardown);
-
-	CU_add_test(suite, "jumps, code, data and log, with a thread inside", test_clean);
-	CU_add_test(suite, "killed half-way", test_half_way);
-	CU_add_test(suite, "killed half-way out", test_half_out);
-	CU_add_test(suite, "left behind by a detach", test_left_behind);
-	CU_add_test(suite, "somebody else's memory by now", test_other);
-	CU_add_test(suite, "gone on with: what was in hand", test_settle);
-	CU_add_test(suite, "an entry that could not be undone", test_not_unmapped);
-	CU_add_test(suite, "one whose mdbg lives", test_watched);
-	CU_add_test(suite, "a thread that is still to make a call", test_borrowed);
-	CU_add_test(suite, "a forked child", test_forked);
 }

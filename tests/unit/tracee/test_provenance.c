@@ -13,8 +13,6 @@
 #define AT		0x5000u	/* in the file */
 #define ARENA		0x100000u
 
-void suite_provenance(void);
-
 static int file = -1;
 
 static int make_file(void)
@@ -27,6 +25,8 @@ static int close_file(void)
 {
 	return close(file);
 }
+
+FIXTURE(make_file, close_file);
 
 struct world {
 	struct module module[3];
@@ -61,7 +61,7 @@ static void write_history(void)
 	world_close(&world);
 }
 
-static void test_continue(void)
+TEST("gone on with")
 {
 	struct provenance *history;
 	struct world world;
@@ -106,7 +106,7 @@ static bool refuses(size_t offset, const void *value, size_t len, const char *wh
 	__typeof__(((struct provenance *)NULL)->field) value = number; \
 	refuses(offsetof(struct provenance, field), &value, sizeof(value), why); })
 
-static void test_damaged(void)
+TEST("damaged")
 {
 	CU_ASSERT_TRUE(REFUSES(layout, 1, "another build"));
 	CU_ASSERT_TRUE(REFUSES(sum, 1, "damaged"));
@@ -117,7 +117,7 @@ static void test_damaged(void)
 }
 
 /* The sum is right, the numbers make no sense. */
-static void test_senseless(void)
+TEST("senseless")
 {
 	struct world world;
 	struct provenance *history;
@@ -142,13 +142,4 @@ static void test_senseless(void)
 	CU_ASSERT_PTR_NULL_FATAL(provenance_read(file, AT, ARENA, &marks, &history));
 	free(history);
 	world_close(&world);
-}
-
-void suite_provenance(void)
-{
-	CU_pSuite suite = CU_add_suite("provenance", make_file, close_file);
-
-	CU_add_test(suite, "gone on with", test_continue);
-	CU_add_test(suite, "damaged", test_damaged);
-	CU_add_test(suite, "senseless", test_senseless);
 }

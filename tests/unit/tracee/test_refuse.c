@@ -56,7 +56,7 @@ static pid_t start(struct child *child, void (*body)(void *arg), void *arg)
 	return (pid_t)word;
 }
 
-static void nothing_against_it(void)
+TEST("nothing against it")
 {
 	struct child child;
 
@@ -65,7 +65,7 @@ static void nothing_against_it(void)
 	child_end(&child);
 }
 
-static void no_such_process(void)
+TEST("no such process")
 {
 	struct child child;
 
@@ -77,7 +77,7 @@ static void no_such_process(void)
 	CU_ASSERT_TRUE(says(refuse_check(-5), -5, ": no such process"));
 }
 
-static void zombie(void)
+TEST("a zombie")
 {
 	siginfo_t info;
 	char parent[64];
@@ -111,7 +111,7 @@ static void live_with_shadow_stack(void *arg UNUSED)
 	_exit(0);
 }
 
-static void shadow_stack(void)
+TEST("a shadow stack")
 {
 	struct child child;
 
@@ -128,7 +128,7 @@ static void leave_leader(void *arg UNUSED)
 	child_end_leader();
 }
 
-static void leader_ended(void)
+TEST("a first thread that has ended")
 {
 	struct child child;
 
@@ -152,7 +152,7 @@ static void start_thread(void *arg UNUSED)
 	pthread_join(thread, NULL);
 }
 
-static void a_thread(void)
+TEST("a thread")
 {
 	char text[128], hint[64];
 	struct child child;
@@ -170,12 +170,12 @@ static void a_thread(void)
 	child_end(&child);
 }
 
-static void itself(void)
+TEST("mdbg itself")
 {
 	CU_ASSERT_TRUE(says(refuse_check(getpid()), getpid(), "mdbg itself"));
 }
 
-static void kernel_thread(void)
+TEST("a kernel thread")
 {
 	struct proc_stat stat;
 
@@ -193,7 +193,7 @@ static void be_traced(void *arg UNUSED)
 	live(NULL);
 }
 
-static void traced_by_this_one(void)
+TEST("traced by this process")
 {
 	struct child child;
 
@@ -239,7 +239,7 @@ static void traced_by(const char *name, const char *hint)
 	child_end(&target);
 }
 
-static void traced_by_others(void)
+TEST("traced by others")
 {
 	traced_by("gdb", "have process");
 	traced_by("mdbg", "type detach in that mdbg");
@@ -259,7 +259,7 @@ static void trace_with_ballast(void *arg)
 	trace(arg);
 }
 
-static void traced_by_one_that_was_killed(void)
+TEST("traced by one that was killed")
 {
 	struct child target, other;
 	struct tracer tracer = { .name = "mdbg" };
@@ -309,7 +309,7 @@ static void run_program(void *arg)
 	child_ready((uint64_t)errno);
 }
 
-static void program_of_32_bits(void)
+TEST("a 32-bit program")
 {
 	struct child child;
 	char path[64];
@@ -441,21 +441,21 @@ static void attempt_at(void (*fn)(void *arg), uintptr_t arg, void (*lose)(void),
 	child_end(&child);
 }
 
-static void process_of_another(void)
+TEST("somebody else's")
 {
 	if (is_root())
 		attempt_at(live, 0, become_nobody, "it runs as user root, and mdbg as user nobody",
 			   "sudo mdbg -p");
 }
 
-static void not_dumpable(void)
+TEST("not dumpable")
 {
 	if (is_root())
 		attempt_at(live_as_nobody, 0, become_nobody, "it is not dumpable", "");
 }
 
 /* Its first thread has ended, and with it what /proc/PID/exe leads to: that is not the reason. */
-static void dumpable_without_leader(void)
+TEST("dumpable, without its first thread")
 {
 	struct attempt job;
 	struct child child;
@@ -470,7 +470,7 @@ static void dumpable_without_leader(void)
 }
 
 /* The same, but dumpable: the kernel lets it be traced, unless yama is there. */
-static void dumpable(void)
+TEST("dumpable")
 {
 	struct attempt job;
 	struct child child;
@@ -485,7 +485,7 @@ static void dumpable(void)
 	child_end(&child);
 }
 
-static void root_without_capability(void)
+TEST("root without the capability")
 {
 	const char *what = "root, but without the capability CAP_SYS_PTRACE";
 
@@ -496,33 +496,9 @@ static void root_without_capability(void)
 	attempt_at(live, 0, lose_ptrace, what, "");
 }
 
-static void from_a_namespace(void)
+TEST("from a user namespace")
 {
 	if (is_root())
 		attempt_at(live_as_nobody, 1, enter_namespace, "user namespace", "");
 }
 
-void suite_refuse(void);
-void suite_refuse(void)
-{
-	CU_pSuite suite = CU_add_suite("refuse", NULL, NULL);
-
-	CU_add_test(suite, "nothing against it", nothing_against_it);
-	CU_add_test(suite, "no such process", no_such_process);
-	CU_add_test(suite, "a zombie", zombie);
-	CU_add_test(suite, "a shadow stack", shadow_stack);
-	CU_add_test(suite, "a first thread that has ended", leader_ended);
-	CU_add_test(suite, "a thread", a_thread);
-	CU_add_test(suite, "mdbg itself", itself);
-	CU_add_test(suite, "a kernel thread", kernel_thread);
-	CU_add_test(suite, "traced by this process", traced_by_this_one);
-	CU_add_test(suite, "traced by others", traced_by_others);
-	CU_add_test(suite, "traced by one that was killed", traced_by_one_that_was_killed);
-	CU_add_test(suite, "a 32-bit program", program_of_32_bits);
-	CU_add_test(suite, "somebody else's", process_of_another);
-	CU_add_test(suite, "not dumpable", not_dumpable);
-	CU_add_test(suite, "dumpable", dumpable);
-	CU_add_test(suite, "dumpable, without its first thread", dumpable_without_leader);
-	CU_add_test(suite, "root without the capability", root_without_capability);
-	CU_add_test(suite, "from a user namespace", from_a_namespace);
-}

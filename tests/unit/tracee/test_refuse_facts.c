@@ -51,7 +51,7 @@ static bool says(const struct refuse_facts *facts, const char *why, const char *
 	return good;
 }
 
-static void yama(void)
+TEST("yama")
 {
 	struct refuse_facts facts = plain();
 
@@ -66,7 +66,7 @@ static void yama(void)
 	CU_ASSERT_TRUE(says(&facts, "yama's ptrace_scope is 3", "reboot"));
 }
 
-static void ids(void)
+TEST("ids")
 {
 	struct refuse_facts facts = plain();
 
@@ -88,7 +88,7 @@ static void ids(void)
 	CU_ASSERT_TRUE(says(&facts, "not dumpable", "sudo mdbg -p 123"));
 }
 
-static void containers(void)
+TEST("containers")
 {
 	struct refuse_facts facts = as_root(0);
 
@@ -109,7 +109,7 @@ static void containers(void)
 	CU_ASSERT_TRUE(says(&facts, "seccomp", "seccomp=unconfined"));
 }
 
-static void rest(void)
+TEST("the rest")
 {
 	struct refuse_facts facts = plain();
 
@@ -123,13 +123,3 @@ static void rest(void)
 	CU_ASSERT_TRUE(says(&facts, strerror(EIO), "again"));
 }
 
-void suite_refuse_facts(void);
-void suite_refuse_facts(void)
-{
-	CU_pSuite suite = CU_add_suite("refuse_facts", NULL, NULL);
-
-	CU_add_test(suite, "yama", yama);
-	CU_add_test(suite, "ids", ids);
-	CU_add_test(suite, "containers", containers);
-	CU_add_test(suite, "the rest", rest);
-}

@@ -21,8 +21,6 @@
 #define PR_SYS_DISPATCH_ON		1
 #endif
 
-void suite_remote(void);
-
 #define LIMIT_NS	1000000000ull	/* enough to enter a call on a busy machine */
 #define FUNCTION_ROOM	16384u
 
@@ -33,6 +31,8 @@ static struct shared {
 	atomic_ulong called;	/* with what a function was */
 	atomic_bool lost;	/* a vector register was not as before */
 } *shared;
+
+CHILD_SHARED(shared);
 static struct victim victim;
 static struct child child;
 static bool is_hidden;		/* the restorer, from mdbg */
@@ -127,7 +127,7 @@ static struct err *pauses(struct victim *v)
 }
 
 /* As in a frozen control group: an interrupt brings it back. */
-static void test_broken_off(void)
+static void broken_off(void)
 {
 	struct err *err;
 
@@ -139,6 +139,11 @@ static void test_broken_off(void)
 	CU_ASSERT_PTR_NOT_NULL(target_any_stopped(victim.target));
 	release();
 	works_on();
+}
+
+TEST("a call that is broken off")
+{
+	broken_off();
 }
 
 static struct err *is_stopped_meanwhile(struct victim *v)
@@ -165,7 +170,7 @@ static bool is_stopped(pid_t pid)
 }
 
 /* A SIGSTOP that comes in a call has its effect after it, ... */
-static void test_stopped(void)
+TEST("a SIGSTOP meanwhile")
 {
 	if (!begin())
 		return;
@@ -178,7 +183,7 @@ static void test_stopped(void)
 }
 
 /* ... but not if a SIGCONT comes behind it. */
-static void test_continued(void)
+TEST("and a SIGCONT")
 {
 	if (!begin())
 		return;
@@ -214,7 +219,7 @@ static void worker_at_the_end(void *arg UNUSED)
 }
 
 /* As at the deepest point of a recursion: the stack grows, as it would for the thread itself. */
-static void test_end_of_stack(void)
+TEST("at the end of a stack")
 {
 	if (!begin_with(worker_at_the_end))
 		return;
@@ -233,7 +238,7 @@ static struct err *cannot_call(struct victim *v)
 }
 
 /* SIGSEGV would come again and again: the call ends with the first one, and the thread is as it was. */
-static void test_faults(void)
+TEST("a call that faults")
 {
 	struct err *err;
 
@@ -261,7 +266,7 @@ static void storm(void *arg)
 	child_wait();
 }
 
-static void test_storm(void)
+TEST("stops without end meanwhile")
 {
 	struct child sender;
 	uint64_t word;
@@ -289,7 +294,7 @@ static struct err *vforks(struct victim *v)
 }
 
 /* Uninterruptible, as long as its child lives, which is never let run. */
-static void test_stuck(void)
+static void thread_stuck(void)
 {
 	struct proc_tasks children = { VEC_INIT };
 	struct err *err;
@@ -306,6 +311,11 @@ static void test_stuck(void)
 	vec_free(&children.vec);
 	release();
 	works_on();
+}
+
+TEST("a thread that does not come back")
+{
+	thread_stuck();
 }
 
 static void dispatcher(void *arg)
@@ -349,12 +359,12 @@ static void dispatch(uintptr_t selector)
 	works_on();
 }
 
-static void test_dispatch(void)
+TEST("a thread whose calls come back as SIGSYS")
 {
 	dispatch(1);
 }
 
-static void test_dispatch_off(void)
+TEST("one whose calls do not at the moment")
 {
 	dispatch(0);
 }
@@ -397,7 +407,7 @@ static struct err *calls(struct victim *v)
 	return err;
 }
 
-static void test_function(void)
+static void function(void)
 {
 	uint64_t word;
 
@@ -419,6 +429,11 @@ static void test_function(void)
 	CU_ASSERT_FALSE(atomic_load(&shared->lost));
 }
 
+TEST("a function")
+{
+	function();
+}
+
 static void never_return(unsigned long arg UNUSED)
 {
 	while (!atomic_load(&shared->called))
@@ -432,7 +447,7 @@ static struct err *waits(struct victim *v)
 }
 
 /* It may hold a lock: it is not broken off, and comes back by itself, though nobody waits any more. */
-static void test_function_stuck(void)
+static void function_stuck(void)
 {
 	struct err *err;
 
@@ -448,33 +463,18 @@ static void test_function_stuck(void)
 	works_on();
 }
 
-CHILD_SHARED(shared)
-
-/* What comes back by itself does so by way of the frame. */
-static void test_without_restorer(void)
+TEST("a function that does not come back")
 {
-	is_hidden = true;
-	test_broken_off();
-	test_stuck();
-	test_function();
-	test_function_stuck();
-	is_hidden = false;
+	function_stuck();
 }
 
-void suite_remote(void)
+/* What comes back by itself does so by way of the frame. */
+TEST("and in a program without a restorer")
 {
-	CU_pSuite suite = CU_add_suite("remote", setup, teardown);
-
-	CU_add_test(suite, "a call that is broken off", test_broken_off);
-	CU_add_test(suite, "a SIGSTOP meanwhile", test_stopped);
-	CU_add_test(suite, "and a SIGCONT", test_continued);
-	CU_add_test(suite, "at the end of a stack", test_end_of_stack);
-	CU_add_test(suite, "a call that faults", test_faults);
-	CU_add_test(suite, "stops without end meanwhile", test_storm);
-	CU_add_test(suite, "a thread that does not come back", test_stuck);
-	CU_add_test(suite, "a function", test_function);
-	CU_add_test(suite, "a function that does not come back", test_function_stuck);
-	CU_add_test(suite, "and in a program without a restorer", test_without_restorer);
-	CU_add_test(suite, "a thread whose calls come back as SIGSYS", test_dispatch);
-	CU_add_test(suite, "one whose calls do not at the moment", test_dispatch_off);
+	is_hidden = true;
+	broken_off();
+	thread_stuck();
+	function();
+	function_stuck();
+	is_hidden = false;
 }

@@ -27,7 +27,7 @@ static uint64_t taken(const struct room *room)
 	return room->log + room->threads * sizeof(struct agent_thread) + 4 * M;
 }
 
-static void as_asked(void)
+TEST("as asked for")
 {
 	static const uint64_t addresses[] = { ANY, 1ull << 40, 4096 * M };
 
@@ -41,7 +41,7 @@ static void as_asked(void)
 }
 
 /* Never more than half, where that is enough; then no more than three quarters; then it is not tried to fit. */
-static void never_all(void)
+TEST("never all")
 {
 	bool fitted = false;
 
@@ -63,7 +63,7 @@ static void never_all(void)
 }
 
 /* There is room for 16 MB and little else: it is had. */
-static void least(void)
+TEST("the least")
 {
 	struct room room = chosen(32 * M, ANY, 2, 16 * M);
 
@@ -77,14 +77,14 @@ static void least(void)
 }
 
 /* Twice as many places as threads come before a large log. */
-static void threads(void)
+TEST("threads")
 {
 	CU_ASSERT_TRUE(chosen(512 * M, ANY, 300, 1024 * M).threads >= 600);
 	CU_ASSERT_TRUE(chosen(512 * M, ANY, 3, 1024 * M).threads >= 64);
 	CU_ASSERT_TRUE(chosen(64 * M, ANY, 3000, 1024 * M).tight);
 }
 
-static void promised(void)
+TEST("promised memory")
 {
 	struct room room = chosen(ANY, 300 * M, 2, 1024 * M);
 
@@ -95,7 +95,7 @@ static void promised(void)
 }
 
 /* A region fills half of its addresses: the log is a quarter of the pages that are left. */
-static void pages(void)
+TEST("pages")
 {
 	struct room_facts facts = { ANY, ANY, 300 * M, M, 2 };
 	struct room room;
@@ -115,15 +115,3 @@ static void pages(void)
 	CU_ASSERT_EQUAL(room.log, 1024 * M);
 }
 
-void suite_room(void);
-void suite_room(void)
-{
-	CU_pSuite suite = CU_add_suite("room", NULL, NULL);
-
-	CU_add_test(suite, "as asked for", as_asked);
-	CU_add_test(suite, "never all", never_all);
-	CU_add_test(suite, "the least", least);
-	CU_add_test(suite, "threads", threads);
-	CU_add_test(suite, "promised memory", promised);
-	CU_add_test(suite, "pages", pages);
-}

@@ -19,8 +19,6 @@
 
 #define STACK	65536
 
-void suite_seize(void);
-
 static struct child child;
 static struct victim victim;
 static pid_t stranger;
@@ -67,7 +65,7 @@ static struct err *seize_stranger(struct victim *v)
 	return err;
 }
 
-static void test_stranger(void)
+TEST("a stranger is let go as it was")
 {
 	int status;
 
@@ -120,7 +118,7 @@ static struct err *hold(struct victim *v)
 	return sharers_hold(v->target);
 }
 
-static void test_sister(void)
+TEST("a sister that shares the memory")
 {
 	uint64_t pid, tid;
 
@@ -143,7 +141,7 @@ static void test_sister(void)
 }
 
 /* A flag means something else in an older kernel; all that a worker has must be there. */
-static void test_kernels(void)
+TEST("tasks of the kernel's")
 {
 	struct proc_stat stat;
 
@@ -156,13 +154,4 @@ static void test_kernels(void)
 	stat.flags = PROC_KERNEL_THREAD;
 	CU_ASSERT_TRUE(task_is_kernels(gettid(), &stat));
 	CU_ASSERT_PTR_NOT_NULL(procfs_task_stat(getpid(), getppid(), &stat));
-}
-
-void suite_seize(void)
-{
-	CU_pSuite suite = CU_add_suite("seize", NULL, NULL);
-
-	CU_add_test(suite, "a stranger is let go as it was", test_stranger);
-	CU_add_test(suite, "a sister that shares the memory", test_sister);
-	CU_add_test(suite, "tasks of the kernel's", test_kernels);
 }

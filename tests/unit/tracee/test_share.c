@@ -23,8 +23,6 @@
 #include "unit.h"
 #include "victim.h"
 
-void suite_share(void);
-
 #define LIMIT	(64ull << 20)
 
 /* What the child does while it runs: works on memory that it is told of. */
@@ -34,6 +32,8 @@ struct shared {
 };
 
 static struct shared *shared;
+
+CHILD_SHARED(shared);
 static struct victim victim;
 static struct child child;
 static uint64_t map_address, data_address;
@@ -191,7 +191,7 @@ static void same_map(uint64_t address)
 	}
 }
 
-static void test_map(void)
+TEST("module maps are in the target as here")
 {
 	const struct journal *journal;
 	uint64_t len, old;
@@ -271,7 +271,7 @@ static uint64_t blocks(void)
 }
 
 /* Modules that come and go all the time take no more room than those that are there. */
-static void test_come_and_go(void)
+TEST("modules that come and go")
 {
 	uint64_t len, old, before;
 
@@ -299,7 +299,7 @@ static void test_come_and_go(void)
 }
 
 /* Somebody may still read by the first map: it stays as it was. */
-static void test_not_quiet(void)
+TEST("modules that go while the agent reads")
 {
 	struct walk_map map;
 	uint64_t first;
@@ -325,7 +325,7 @@ static void test_not_quiet(void)
 }
 
 /* More rows than the target has mapped: a larger mapping, and the old one while it is in use. */
-static void test_grow(void)
+TEST("modules with more rows than were mapped")
 {
 	uint64_t len, first, more;
 
@@ -374,7 +374,7 @@ static void write_at(uint64_t address)
 	victim_stop(&victim);
 }
 
-static void test_write(void)
+TEST("what the target writes is seen here")
 {
 	unsigned count = 0;
 	uint64_t *last;
@@ -403,7 +403,7 @@ static void test_write(void)
 	end();
 }
 
-static void test_locked(void)
+TEST("a target that locks its memory")
 {
 	AUTO_FREE char *status = NULL;
 	unsigned long kb = 0;
@@ -420,7 +420,7 @@ static void test_locked(void)
 	end();
 }
 
-static void test_limited(void)
+TEST("a target with little address space")
 {
 	struct err *err;
 
@@ -436,7 +436,7 @@ static void test_limited(void)
 }
 
 /* What was chosen by the room that there is can be mapped, and an agent's thread at the table's end be found. */
-static void test_fitted(void)
+TEST("as much as there is room for")
 {
 	const struct agent_thread *last;
 	unsigned count = 0;
@@ -497,7 +497,7 @@ static void forker(void *arg UNUSED)
 	child_wait();
 }
 
-static void test_data(void)
+TEST("the first page of private data is zero in a forked child")
 {
 	struct proc_maps maps = { VEC_INIT };
 	const struct journal_entry *entry;
@@ -526,7 +526,7 @@ static void test_data(void)
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
 
-static void test_data_unmapped(void)
+TEST("private data goes without a trace")
 {
 	struct proc_maps maps = { VEC_INIT };
 
@@ -540,22 +540,4 @@ static void test_data_unmapped(void)
 	proc_maps_free(&maps);
 	CU_ASSERT_EQUAL(victim.region->journal->entry[data_entry].state, JOURNAL_UNDONE);
 	end();
-}
-
-CHILD_SHARED(shared)
-
-void suite_share(void)
-{
-	CU_pSuite suite = CU_add_suite("share", setup, teardown);
-
-	CU_add_test(suite, "module maps are in the target as here", test_map);
-	CU_add_test(suite, "modules that come and go", test_come_and_go);
-	CU_add_test(suite, "modules that go while the agent reads", test_not_quiet);
-	CU_add_test(suite, "modules with more rows than were mapped", test_grow);
-	CU_add_test(suite, "what the target writes is seen here", test_write);
-	CU_add_test(suite, "a target that locks its memory", test_locked);
-	CU_add_test(suite, "a target with little address space", test_limited);
-	CU_add_test(suite, "as much as there is room for", test_fitted);
-	CU_add_test(suite, "the first page of private data is zero in a forked child", test_data);
-	CU_add_test(suite, "private data goes without a trace", test_data_unmapped);
 }

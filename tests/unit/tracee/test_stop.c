@@ -14,8 +14,6 @@
 #include "unit.h"
 #include "victim.h"
 
-void suite_stop(void);
-
 #define WAITING	40
 #define RUNNING	2
 #define WAKING	2
@@ -112,7 +110,7 @@ static bool all_wait(void)
 	return waiting == WAITING + 1;
 }
 
-static void test_all_stop(void)
+TEST("all stop, those who run last")
 {
 	CU_ASSERT_TRUE_FATAL(child_start(&child, threads, NULL));
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &(uint64_t){ 0 }));
@@ -159,7 +157,7 @@ static struct err *count_all_waking(struct victim *v)
 }
 
 /* They may be seen at work, and others be seen on their way back to wait: but not again and again. */
-static void test_wakers_first(void)
+TEST("who wakes all the time goes on first")
 {
 	bool seen = false;
 	uint64_t runs;
@@ -221,7 +219,7 @@ static struct err *ask_before(struct victim *v)
 	return err;
 }
 
-static void test_asked_once(void)
+TEST("who has stopped is not asked again")
 {
 	turns = child_share(sizeof(*turns));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(turns);
@@ -241,13 +239,4 @@ static void test_asked_once(void)
 	kill(child.pid, SIGKILL);
 	child_end(&child);
 	munmap((void *)turns, sizeof(*turns));
-}
-
-void suite_stop(void)
-{
-	CU_pSuite suite = CU_add_suite("stop", NULL, NULL);
-
-	CU_add_test(suite, "all stop, those who run last", test_all_stop);
-	CU_add_test(suite, "who has stopped is not asked again", test_asked_once);
-	CU_add_test(suite, "who wakes all the time goes on first", test_wakers_first);
 }

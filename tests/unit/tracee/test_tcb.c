@@ -19,8 +19,6 @@
 #include "unit.h"
 #include "victim.h"
 
-void suite_tcb(void);
-
 #define THREADS	8
 
 static struct victim victim;
@@ -111,7 +109,7 @@ static bool in_child(unsigned nr, unsigned want_stacks)
 }
 
 /* The first thread alone says the same as all together. */
-static void test_glibc(void)
+TEST("glibc, one thread and many")
 {
 	struct tcb alone;
 
@@ -149,7 +147,7 @@ static void own_stack(void *arg UNUSED)
 	_exit(0);
 }
 
-static void test_own_stack(void)
+TEST("a stack of the program's own")
 {
 	struct child child;
 	uint64_t word;
@@ -236,7 +234,7 @@ static void in_musl(const char *nr, unsigned want_stacks)
 	CU_ASSERT_EQUAL(status, 0);
 }
 
-static void test_musl(void)
+TEST("static musl, one thread and many")
 {
 	if (!build_for_musl())
 		return;
@@ -247,7 +245,7 @@ static void test_musl(void)
 }
 
 /* In a pid namespace of its own it has other ids than those seen here. */
-static void test_namespace(void)
+TEST("in a pid namespace")
 {
 	struct child child;
 	unsigned nr = 1;
@@ -271,14 +269,4 @@ static void test_namespace(void)
 		victim_release(&victim);
 	}
 	CU_ASSERT_EQUAL(child_end(&child), 0);
-}
-
-void suite_tcb(void)
-{
-	CU_pSuite suite = CU_add_suite("tcb", NULL, NULL);
-
-	CU_add_test(suite, "glibc, one thread and many", test_glibc);
-	CU_add_test(suite, "a stack of the program's own", test_own_stack);
-	CU_add_test(suite, "static musl, one thread and many", test_musl);
-	CU_add_test(suite, "in a pid namespace", test_namespace);
 }

@@ -21,8 +21,6 @@
 #include "unit.h"
 #include "victim.h"
 
-void suite_thread(void);
-
 /* Threads of a sanitized program take a tenth of a millisecond to begin, and each seize waits for many. */
 #ifdef __has_feature
 #define ROUNDS	(__has_feature(address_sanitizer) ? 50 : 300)
@@ -37,6 +35,8 @@ static struct shared {
 	atomic_uint work;
 	atomic_bool end, ended, exec;
 } *shared;
+
+CHILD_SHARED(shared);
 static struct victim victim;
 static struct child child;
 static pthread_attr_t detached;
@@ -86,7 +86,7 @@ static void check_all_stand(void)
 	CU_ASSERT_EQUAL(atomic_load(&shared->work), work);
 }
 
-static void test_chain(void)
+TEST("threads that make the next one and end")
 {
 	uint64_t word;
 
@@ -119,7 +119,7 @@ static void sharer(void *arg UNUSED)
 }
 
 /* The thread that the memory was read by has ended, and nobody has been told yet. */
-static void test_shares(void)
+TEST("who shares the memory")
 {
 	pid_t dead = fork(), own;
 	siginfo_t info;
@@ -166,7 +166,7 @@ static void two_sharers(void *arg UNUSED)
 	waitpid(pid, NULL, 0);
 }
 
-static void test_sharers_sharer(void)
+TEST("one made by another that shares it")
 {
 	uint64_t pid;
 
@@ -233,7 +233,7 @@ static struct err *seize_executer(struct victim *v)
 	return NULL;
 }
 
-static void test_execute(void)
+TEST("one that executes another program")
 {
 	uint64_t word;
 
@@ -331,7 +331,7 @@ static bool trap_with_call(struct thread *thread)
 	return true;
 }
 
-static void test_trap_and_execute(void)
+TEST("one that does while a trap of the first is handled")
 {
 	if (!start_with_executer(trapper))
 		return;
@@ -364,7 +364,7 @@ static struct err *call_on(struct victim *v)
 }
 
 /* One of those that run executes a program while the first thread is borrowed. */
-static void test_call_and_execute(void)
+TEST("one that does while the first is borrowed")
 {
 	struct err *err;
 
@@ -400,7 +400,7 @@ static struct err *release(struct victim *v)
 }
 
 /* It waits for the end of a third, which is traced: nobody may forget that one unheard. */
-static void test_call_and_die(void)
+TEST("one that is about to, and waits for a third")
 {
 	struct err *err;
 
@@ -437,7 +437,7 @@ static struct err *execute_while_other_stands(struct victim *v)
 }
 
 /* Who shared the memory of the old program goes on. */
-static void test_sharer_of_executer(void)
+TEST("who shared the memory of one that does")
 {
 	if (!start_with_executer(sharer_and_executer))
 		return;
@@ -467,7 +467,7 @@ static void maker(void *arg UNUSED)
 }
 
 /* mdbg has no descriptor left to look at it by. */
-static void test_no_descriptor(void)
+TEST("one that comes when there is no descriptor")
 {
 	struct rlimit none, limit;
 	uint64_t word;
@@ -489,21 +489,4 @@ static void test_no_descriptor(void)
 	}
 	atomic_store(&shared->end, true);
 	CU_ASSERT_EQUAL(child_end(&child), 0);
-}
-
-CHILD_SHARED(shared)
-
-void suite_thread(void)
-{
-	CU_pSuite suite = CU_add_suite("thread", setup, teardown);
-
-	CU_add_test(suite, "threads that make the next one and end", test_chain);
-	CU_add_test(suite, "who shares the memory", test_shares);
-	CU_add_test(suite, "one made by another that shares it", test_sharers_sharer);
-	CU_add_test(suite, "one that executes another program", test_execute);
-	CU_add_test(suite, "one that does while a trap of the first is handled", test_trap_and_execute);
-	CU_add_test(suite, "one that does while the first is borrowed", test_call_and_execute);
-	CU_add_test(suite, "one that is about to, and waits for a third", test_call_and_die);
-	CU_add_test(suite, "who shared the memory of one that does", test_sharer_of_executer);
-	CU_add_test(suite, "one that comes when there is no descriptor", test_no_descriptor);
 }

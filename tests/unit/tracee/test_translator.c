@@ -34,7 +34,7 @@ static const char *found_with(const char *path)
 	return found_in(text);
 }
 
-static void told_by_their_files(void)
+TEST("told by their files")
 {
 	static const char *const pairs[][2] = {
 		{ "/usr/libexec/valgrind/memcheck-amd64-linux", "under valgrind," },
@@ -66,7 +66,7 @@ static void told_by_their_files(void)
 	}
 }
 
-static void others_are_not(void)
+TEST("others are not")
 {
 	static const char *const paths[] = {
 		"/usr/bin/qemu-system-x86_64", "/usr/bin/qemu-system-aarch64", "/usr/bin/qemu-img",
@@ -86,7 +86,7 @@ static void others_are_not(void)
 }
 
 /* Who reads such a file, as a debugger and a package manager do, does not run under it. */
-static void data_is_no_code(void)
+TEST("data is no code")
 {
 	CU_ASSERT_STRING_EQUAL(found_in("400000-401000 r--p 00000000 08:01 10 /usr/bin/qemu-x86_64\n"
 					"500000-501000 rw-s 00000000 08:01 11 "
@@ -94,12 +94,3 @@ static void data_is_no_code(void)
 	CU_ASSERT_STRING_EQUAL(found_in(""), "");
 }
 
-void suite_translator(void);
-void suite_translator(void)
-{
-	CU_pSuite suite = CU_add_suite("translator", NULL, NULL);
-
-	CU_add_test(suite, "told by their files", told_by_their_files);
-	CU_add_test(suite, "others are not", others_are_not);
-	CU_add_test(suite, "data is no code", data_is_no_code);
-}

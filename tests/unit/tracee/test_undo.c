@@ -10,8 +10,6 @@
 #include "base/cleanup.h"
 #include "unit.h"
 
-void suite_undo(void);
-
 #define AREA	(256ull << 10)
 #define DATA	20480ull
 #define TEXT	0x401000ull
@@ -49,7 +47,7 @@ static struct undo undo(const struct undo_text *text)
 }
 
 /* What is written is what the file has, never what the journal says. */
-static void test_text(void)
+TEST("text becomes what its file has")
 {
 	struct undo_text text = text_of("\xe9" "1234");
 	struct undo got = undo(&text);
@@ -70,7 +68,7 @@ static void test_text(void)
 }
 
 /* By another tool inside the patch, which is there or has left: only its own trap stays. */
-static void test_text_with_traps(void)
+TEST("text with traps")
 {
 	static const struct {
 		char now[6];
@@ -109,7 +107,7 @@ static void left_standing(const struct undo_text *text)
 }
 
 /* The right bytes in the wrong mapping. */
-static void test_text_elsewhere(void)
+TEST("text that is not where its file has it")
 {
 	static bool *const rights[] = { &map[0].write, &map[0].shared };
 	struct undo_text text = text_of("\xe9" "1234");
@@ -135,7 +133,7 @@ static void test_text_elsewhere(void)
 							   .new = "\xe9" "1234" }, &text).action, UNDO_WRITE);
 }
 
-static void test_text_lengths(void)
+TEST("text of wrong lengths")
 {
 	static const uint64_t wrong[] = { 0, JOURNAL_BYTES + 1, 1ull << 32, UINT64_MAX };
 	struct undo_text text = text_of("\xe9" "1234");
@@ -158,7 +156,7 @@ static bool is_mapped(enum journal_kind kind, uint64_t address, uint64_t len)
 	return !undo_malformed(&entry) && undo_is_mapped(&entry, &maps, &file);
 }
 
-static void test_mappings(void)
+TEST("mappings")
 {
 	struct file_id other = file;
 
@@ -189,7 +187,7 @@ static void test_mappings(void)
 }
 
 /* The kernel has made all that can be read executable, and ours is known all the same. */
-static void test_read_implies_exec(void)
+TEST("mappings of READ_IMPLIES_EXEC")
 {
 	map[2].exec = true;
 	CU_ASSERT_FALSE(is_mapped(JOURNAL_DATA, map[2].start, DATA));
@@ -206,7 +204,7 @@ static void test_read_implies_exec(void)
 	map[2].exec = map[3].exec = false;
 }
 
-static void test_handlers(void)
+TEST("handlers")
 {
 	AUTO_FREE struct journal *journal = calloc(1, JOURNAL_SIZE);
 	struct journal_entry entry = { .state = JOURNAL_DONE, .kind = JOURNAL_SIGACTION,
@@ -228,7 +226,7 @@ static void test_handlers(void)
 	CU_ASSERT_FALSE(undo_sigaction(&entry, &now, journal, &maps));
 }
 
-static void test_malformed(void)
+TEST("numbers that none writes")
 {
 	struct journal_entry entry = { .state = JOURNAL_DONE, .kind = JOURNAL_SNAPSHOT, .aux = 77 };
 
@@ -237,18 +235,4 @@ static void test_malformed(void)
 	CU_ASSERT_PTR_NOT_NULL(undo_malformed(&entry));
 	entry.state = JOURNAL_UNDONE;
 	CU_ASSERT_PTR_NULL(undo_malformed(&entry));
-}
-
-void suite_undo(void)
-{
-	CU_pSuite suite = CU_add_suite("undo", NULL, NULL);
-
-	CU_add_test(suite, "text becomes what its file has", test_text);
-	CU_add_test(suite, "text with traps", test_text_with_traps);
-	CU_add_test(suite, "text that is not where its file has it", test_text_elsewhere);
-	CU_add_test(suite, "text of wrong lengths", test_text_lengths);
-	CU_add_test(suite, "mappings", test_mappings);
-	CU_add_test(suite, "mappings of READ_IMPLIES_EXEC", test_read_implies_exec);
-	CU_add_test(suite, "handlers", test_handlers);
-	CU_add_test(suite, "numbers that none writes", test_malformed);
 }

@@ -12,8 +12,6 @@
 #include "unit.h"
 #include "victim.h"
 
-void suite_wait(void);
-
 #define STEP_NS		1000000ull
 
 static struct victim victim;
@@ -223,7 +221,7 @@ static void count_both(void *arg UNUSED)
 		++turns[0];
 }
 
-static void test_wait(void)
+TEST("in steps, within its bounds")
 {
 	turns = child_share(2 * sizeof(*turns));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(turns);
@@ -243,11 +241,4 @@ static void test_wait(void)
 	kill(child.pid, SIGKILL);
 	child_end(&child);
 	munmap((void *)turns, 2 * sizeof(*turns));
-}
-
-void suite_wait(void)
-{
-	CU_pSuite suite = CU_add_suite("wait", NULL, NULL);
-
-	CU_add_test(suite, "in steps, within its bounds", test_wait);
 }

@@ -15,8 +15,6 @@
 #include "unit.h"
 #include "versus.h"
 
-void suite_compile(void);
-
 /* At most one place in a thousand may be too much for rows. */
 static void check_file(const char *path)
 {
@@ -31,45 +29,46 @@ static void check_file(const char *path)
 	CU_ASSERT(tally.fdes > 0 && tally.rows > tally.fdes);
 }
 
-static void test_libc(void)
+TEST("libc as libdw reads it")
 {
 	check_file("/lib/x86_64-linux-gnu/libc.so.6");
 }
 
-static void test_loader(void)
+TEST("ld.so as libdw reads it")
 {
 	check_file("/lib64/ld-linux-x86-64.so.2");
 }
 
-static void test_libstdcxx(void)
+TEST("libstdc++ as libdw reads it")
 {
 	check_file("/usr/lib/x86_64-linux-gnu/libstdc++.so.6");
 }
 
-static void test_libcrypto(void)
+TEST("libcrypto as libdw reads it")
 {
 	check_file("/usr/lib/x86_64-linux-gnu/libcrypto.so.3");
 }
 
-static void test_jemalloc(void)
+TEST("libjemalloc as libdw reads it")
 {
 	check_file("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2");
 }
 
-static void test_redis(void)
+TEST("redis-server as libdw reads it")
 {
 	check_file("/usr/bin/redis-server");
 }
 
-static void test_python(void)
+TEST("python3 as libdw reads it")
 {
 	check_file("/usr/bin/python3");
 }
 
-/* More files, of which it is printed what came out: ROWS_FILES has a path a line. */
-static void test_files(void)
+/* More files, of which it is printed what came out: ROWS_FILES has a path a line, or it is this program. */
+TEST("files as libdw reads them")
 {
-	char *paths = strdup(getenv("ROWS_FILES")), *rest = paths;
+	const char *files = getenv("ROWS_FILES");
+	char *paths = strdup(files ? files : "/proc/self/exe"), *rest = paths;
 	struct tally all = { 0 };
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(paths);
@@ -127,6 +126,8 @@ static int own_deinit(void)
 	return 0;
 }
 
+FIXTURE(own_init, own_deinit);
+
 static struct row at(const char *label, int behind)
 {
 	uint64_t pc = (uintptr_t)label - own_start + (uint64_t)behind;
@@ -144,7 +145,7 @@ static struct row at(const char *label, int behind)
 	} while (0)
 
 /* The restorer without CFI is ours alone to know, so the comparison leaves it out. */
-static void test_hand(void)
+TEST("functions written by hand")
 {
 	struct tally tally = { 0 };
 
@@ -165,7 +166,7 @@ static void test_hand(void)
 	CU_ASSERT_EQUAL(row_add(&(struct row){ .cfa_reg = at(hand_sp_mem, 0).cfa_reg }), 8);
 }
 
-static void test_hand_registers(void)
+TEST("functions that need R12 to R15")
 {
 	CHECK_ROW(hand_r12, 0, ROW_CFA_REG, 16);
 	CU_ASSERT_EQUAL(at(hand_r12, 0).cfa_reg, 12);
@@ -178,7 +179,7 @@ static void test_hand_registers(void)
 	CU_ASSERT_EQUAL(at(hand_fp_r14, 0).fp_offset, 14);
 }
 
-static void test_hand_rest(void)
+TEST("more functions written by hand")
 {
 	CHECK_ROW(hand_register_again, 0, ROW_CFA_FP, 56);
 	CHECK_ROW(hand_ra_reg, 0, ROW_CFA_SP_RA_REG, 0);
@@ -207,7 +208,7 @@ static void test_hand_rest(void)
 }
 
 /* The index finds what a search without it finds. */
-static void test_index(void)
+TEST("the index")
 {
 	struct rows plain = { .row = own_rows.row, .nr = own_rows.nr };
 	uint32_t end = own_rows.row[own_rows.nr - 1].pc + 1000;
@@ -222,7 +223,7 @@ static void test_index(void)
 	CU_ASSERT_PTR_NULL(rows_find(&plain, 0));
 }
 
-static void test_refused(void)
+TEST("ranges that are refused")
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct elf_file *file;
@@ -243,24 +244,4 @@ static void test_refused(void)
 	rows_free(&rows);
 	CU_ASSERT_PTR_NULL(rows.row);
 	elf_file_close(file);
-}
-
-void suite_compile(void)
-{
-	CU_pSuite suite = CU_add_suite("compile", own_init, own_deinit);
-
-	CU_add_test(suite, "libc as libdw reads it", test_libc);
-	CU_add_test(suite, "ld.so as libdw reads it", test_loader);
-	CU_add_test(suite, "libstdc++ as libdw reads it", test_libstdcxx);
-	CU_add_test(suite, "libcrypto as libdw reads it", test_libcrypto);
-	CU_add_test(suite, "libjemalloc as libdw reads it", test_jemalloc);
-	CU_add_test(suite, "redis-server as libdw reads it", test_redis);
-	CU_add_test(suite, "python3 as libdw reads it", test_python);
-	if (getenv("ROWS_FILES"))
-		CU_add_test(suite, "files as libdw reads them", test_files);
-	CU_add_test(suite, "functions written by hand", test_hand);
-	CU_add_test(suite, "functions that need R12 to R15", test_hand_registers);
-	CU_add_test(suite, "more functions written by hand", test_hand_rest);
-	CU_add_test(suite, "the index", test_index);
-	CU_add_test(suite, "ranges that are refused", test_refused);
 }

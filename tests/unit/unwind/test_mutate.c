@@ -15,8 +15,6 @@
 #include "unit.h"
 #include "unwind/compile.h"
 
-void suite_mutate(void);
-
 #define ROUNDS	1500
 
 static uint64_t state;
@@ -174,18 +172,18 @@ static void rounds(const char *name)
 	free(seed.at);
 }
 
-static void test_program(void)
+TEST("a program")
 {
 	rounds("program");
 }
 
-static void test_object(void)
+TEST("an object")
 {
 	rounds("object");
 }
 
 /* A file of any length from nothing to all of it. */
-static void test_cut(void)
+TEST("a program that is cut")
 {
 	struct bytes seed = seed_read("program");
 
@@ -203,13 +201,4 @@ static void test_cut(void)
 		free(part.at);
 	}
 	free(seed.at);
-}
-
-void suite_mutate(void)
-{
-	CU_pSuite suite = CU_add_suite("mutate", NULL, NULL);
-
-	CU_add_test(suite, "a program", test_program);
-	CU_add_test(suite, "an object", test_object);
-	CU_add_test(suite, "a program that is cut", test_cut);
 }

@@ -20,8 +20,6 @@
 #include "unwind/rows_cache.h"
 #include "unwind/rows_key.h"
 
-void suite_rows_cache(void);
-
 #define PATH_ROOM	512
 #define PROGRAM		"/bin/sh"
 #define OTHER		12345
@@ -63,6 +61,8 @@ static int cache_deinit(void)
 	elf_file_close(file);
 	return rmdir(top);	/* nothing else was left there */
 }
+
+FIXTURE(cache_init, cache_deinit);
 
 /* The files in the cache's folder; the path of the last goes to entry. */
 static unsigned files(void)
@@ -116,7 +116,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtime == b->st_mtime;
 }
 
-static void test_kept(void)
+TEST("a file is made once")
 {
 	struct stat first, second;
 
@@ -182,7 +182,7 @@ static void flip(int fd, off_t size)
 }
 
 /* Every byte of the header, and bytes all over the rows. */
-static void test_damaged(void)
+TEST("a damaged file is replaced")
 {
 	struct stat st;
 
@@ -199,7 +199,7 @@ static void test_damaged(void)
  * A folder where the entry should be, a link, no right to write: no error, and nobody else's file
  * is touched.
  */
-static void test_unusable(void)
+TEST("a cache that cannot be used")
 {
 	char other[PATH_ROOM];
 	struct stat st;
@@ -219,14 +219,14 @@ static void test_unusable(void)
 	rmdir(entry);
 }
 
-static void test_without(void)
+TEST("no cache")
 {
 	load_from(file, NULL);
 	load_from(file, "/proc/self/nowhere");
 }
 
 /* In a folder of somebody else's nothing is made and nothing removed, also behind a link of his. */
-static void test_of_others(void)
+TEST("a folder of somebody else's")
 {
 	char theirs[PATH_ROOM], link[PATH_ROOM], below[PATH_ROOM];
 
@@ -289,7 +289,7 @@ static void clear(void)
 }
 
 /* The oldest file of all goes; what is no file of ours stays, and is not counted. */
-static void test_room(void)
+TEST("room for a new one")
 {
 	clear();
 	put("database.1", 10, true);
@@ -306,7 +306,7 @@ static void test_room(void)
 }
 
 /* A file that has the name of one of ours, but not its header, is not removed. */
-static void test_foreign_header(void)
+TEST("a file that is none of ours")
 {
 	clear();
 	fill("trusted-", LIMIT_CACHE_FILES - 1);
@@ -340,7 +340,7 @@ static struct elf_file *copy_for(uid_t owner)
 }
 
 /* An untrusted file takes the place of its owner's files, and its owner has only so many. */
-static void test_shares(void)
+TEST("shares of the room")
 {
 	unsigned share = LIMIT_CACHE_FILES / 16;
 	struct elf_file *copy = copy_for(OTHER);
@@ -364,7 +364,7 @@ static void test_shares(void)
 }
 
 /* What is read is not the next to go. */
-static void test_young_again(void)
+TEST("what is read is young")
 {
 	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
 	struct stat st;
@@ -379,7 +379,7 @@ static void test_young_again(void)
 }
 
 /* One process adds so many files, and no more. */
-static void test_one_process(void)
+TEST("what one process adds")
 {
 	struct rows_cache cache;
 	struct rows rows;
@@ -405,7 +405,7 @@ static struct rows_key key_of(struct elf_file *of, uint64_t vaddr, uint32_t vers
 	return key;
 }
 
-static void test_identity(void)
+TEST("the key of a trusted file")
 {
 	struct rows_key key = key_of(file, text.vaddr, 1), again = key_of(file, text.vaddr, 1);
 	struct rows_key moved = key_of(file, text.vaddr + 1, 1), later = key_of(file, text.vaddr, 2);
@@ -417,7 +417,7 @@ static void test_identity(void)
 }
 
 /* A file that was made a moment ago has the digest for a key, and so has another user's. */
-static void test_digest(void)
+TEST("the key of any other file")
 {
 	struct elf_file *own = copy_for(geteuid()), *same = copy_for(geteuid());
 	struct elf_file *theirs = copy_for(OTHER);
@@ -435,22 +435,4 @@ static void test_digest(void)
 	elf_file_close(own);
 	elf_file_close(same);
 	elf_file_close(theirs);
-}
-
-void suite_rows_cache(void)
-{
-	CU_pSuite suite = CU_add_suite("rows cache", cache_init, cache_deinit);
-
-	CU_add_test(suite, "a file is made once", test_kept);
-	CU_add_test(suite, "a damaged file is replaced", test_damaged);
-	CU_add_test(suite, "room for a new one", test_room);
-	CU_add_test(suite, "a file that is none of ours", test_foreign_header);
-	CU_add_test(suite, "shares of the room", test_shares);
-	CU_add_test(suite, "what is read is young", test_young_again);
-	CU_add_test(suite, "what one process adds", test_one_process);
-	CU_add_test(suite, "a folder of somebody else's", test_of_others);
-	CU_add_test(suite, "the key of a trusted file", test_identity);
-	CU_add_test(suite, "the key of any other file", test_digest);
-	CU_add_test(suite, "a cache that cannot be used", test_unusable);
-	CU_add_test(suite, "no cache", test_without);
 }

@@ -20,8 +20,6 @@
 #include "self.h"
 #include "unit.h"
 
-void suite_stack(void);
-
 #ifdef __clang__
 #define OWN_FRAME	__attribute__((noinline, disable_tail_calls))
 #else
@@ -45,6 +43,8 @@ static int map_deinit(void)
 	self_map_deinit(&map);
 	return 0;
 }
+
+FIXTURE(map_init, map_deinit);
 
 /* The end of each chain of calls: compares, and remembers how many frames there were at most. */
 static uint32_t frames_seen;
@@ -162,7 +162,7 @@ static void nothing(void)
 {
 }
 
-static void test_depths(void)
+TEST("every depth")
 {
 	uint32_t before = 0;
 
@@ -192,7 +192,7 @@ static OWN_FRAME void capture_limited(void)
 	}
 }
 
-static void test_limit(void)
+TEST("a limit")
 {
 	last = capture_limited;
 	chain(9);
@@ -205,7 +205,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-static void test_thread(void)
+TEST("a thread")
 {
 	pthread_t thread;
 
@@ -242,7 +242,7 @@ static void with_handler(int flags)
 	sigaction(SIGUSR1, &old, NULL);
 }
 
-static void test_signal(void)
+TEST("a signal handler")
 {
 	with_handler(0);
 }
@@ -251,7 +251,7 @@ static void test_signal(void)
  * Above the thread's stack in one case, below in the other, as the mappings fall: in each, SP
  * jumps.
  */
-static void test_signal_alternate(void)
+TEST("a signal handler on its own stack")
 {
 	stack_t stack = { .ss_size = 1 << 17 }, old;
 
@@ -326,7 +326,7 @@ static void run_chain(void)
 	chain(14);
 }
 
-static void test_every_instruction(void)
+TEST("every instruction")
 {
 	last = nothing;
 	step_through(run_chain, 500);
@@ -342,7 +342,7 @@ static void call_lazily(void)
 	sink += getsid(0) != 0;
 }
 
-static void test_every_instruction_lazy(void)
+TEST("every instruction of a lazy call")
 {
 	step_through(call_lazily, 10);
 }
@@ -359,7 +359,7 @@ static void allocate(void)
 		free(block[i]);
 }
 
-static void test_every_instruction_malloc(void)
+TEST("every instruction of malloc")
 {
 	step_through(allocate, 500);
 }
@@ -376,22 +376,7 @@ static void print_and_jump(void)
 	sink += (unsigned)strlen(text);
 }
 
-static void test_every_instruction_libc(void)
+TEST("every instruction of snprintf")
 {
 	step_through(print_and_jump, 500);
-}
-
-void suite_stack(void)
-{
-	CU_pSuite suite = CU_add_suite("stack", map_init, map_deinit);
-
-	CU_add_test(suite, "every depth", test_depths);
-	CU_add_test(suite, "a limit", test_limit);
-	CU_add_test(suite, "a thread", test_thread);
-	CU_add_test(suite, "a signal handler", test_signal);
-	CU_add_test(suite, "a signal handler on its own stack", test_signal_alternate);
-	CU_add_test(suite, "every instruction", test_every_instruction);
-	CU_add_test(suite, "every instruction of a lazy call", test_every_instruction_lazy);
-	CU_add_test(suite, "every instruction of malloc", test_every_instruction_malloc);
-	CU_add_test(suite, "every instruction of snprintf", test_every_instruction_libc);
 }

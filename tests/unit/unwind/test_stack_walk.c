@@ -13,8 +13,6 @@
 #include "made_up.h"
 #include "unit.h"
 
-void suite_stack_walk(void);
-
 /* A case: the stack's words from STACK on, the registers, and what should come out. */
 struct scene {
 	uint64_t word[WORDS];
@@ -60,7 +58,7 @@ static void run(struct scene *scene)
 		CU_ASSERT(!memcmp((scene).pc, expected, sizeof(expected))); \
 	} while (0)
 
-static void test_plain(void)
+TEST("plain frames")
 {
 	struct scene s = scene(LEAF, slot(3));
 
@@ -77,7 +75,7 @@ static void test_plain(void)
 /*
  * A return address at the very start of a function belongs to the one before; an exact PC does not.
  */
-static void test_one_back(void)
+TEST("one byte back")
 {
 	struct scene s = scene(CODE + 0x60, 0);
 
@@ -90,7 +88,7 @@ static void test_one_back(void)
 	CHECK(s, WALK_COMPLETE, LEAF, CODE + 0x10, OUTERMOST);
 }
 
-static void test_registers(void)
+TEST("frames that hang from registers")
 {
 	struct scene s = scene(BY_R10, 0);
 
@@ -128,7 +126,7 @@ static void test_registers(void)
 }
 
 /* R12 to R15, through frames that saved them, that did not touch them, and that lost them. */
-static void test_kept(void)
+TEST("R12 to R15")
 {
 	struct scene s = scene(KEEPS, 0);
 
@@ -172,7 +170,7 @@ static void test_kept(void)
 }
 
 /* BP in R14, and return addresses that are not where calls put them. */
-static void test_moved(void)
+TEST("return addresses and BP elsewhere")
 {
 	struct scene s = scene(LEAF, 0);
 
@@ -200,7 +198,7 @@ static void test_moved(void)
 }
 
 /* From a caller on, as the agent walks. */
-static void test_kept_by_caller(void)
+TEST("R12 to R15 of a caller")
 {
 	struct scene s = scene(LEAF, 0);
 	struct walk_regs regs = { .pc = LEAF, .sp = STACK, .regs = s.reg, .nr_regs = 16 };
@@ -230,7 +228,7 @@ static void test_kept_by_caller(void)
 	CU_ASSERT_EQUAL(trace.address[1], slot(1));
 }
 
-static void test_memory_rows(void)
+TEST("frames that hang from memory")
 {
 	struct scene s = scene(DRAP, slot(6));
 
@@ -252,7 +250,7 @@ static void test_memory_rows(void)
 	CHECK(s, WALK_COMPLETE, VFORK, LEAF, OUTERMOST);
 }
 
-static void test_plt(void)
+TEST("the PLT")
 {
 	for (unsigned at = 0; at < 16; at++) {
 		struct scene s = scene(PLT + at, 0);
@@ -267,7 +265,7 @@ static void test_plt(void)
  * The registers that a signal saved are those of the frame it interrupted: at its exact PC, with
  * R10 known.
  */
-static void test_signal(void)
+TEST("signal frames")
 {
 	struct scene s = scene(LEAF, 0);
 
@@ -289,7 +287,7 @@ static void test_signal(void)
 	CU_ASSERT_EQUAL(s.end, WALK_DEPTH);
 }
 
-static void test_no_cfi(void)
+TEST("frame pointers without CFI")
 {
 	struct scene s = scene(NO_CFI, slot(4));
 
@@ -352,7 +350,7 @@ static void test_no_cfi(void)
 	CHECK(s, WALK_NO_MODULE, JIT);
 }
 
-static void test_ends(void)
+TEST("reasons to end")
 {
 	struct scene s = scene(TOO_COMPLEX, 0);
 
@@ -386,7 +384,7 @@ static void test_ends(void)
 	CHECK(s, WALK_MEMORY, FRAMED, LEAF);
 }
 
-static void test_area(void)
+TEST("code of ours")
 {
 	struct area_log log = { 0 };
 	struct walk_area area = { .start = JIT, .end = JIT + 64, .translate = translate,
@@ -414,7 +412,7 @@ static void test_area(void)
 }
 
 /* A cache gives the same answers, and forgets when the generation changes. */
-static void test_cache(void)
+TEST("the cache")
 {
 	static struct walk_cache cache;
 	static const struct row other = { .pc = 0, .cfa = ROW_CFA_END };
@@ -463,7 +461,7 @@ static struct walk_outside outside_of(struct scene *scene, bool caller)
 }
 
 /* Where a walk leaves the modules, another one that knows more can go on. */
-static void test_outside(void)
+TEST("where it leaves the modules")
 {
 	struct scene s = scene(LEAF, slot(6));
 	struct walk_outside outside;
@@ -506,7 +504,7 @@ static bool more_words(void *ctx, uint64_t addr, uint64_t *ret)
 }
 
 /* Words outside the copy are asked for. */
-static void test_more(void)
+TEST("words outside the copy")
 {
 	uint64_t words[4] = { LEAF, LEAF, OUTERMOST, 0 }, pc[8];
 	struct walk_regs regs = { .pc = LEAF, .sp = STACK };
@@ -554,7 +552,7 @@ static enum walk_end end_below(struct lower *lower, uint32_t *nr_ret)
 }
 
 /* A function that has switched stacks leads to a lower one, if there is a module's return address. */
-static void test_step_down(void)
+TEST("a step down")
 {
 	struct lower lower = { STACK - 65536, { 0, OUTERMOST } };
 	uint32_t nr;
@@ -570,7 +568,7 @@ static void test_step_down(void)
 }
 
 /* From the thread's stack to a goroutine's, by BP; not where it was called on the thread's. */
-static void test_switch(void)
+TEST("a switch of stacks")
 {
 	static const struct row switch_row = { .cfa = ROW_CFA_FP_SWITCH };
 	static const struct walk_module modules[] = {
@@ -605,7 +603,7 @@ static void test_switch(void)
  * Any stack: the walk ends, and reads only what it was given (an array of its own, for the
  * sanitizer to watch).
  */
-static void test_any_stack(void)
+TEST("any stack")
 {
 	uint64_t state = 42, *words = malloc(8 * WORDS), pc[16], reg[17];
 	unsigned complete = 0;
@@ -635,7 +633,7 @@ static void test_any_stack(void)
 	free(words);
 }
 
-static void test_names(void)
+TEST("names of the ends")
 {
 	for (unsigned i = 0; i < WALK_ENDS; i++)
 		CU_ASSERT_STRING_NOT_EQUAL(walk_end_name((enum walk_end)i), "unknown");
@@ -643,7 +641,7 @@ static void test_names(void)
 	CU_ASSERT_STRING_EQUAL(walk_end_name((enum walk_end)99), "unknown");
 }
 
-static void test_map_find(void)
+TEST("the map of modules")
 {
 	struct walk_module modules[5] = { 0 };
 	struct walk_map some = { .module = modules };
@@ -661,30 +659,4 @@ static void test_map_find(void)
 			CU_ASSERT_PTR_EQUAL(walk_map_find(&some, pc), in ? &modules[i] : NULL);
 		}
 	}
-}
-
-void suite_stack_walk(void)
-{
-	CU_pSuite suite = CU_add_suite("stack walk", NULL, NULL);
-
-	CU_add_test(suite, "plain frames", test_plain);
-	CU_add_test(suite, "one byte back", test_one_back);
-	CU_add_test(suite, "frames that hang from registers", test_registers);
-	CU_add_test(suite, "R12 to R15", test_kept);
-	CU_add_test(suite, "return addresses and BP elsewhere", test_moved);
-	CU_add_test(suite, "R12 to R15 of a caller", test_kept_by_caller);
-	CU_add_test(suite, "frames that hang from memory", test_memory_rows);
-	CU_add_test(suite, "the PLT", test_plt);
-	CU_add_test(suite, "signal frames", test_signal);
-	CU_add_test(suite, "frame pointers without CFI", test_no_cfi);
-	CU_add_test(suite, "reasons to end", test_ends);
-	CU_add_test(suite, "code of ours", test_area);
-	CU_add_test(suite, "the cache", test_cache);
-	CU_add_test(suite, "words outside the copy", test_more);
-	CU_add_test(suite, "a step down", test_step_down);
-	CU_add_test(suite, "a switch of stacks", test_switch);
-	CU_add_test(suite, "where it leaves the modules", test_outside);
-	CU_add_test(suite, "any stack", test_any_stack);
-	CU_add_test(suite, "names of the ends", test_names);
-	CU_add_test(suite, "the map of modules", test_map_find);
 }

@@ -10,8 +10,6 @@
 #include "made_up.h"
 #include "unit.h"
 
-void suite_trace(void);
-
 /* A walk from a caller on. */
 struct scene {
 	uint64_t word[WORDS];
@@ -63,7 +61,7 @@ static void check_flags(bool whole, bool fp_used, bool bx_used)
 }
 
 /* The first PC is a return address: looked up one byte back. */
-static void test_caller(void)
+TEST("from a caller on")
 {
 	struct scene s = begin(CODE + 0x10, 0);
 
@@ -85,7 +83,7 @@ static void test_caller(void)
 }
 
 /* A saved BP matters if a frame hangs from it, not before. */
-static void test_frame_pointer(void)
+TEST("saved frame pointers")
 {
 	struct scene s = begin(FRAMED, slot(3));
 
@@ -108,7 +106,7 @@ static void test_frame_pointer(void)
 	check_flags(true, false, false);
 }
 
-static void test_memory(void)
+TEST("words that rules read")
 {
 	struct scene s = begin(DRAP, slot(6));
 
@@ -131,7 +129,7 @@ static void test_memory(void)
 	check_flags(true, false, false);
 }
 
-static void test_bx(void)
+TEST("RBX")
 {
 	struct scene s = begin(SAVES_BX, 0);
 
@@ -155,7 +153,7 @@ static void test_bx(void)
 }
 
 /* What no CFI says: BP, its word above, and that it was no frame, too. */
-static void test_guess(void)
+TEST("frame pointers without CFI")
 {
 	struct scene s = begin(NO_CFI, slot(4));
 
@@ -177,7 +175,7 @@ static void test_guess(void)
 }
 
 /* Frames of ours are no PCs, but their return addresses are slots. */
-static void test_area(void)
+TEST("frames of ours")
 {
 	struct area_log log = { 0 };
 	struct scene s = begin(LEAF, 0);
@@ -192,7 +190,7 @@ static void test_area(void)
 }
 
 /* What cannot be told by slots. */
-static void test_not_whole(void)
+TEST("what is not whole")
 {
 	static uint64_t words[3 * WALK_TRACE_SLOTS], pcs[MANY];
 	struct walk_regs regs = { .pc = LEAF, .sp = STACK };
@@ -272,7 +270,7 @@ static void shake(struct scene *s, uint64_t *state)
 		s->bx = random_word(state);
 }
 
-static void test_enough(void)
+TEST("the slots are enough")
 {
 	struct scene s, shaken;
 	uint64_t state = 4711;
@@ -304,18 +302,4 @@ static void test_enough(void)
 	CU_ASSERT(deep > 500);
 	CU_ASSERT(used > 1000);
 	CU_ASSERT(plain > 1000);
-}
-
-void suite_trace(void)
-{
-	CU_pSuite suite = CU_add_suite("trace", NULL, NULL);
-
-	CU_add_test(suite, "from a caller on", test_caller);
-	CU_add_test(suite, "saved frame pointers", test_frame_pointer);
-	CU_add_test(suite, "words that rules read", test_memory);
-	CU_add_test(suite, "RBX", test_bx);
-	CU_add_test(suite, "frame pointers without CFI", test_guess);
-	CU_add_test(suite, "frames of ours", test_area);
-	CU_add_test(suite, "what is not whole", test_not_whole);
-	CU_add_test(suite, "the slots are enough", test_enough);
 }
