@@ -3,9 +3,6 @@
 
 #include "ledger_scripts.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "unit.h"
 
 #define A	0x10000ull

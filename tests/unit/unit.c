@@ -8,11 +8,6 @@
 #define UNIT_MAIN
 #include "unit.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* The section, as the linker names its ends. */
 extern const struct unit_row *__start_unit_rows[], *__stop_unit_rows[];
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What every unit test sees: CUnit, how a test is written, and how to skip.
+ * What every unit test sees: CUnit, what nearly all of them include, how a test is written, and how
+ * to skip.
  *
  *	TEST("a long message is cut")
  *	{
@@ -14,6 +15,15 @@
 #pragma once
 
 #include <CUnit/Basic.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
 
 /* A test, if it has a run, or else what its file's tests need. */
 struct unit_row {

@@ -3,7 +3,6 @@
 
 #include "record_tests.h"
 
-#include "base/compiler.h"
 #include "unit.h"
 
 struct log_record record_at(uint64_t block)

@@ -4,11 +4,8 @@
  * much of it the agent takes.
  */
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include "base/compiler.h"
 #include "log/deferred.h"
 #include "record_tests.h"
 #include "unit.h"

@@ -10,22 +10,16 @@
  * instruction.
  */
 
-#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "agent_offsets.h"
-#include "base/compiler.h"
 #include "child.h"
 #include "image.h"
 #include "unit.h"

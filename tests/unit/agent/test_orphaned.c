@@ -11,20 +11,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "agent_offsets.h"
 #include "arch/arch.h"
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "child.h"
 #include "image.h"
 #include "unit.h"

@@ -2,9 +2,7 @@
 /* A log that samples: which blocks it records, and what they stand for. */
 
 #include <pthread.h>
-#include <stdio.h>
 
-#include "base/compiler.h"
 #include "log/sample.h"
 #include "record_tests.h"
 #include "unit.h"

@@ -4,10 +4,8 @@
  * page is the callers'. Nothing has unwind information here, so frame pointers lead the walks.
  */
 
-#include <string.h>
 #include <sys/mman.h>
 
-#include "base/compiler.h"
 #include "record_tests.h"
 #include "unit.h"
 #include "world.h"

@@ -7,11 +7,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/ucontext.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "agent/agent.h"
 #include "unit.h"

@@ -8,17 +8,12 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "agent_offsets.h"
-#include "base/compiler.h"
 #include "child.h"
 #include "image.h"
 #include "unit.h"

@@ -6,7 +6,6 @@
 
 #include <sys/mman.h>
 
-#include "base/compiler.h"
 #include "record_tests.h"
 #include "same_record.h"
 #include "unit.h"

@@ -4,14 +4,10 @@
 #include "world.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent_offsets.h"
-#include "base/compiler.h"
 #include "log/deferred.h"
 #include "log/layout.h"
 #include "unit.h"

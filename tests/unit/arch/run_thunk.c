@@ -4,7 +4,6 @@
 #include "run_thunk.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 

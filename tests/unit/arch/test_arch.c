@@ -3,7 +3,6 @@
 
 #include <elf.h>
 #include <stddef.h>
-#include <string.h>
 #include <sys/user.h>
 
 #include "arch/arch.h"

@@ -3,8 +3,6 @@
 
 #include "arch/x86_64/call.h"
 
-#include <string.h>
-
 #include "unit.h"
 
 /* The instruction as the last of the bytes. */

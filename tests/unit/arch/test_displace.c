@@ -7,11 +7,8 @@
  */
 
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "arch/arch.h"
 #include "execute.h"

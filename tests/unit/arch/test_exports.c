@@ -8,12 +8,8 @@
 #include <Zydis/Zydis.h>
 #include <elf.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "arch/arch.h"
 #include "base/cleanup.h"

@@ -2,7 +2,6 @@
 /* Entry stubs are run: what the called function sees, what comes back, and where the trap stops. */
 
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 

@@ -5,9 +5,6 @@
  * run_thunk.h, as in agent/state.h: both sides must come to the same.
  */
 
-#include <stdio.h>
-#include <string.h>
-
 #include "arch/arch.h"
 #include "run_thunk.h"
 #include "unit.h"

@@ -3,7 +3,6 @@
 
 #include "base/cleanup.h"
 
-#include <errno.h>
 #include <fcntl.h>
 
 #include "unit.h"

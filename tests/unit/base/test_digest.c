@@ -3,11 +3,6 @@
 
 #include "base/digest.h"
 
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unit.h"
 
 static bool is(const void *bytes, size_t len, const char *hex)

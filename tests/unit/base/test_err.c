@@ -3,11 +3,7 @@
 
 #include "base/err.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "unit.h"
 

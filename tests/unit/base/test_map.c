@@ -3,8 +3,6 @@
 
 #include "base/map.h"
 
-#include <stdlib.h>
-
 #include "unit.h"
 
 TEST("put, get, remove")

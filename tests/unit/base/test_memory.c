@@ -3,9 +3,6 @@
 
 #include "base/memory.h"
 
-#include <string.h>
-
-#include "base/compiler.h"
 #include "base/page.h"
 #include "memory_array.h"
 #include "unit.h"

@@ -3,9 +3,6 @@
 
 #include "base/outside.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "unit.h"
 
 static void check(const char *text, const char *want)

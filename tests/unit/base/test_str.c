@@ -3,8 +3,6 @@
 
 #include "base/str.h"
 
-#include <string.h>
-
 #include "unit.h"
 
 TEST("empty")

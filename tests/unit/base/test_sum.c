@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sums: each bit of what is summed up matters, and how much there is. */
 
-#include <string.h>
-
 #include "base/sum.h"
 #include "unit.h"
 

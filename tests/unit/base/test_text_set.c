@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers for texts. */
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/text_set.h"
 #include "unit.h"
 

@@ -3,9 +3,6 @@
 
 #include "base/vec.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "base/word_list.h"
 #include "unit.h"
 

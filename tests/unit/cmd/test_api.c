@@ -2,11 +2,7 @@
 /* mdbg::… as Tcl values, events and completion. */
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"

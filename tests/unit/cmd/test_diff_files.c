@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* malloc diff, mdbg::diff with exports: what is a file, what is printed, given, refused. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "export/formats.h"
 #include "harness.h"
 #include "unit.h"

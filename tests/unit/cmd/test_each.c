@@ -3,12 +3,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/compiler.h"
 #include "harness.h"
 #include "unit.h"
 

@@ -3,8 +3,6 @@
 
 #include "cmd/embedded.h"
 
-#include <string.h>
-
 #include "harness.h"
 #include "unit.h"
 

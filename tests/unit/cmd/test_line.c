@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which part of a line is Tcl and which a redirection. */
 
-#include <string.h>
-
 #include "cmd/cmd.h"
 #include "cmd/line.h"
 #include "harness.h"

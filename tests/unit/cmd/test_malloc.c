@@ -2,9 +2,6 @@
 /* The malloc commands and those that look at the target, as text. */
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "harness.h"
 #include "session/history.h"

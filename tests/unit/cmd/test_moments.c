@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Marks, differences, sites of and since a moment: what is printed, given to scripts, and refused. */
 
-#include <stdio.h>
-#include <string.h>
-
 #include "harness.h"
 #include "heap/mark.h"
 #include "session/history.h"

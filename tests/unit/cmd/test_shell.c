@@ -2,10 +2,6 @@
 /* Lines and scripts: output, redirection, errors, ways out. */
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/cancel.h"
 #include "harness.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The dicts of large answers, which share their keys and values. */
 
-#include <stdio.h>
-
 #include "cmd/values.h"
 #include "harness.h"
 #include "unit.h"

@@ -3,8 +3,6 @@
 
 #include "core_image.h"
 
-#include <string.h>
-
 #include "arch/arch.h"
 #include "elf/core_file.h"
 #include "unit.h"

@@ -5,7 +5,6 @@
 
 #include <dwarf.h>
 #include <elf.h>
-#include <string.h>
 
 #include <zstd.h>
 

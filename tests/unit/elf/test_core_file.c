@@ -4,10 +4,7 @@
 #include "elf/core_file.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "core_image.h"
 #include "memory_array.h"

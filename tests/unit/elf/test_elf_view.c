@@ -4,10 +4,7 @@
 #include "elf/elf_view.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cancel.h"
 #include "base/limits.h"

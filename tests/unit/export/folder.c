@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "unit.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The layout of flame graphs: stacks in, rectangles out. */
 
-#include <stdlib.h>
-
-#include "base/compiler.h"
 #include "export/flame.h"
 #include "unit.h"
 

@@ -3,10 +3,6 @@
 
 #include "export/formats.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "export/file.h"
 #include "folder.h"

@@ -2,9 +2,6 @@
 /* Hostile names in markup and in scripts. */
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "export/file.h"
 #include "export/markup.h"

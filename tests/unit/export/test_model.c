@@ -3,9 +3,6 @@
 
 #include "export/model.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "fake_session.h"

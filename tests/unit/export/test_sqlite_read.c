@@ -3,11 +3,7 @@
 
 #include "export/sqlite_read.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "export/formats.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The sentences that a report begins with: no more than the figures say. */
 
-#include <string.h>
-
 #include "export/verdict.h"
 #include "unit.h"
 

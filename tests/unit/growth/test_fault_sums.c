@@ -3,8 +3,6 @@
 
 #include "growth/fault_sums.h"
 
-#include <stdio.h>
-
 #include "unit.h"
 
 static void add(struct fault_sums *sums, uint64_t address, uint32_t stack, uint32_t file)

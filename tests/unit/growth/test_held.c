@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The pieces of growth/held.h against an array that has an entry for each page. */
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
 #include "growth/held.h"
 #include "unit.h"
 

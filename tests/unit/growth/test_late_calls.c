@@ -5,9 +5,7 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/compiler.h"
 #include "os/procfs.h"
 #include "unit.h"
 

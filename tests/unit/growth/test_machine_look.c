@@ -3,11 +3,6 @@
 
 #include "growth/machine_look.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "unit.h"
 
 #define SECOND	1000000000ull

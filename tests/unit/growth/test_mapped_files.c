@@ -3,7 +3,6 @@
 
 #include "growth/mapped_files.h"
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include "growth/replay.h"

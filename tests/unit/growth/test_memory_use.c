@@ -4,10 +4,7 @@
 #include "growth/memory_use.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "unit.h"
 

@@ -3,8 +3,6 @@
 
 #include "growth/memory_verdict.h"
 
-#include <string.h>
-
 #include "unit.h"
 
 #define MB	(1ull << 20)

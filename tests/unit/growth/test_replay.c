@@ -4,10 +4,8 @@
  * between the entry of a call, its work in the kernel, its return, and the note of it.
  */
 
-#include <string.h>
 #include <sys/mman.h>
 
-#include "base/compiler.h"
 #include "growth/replay.h"
 #include "unit.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The list of a heap's chunks, against an array. */
 
-#include <stdlib.h>
-
 #include "heap/chunk.h"
 #include "unit.h"
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Several glibcs in one process: images beside each other, which one walk sees. */
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
 #include "glibc_image.h"
 #include "glibc_versions.h"
 #include "log/log.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers, sizes, durations and times. */
 
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "heap/filter.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The history of frees: who has freed a block that is freed again. */
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include "free_history_hammer.h"

@@ -4,8 +4,6 @@
 #include "log/journal.h"
 
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "unit.h"
 

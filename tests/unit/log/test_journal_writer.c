@@ -3,9 +3,6 @@
 
 #include "log/journal_writer.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "unit.h"
 

@@ -3,8 +3,6 @@
  * What is checked by scripts: the freestanding build, the hammer under ThreadSanitizer, the model.
  */
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 
 #include "unit.h"

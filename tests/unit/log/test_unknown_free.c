@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Unknown frees: what they are taken for, and the rings. */
 
-#include <string.h>
 #include <sys/mman.h>
 
 #include "log/layout.h"

@@ -3,8 +3,6 @@
 
 #include "os/allocinfo.h"
 
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "unit.h"
 

@@ -3,15 +3,10 @@
 
 #include "os/errand.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include "base/compiler.h"
 #include "unit.h"
 
 #define SOON	20000000ull

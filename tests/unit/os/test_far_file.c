@@ -3,11 +3,8 @@
 
 #include "os/far_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/cancel.h"
 #include "base/cleanup.h"

@@ -4,10 +4,6 @@
 #include "os/file.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "unit.h"
 

@@ -4,11 +4,7 @@
 #include "os/input.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cancel.h"
 #include "tree.h"

@@ -3,8 +3,6 @@
 
 #include "os/kallsyms.h"
 
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "unit.h"
 

@@ -3,11 +3,6 @@
 
 #include "os/machine.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "os/procfs.h"
 #include "tree.h"
 #include "unit.h"

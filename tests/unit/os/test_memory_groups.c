@@ -3,11 +3,6 @@
 
 #include "os/memory_groups.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "os/kernel_text.h"

@@ -3,15 +3,11 @@
 
 #include "os/memory_limits.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "tree.h"
 #include "unit.h"
-
 
 /* Limits whose control groups are those of the tree, and whose /proc is it. */
 static void open_tree(const struct tree *tree, const char *cgroup, const char *version,

@@ -6,16 +6,13 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "base/page.h"
 #include "child.h"
 #include "os/procmem.h"

@@ -5,10 +5,8 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "unit.h"
 
 #define PAGE	4096

@@ -3,9 +3,6 @@
 
 #include "os/perf_event.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "unit.h"
 
 #define SIZE	256u

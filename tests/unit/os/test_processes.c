@@ -3,10 +3,7 @@
 
 #include "os/processes.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "child.h"

@@ -3,14 +3,10 @@
 
 #include "os/procfs.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <elf.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/personality.h>
@@ -18,7 +14,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "child.h"

@@ -3,10 +3,6 @@
 
 #include "os/procparse.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "unit.h"

@@ -5,12 +5,9 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "child.h"
 #include "unit.h"
 

@@ -3,11 +3,8 @@
 
 #include "os/smaps.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "os/cgroup.h"
 #include "unit.h"

@@ -5,10 +5,8 @@
 
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "unit.h"
 

@@ -4,9 +4,7 @@
 #include "os/task_limits.h"
 
 #include <grp.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "child.h"
 #include "unit.h"

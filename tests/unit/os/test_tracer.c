@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "os/tracer.h"
 #include "unit.h"

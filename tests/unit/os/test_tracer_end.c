@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The tracer: ends that are kept for who asks, and signals that wait. */
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "os/procfs.h"
 #include "os/tracer.h"

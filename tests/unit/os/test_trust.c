@@ -4,10 +4,6 @@
 #include "os/trust.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "os/output.h"
 #include "tree.h"

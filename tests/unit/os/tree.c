@@ -3,11 +3,7 @@
 
 #include "tree.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "unit.h"
 

@@ -3,9 +3,6 @@
 
 #include "self.h"
 
-#include <string.h>
-#include <unistd.h>
-
 #include "probe/probe.h"
 #include "tracee/target.h"
 #include "unit.h"

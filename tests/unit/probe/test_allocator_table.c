@@ -3,7 +3,6 @@
 
 #include "probe/allocators.h"
 
-#include "base/compiler.h"
 #include "unit.h"
 
 TEST("files")

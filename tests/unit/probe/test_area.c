@@ -3,8 +3,6 @@
 
 #include "probe/area.h"
 
-#include <string.h>
-
 #include "agent/state.h"
 #include "memory_array.h"
 #include "os/procfs.h"

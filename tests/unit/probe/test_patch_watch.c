@@ -7,10 +7,7 @@
 #include "probe/patch_watch.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "log/layout.h"
 #include "probe/probe.h"

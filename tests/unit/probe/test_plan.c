@@ -4,11 +4,8 @@
  * that have an allocator's names and never run.
  */
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
-#include "base/compiler.h"
 #include "probe/probe.h"
 #include "self.h"
 #include "tracee/target.h"

@@ -6,10 +6,7 @@
 
 #include "probe/probe_slot.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "agent/state.h"
 #include "probe/trap_ledger.h"

@@ -4,7 +4,6 @@
 #include "probe/runtimes.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 #include "elf/elf_file.h"
 #include "self.h"

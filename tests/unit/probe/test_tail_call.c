@@ -5,7 +5,6 @@
  */
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "arch/x86_64/x86_64.h"
 #include "elf/elf_file.h"

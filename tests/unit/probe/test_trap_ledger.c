@@ -6,10 +6,7 @@
 
 #include "probe/trap_ledger.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "ledger_scripts.h"
 #include "log/layout.h"

@@ -5,12 +5,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <termios.h>
-#include <unistd.h>
 
 #include "os/tracer.h"
 #include "report/out.h"

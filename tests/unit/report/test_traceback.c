@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tracebacks, names and the big table. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cancel.h"
 #include "fake_session.h"
 #include "heap/block.h"

@@ -3,8 +3,6 @@
 
 #include "session/leak_stacks.h"
 
-#include <string.h>
-
 #include "arch/arch.h"
 #include "memory_array.h"
 #include "os/procparse.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How it stands with a session and its processes. */
 
-#include <string.h>
-
 #include "session/private.h"
 #include "tracee/target.h"
 #include "unit.h"

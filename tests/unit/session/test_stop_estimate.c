@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* For how long a target would stand still, and whether that is too long. */
 
-#include <string.h>
-
 #include "session/private.h"
 #include "session/stop_estimate.h"
 #include "unit.h"

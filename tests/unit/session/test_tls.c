@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tables of thread-local data: what is read of them, and that no table makes it more. */
 
-#include <string.h>
-
 #include "arch/arch.h"
 #include "session/tls.h"
 #include "session/memory_view.h"

@@ -7,10 +7,6 @@
 #include <limits.h>
 #include <link.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "unit.h"
 

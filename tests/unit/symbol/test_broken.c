@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files that are no ELF, are cut, or lie: names are unknown or wrong, and mdbg goes on. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "fixture.h"
 #include "symbol/symbol.h"

@@ -4,10 +4,7 @@
 #include "symbol/contained.h"
 
 #include <signal.h>
-#include <stdint.h>
-#include <stdlib.h>
 
-#include "base/compiler.h"
 #include "unit.h"
 
 static volatile uint64_t sink, most = UINT64_MAX, bad = 8;

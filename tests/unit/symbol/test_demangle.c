@@ -3,10 +3,6 @@
 
 #include "symbol/string_pool.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "unit.h"
 

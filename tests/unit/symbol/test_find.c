@@ -3,9 +3,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "fixture.h"
 #include "symbol/symbol.h"

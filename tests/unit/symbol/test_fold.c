@@ -3,12 +3,7 @@
 
 #include "symbol/fold.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "symbol/string_pool.h"
 #include "unit.h"
 

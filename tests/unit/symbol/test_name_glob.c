@@ -3,10 +3,6 @@
 
 #include "symbol/name_glob.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "symbol/string_pool.h"
 #include "symbol/symbol.h"
 #include "unit.h"

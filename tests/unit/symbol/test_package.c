@@ -4,9 +4,6 @@
 #include "symbol/package.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "fixture.h"
 #include "unit.h"

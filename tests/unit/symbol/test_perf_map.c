@@ -2,10 +2,7 @@
 /* JIT code by /tmp/perf-PID.map, written here as a JIT compiler would. */
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "symbol/symbol.h"
 #include "unit.h"

@@ -5,11 +5,7 @@
  */
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "fixture.h"
 #include "symbol/symbol.h"

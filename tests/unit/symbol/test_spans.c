@@ -3,9 +3,6 @@
 
 #include "symbol/spans.h"
 
-#include <stdbool.h>
-#include <stdlib.h>
-
 #include "unit.h"
 
 struct truth {

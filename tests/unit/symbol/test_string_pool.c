@@ -3,9 +3,6 @@
 
 #include "symbol/string_pool.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "unit.h"
 
 TEST("each once")

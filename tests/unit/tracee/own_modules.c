@@ -5,8 +5,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "unit.h"

@@ -5,15 +5,11 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "child.h"
 #include "log/journal.h"
 #include "unit.h"

@@ -4,7 +4,6 @@
 #include "tracee/core_maps.h"
 
 #include <elf.h>
-#include <string.h>
 
 #include "memory_array.h"
 #include "unit.h"

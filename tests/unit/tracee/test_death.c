@@ -4,12 +4,9 @@
 #include "tracee/target.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "child.h"
 #include "os/procfs.h"

@@ -5,8 +5,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "base/path.h"
 #include "memory_array.h"

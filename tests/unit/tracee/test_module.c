@@ -6,10 +6,8 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
-#include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cancel.h"
 #include "base/cleanup.h"

@@ -4,8 +4,6 @@
 #include "tracee/module_new.h"
 
 #include <elf.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "os/procparse.h"

@@ -7,9 +7,7 @@
 #include "tracee/previous_session.h"
 
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "jumped.h"

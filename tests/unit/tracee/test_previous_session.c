@@ -3,8 +3,6 @@
 
 #include "tracee/previous_session.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 

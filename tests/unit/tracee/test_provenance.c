@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a later mdbg is told of a log: modules, generations, marks; and what it does not believe. */
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "tracee/provenance.h"
 #include "tracee/module.h"

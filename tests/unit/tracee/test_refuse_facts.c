@@ -3,10 +3,7 @@
 
 #include "tracee/refuse_facts.h"
 
-#include <errno.h>
 #include <linux/capability.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "unit.h"
 

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "child.h"
 #include "os/task.h"

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "child.h"
 #include "os/procfs.h"

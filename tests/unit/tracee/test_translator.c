@@ -3,9 +3,6 @@
 
 #include "tracee/translator.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "os/procparse.h"
 #include "unit.h"
 

@@ -4,8 +4,6 @@
 #include "tracee/undo.h"
 
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "unit.h"

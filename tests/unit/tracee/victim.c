@@ -3,9 +3,6 @@
 
 #include "victim.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "os/tracer.h"
 #include "unit.h"
 

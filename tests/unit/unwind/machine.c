@@ -4,7 +4,6 @@
 #include "machine.h"
 
 #include <dwarf.h>
-#include <stdlib.h>
 
 #include "unit.h"
 

@@ -5,11 +5,7 @@
 
 #include <fcntl.h>
 #include <link.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "base/compiler.h"
 #include "elf/elf_file.h"
 #include "hand.h"
 #include "unit.h"

@@ -7,9 +7,6 @@
  */
 
 #include <elf.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "elf/elf_file.h"
 #include "unit.h"

@@ -8,14 +8,9 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
-#include <unistd.h>
 
-#include "base/compiler.h"
 #include "hand.h"
 #include "self.h"
 #include "unit.h"

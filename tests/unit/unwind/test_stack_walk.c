@@ -6,10 +6,6 @@
 
 #include "unwind/stack_walk.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
 #include "made_up.h"
 #include "unit.h"
 

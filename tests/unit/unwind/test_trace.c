@@ -4,9 +4,6 @@
  * more than is needed.
  */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "made_up.h"
 #include "unit.h"
 

@@ -6,13 +6,8 @@
 #include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "arch/x86_64/frame.h"
-#include "base/compiler.h"
 #include "elf/cfi.h"
 #include "elf/elf_file.h"
 #include "machine.h"
