@@ -48,17 +48,23 @@ static void suite_name(const char *file, char *name, size_t size)
 		*at = ' ';
 }
 
-/* suite: its row, or NULL if the file has none; [from, to): the rows of the file. */
+/* [from, to): the rows of a file. suite: one of them, or NULL if it has none. */
 static void add_suite(const struct unit_row *suite, const struct unit_row **from,
 		      const struct unit_row **to)
 {
+	static const struct unit_row none;
+	const struct unit_row *each = &none;
 	CU_pSuite added;
 	char own[64];
-	const char *name = suite && suite->name ? suite->name : own;
 
 	suite_name((*from)->file, own, sizeof(own));
-	added = CU_add_suite(name, suite ? suite->start : NULL, suite ? suite->end : NULL);
-	check(name);
+	suite = suite ? suite : &none;
+	for (const struct unit_row **row = from; row < to; row++)
+		if ((*row)->before || (*row)->after)
+			each = *row;
+	added = CU_add_suite_with_setup_and_teardown(suite->name ? suite->name : own, suite->start,
+						     suite->end, each->before, each->after);
+	check(own);
 	for (; from < to; from++)
 		if ((*from)->run) {
 			CU_add_test(added, (*from)->name, (*from)->run);
@@ -69,17 +75,17 @@ static void add_suite(const struct unit_row *suite, const struct unit_row **from
 static void add_suites(void)
 {
 	const struct unit_row **from = __start_unit_rows, **to;
-	unsigned nr_suites;
+	bool any;
 
 	qsort(from, (size_t)(__stop_unit_rows - from), sizeof(*from), compare_rows);
 	for (; from < __stop_unit_rows; from = to) {
-		nr_suites = 0;
+		any = false;
 		for (to = from; to < __stop_unit_rows && !strcmp((*to)->file, (*from)->file); to++)
-			nr_suites += !(*to)->run;
-		if (!nr_suites)
+			any |= (*to)->start || (*to)->end;
+		if (!any)
 			add_suite(NULL, from, to);
-		for (const struct unit_row **row = from; nr_suites && row < to; row++)
-			if (!(*row)->run)
+		for (const struct unit_row **row = from; row < to; row++)
+			if ((*row)->start || (*row)->end)
 				add_suite(*row, from, to);
 	}
 }

@@ -25,36 +25,44 @@
 
 #include "base/compiler.h"
 
-/* A test, if it has a run, or else what its file's tests need. */
+/* A test (run), or what the tests of its file need. */
 struct unit_row {
 	const char *file;
 	int line;
 	const char *name;
 	void (*run)(void);
 	int (*start)(void), (*end)(void);
+	void (*before)(void), (*after)(void);
 };
 
-#define TEST(name) UNIT_TEST(name, UNIT_PASTE(test_at_, __LINE__))
+#define TEST(title) UNIT_TEST(title, UNIT_PASTE(test_at_, __LINE__))
 
 /*
  * These are called before the tests of this file, and after them; either may be NULL. They return 0,
  * or the suite has failed.
  */
-#define FIXTURE(start, end) SUITE(NULL, start, end)
+#define FIXTURE(first, last) SUITE(NULL, first, last)
 
 /* The same for a suite of this name. With several of them in a file its tests run in each. */
-#define SUITE(name, start, end) UNIT_ROW(__COUNTER__, name, NULL, start, end)
+#define SUITE(title, first, last) \
+	UNIT_ROW(__COUNTER__, .name = title, .start = first, .end = last)
 
-#define UNIT_TEST(name, fn)                                    \
+/*
+ * These are called before each test of this file and after it, even if it has failed; either may
+ * be NULL.
+ */
+#define EACH(first, last) UNIT_ROW(__COUNTER__, .before = first, .after = last)
+
+#define UNIT_TEST(title, fn)                                   \
 	static void fn(void);                                  \
-	UNIT_ROW(__COUNTER__, name, fn, NULL, NULL);           \
+	UNIT_ROW(__COUNTER__, .name = title, .run = fn);       \
 	static void fn(void)
 
 /* Pointers lie in the section one behind the other, whatever the compiler aligns the rows to. */
 #define UNIT_ROW(id, ...)                                               \
 	static const struct unit_row *UNIT_PASTE(unit_row_, id)         \
 		__attribute__((used, section("unit_rows"))) =           \
-		&(const struct unit_row){ __FILE__, __LINE__, __VA_ARGS__ }
+		&(const struct unit_row){ .file = __FILE__, .line = __LINE__, __VA_ARGS__ }
 
 #define UNIT_PASTE(a, b) UNIT_PASTE_(a, b)
 #define UNIT_PASTE_(a, b) a##b

@@ -12,6 +12,8 @@
 
 RECORD_SUITES("call stack");
 
+EACH(world_reset, NULL);
+
 /* Without the frame that the thunk has laid. */
 #define STACK_BYTES	1024
 
@@ -20,7 +22,6 @@ TEST("end of the page")
 {
 	struct agent_frame *frame = (struct agent_frame *)(world.stack_end - sizeof(*frame));
 
-	world_reset();
 	memset(frame, 0, sizeof(*frame));
 	frame->bp = frame->bx = (uintptr_t)world.stack_end;
 	frame->return_address = WORLD_RA;
@@ -41,7 +42,6 @@ TEST("areas")
 	struct agent_frame *frame = world_frame(2);
 	struct log_stack_view stack;
 
-	world_reset();
 	world_bound_stack();
 	CU_ASSERT_NOT_EQUAL_FATAL(area, MAP_FAILED);
 	world.state->area[0] = (struct agent_range){ 8, 16 };
@@ -76,7 +76,6 @@ TEST("stack use")
 {
 	uint64_t bytes[6], most = 0;
 
-	world_reset();
 	world_bound_stack();
 	world_begin(2, MALLOC, 10, 0, 0);
 	bytes[0] = world_leave_bytes(2, MALLOC, A);
@@ -117,7 +116,6 @@ TEST("deferred")
 	struct log_stack_view view;
 	uint32_t first, whole;
 
-	world_reset();
 	world_bound_stack();
 	defer_stacks();
 	for (unsigned i = 0; i < 100; i++)
@@ -155,7 +153,6 @@ TEST("deferred, told apart")
 	uint64_t *word, far = WORLD_RA + (1ull << 40);
 	uint32_t first;
 
-	world_reset();
 	world_bound_stack();
 	defer_stacks();
 	word = &world_frame(3)->return_address + 5;
@@ -179,7 +176,6 @@ TEST("deferred, told apart")
 /* No copy left: as far as it was walked, and counted. */
 TEST("no room to defer")
 {
-	world_reset();
 	world_bound_stack();
 	defer_stacks();
 	world.log.deferred->ready = 0;

@@ -12,6 +12,8 @@
 
 RECORD_SUITES("record");
 
+EACH(world_reset, NULL);
+
 #define SIZE_LIMIT	((1ull << 48) - 1)
 
 TEST("plain")
@@ -19,7 +21,6 @@ TEST("plain")
 	struct log_stack_view stack;
 	uint64_t before = log_now();
 
-	world_reset();
 	world_new(3, MALLOC, 100, A);
 	world_new(3, CALLOC, 30, B);
 	EXPECT(.allocs = 2, .alloc_bytes = 130);
@@ -45,7 +46,6 @@ TEST("result by reference")
 {
 	uint64_t result = A;
 
-	world_reset();
 	world_begin(1, MEMALIGN_BY_REF, (uintptr_t)&result, 64, 1000);
 	world_end(1, MEMALIGN_BY_REF, 0xffffffff00000000);	/* an int: the rest is anything */
 	CU_ASSERT_EQUAL(record_at(A).size, 1000);
@@ -60,7 +60,6 @@ TEST("resize in hand")
 {
 	struct log_record first;
 
-	world_reset();
 	world_new(3, MALLOC, 10, A);
 	first = record_at(A);
 	world_begin(3, REALLOC, A, 20, 0);
@@ -77,7 +76,6 @@ TEST("resize that fails")
 {
 	struct log_record before, after;
 
-	world_reset();
 	world_new(3, MALLOC, 10, A);
 	before = record_at(A);
 	world_begin(3, REALLOC, A, 1ull << 50, 0);
@@ -94,7 +92,6 @@ TEST("resize that fails")
  */
 TEST("switched off")
 {
-	world_reset();
 	world_new(3, MALLOC, 10, A);
 	world.state->enabled = 0;
 	world_new(3, MALLOC, 20, B);
@@ -116,7 +113,6 @@ TEST("again and again")
 {
 	struct log_record last = { 0 };
 
-	world_reset();
 	world_bound_stack();
 	for (uint64_t i = 1; i <= 100; i++) {
 		struct log_record record;
@@ -148,7 +144,6 @@ TEST("a low heap")
 {
 	const uint64_t low = 0x20000;
 
-	world_reset();
 	world_bound_stack();
 	for (unsigned i = 0; i < 100; i++)
 		world_new(4, MALLOC, 16, low + i * 32);
@@ -164,7 +159,6 @@ TEST("table full")
 	uint64_t nr = 0;
 	struct log_accounts accounts;
 
-	world_reset();
 	while (nr < 4000000 && !log_accounts_get(&world.log).table_full)
 		for (unsigned i = 0; i < 1000; i++)
 			world_new(3, MALLOC, 1, ++nr * 16);
@@ -234,7 +228,6 @@ TEST("domains")
 {
 	uint64_t user = A | LOG_DOMAIN_USER;
 
-	world_reset();
 	world.state->probe[CALLOC].ledger.user = world.state->probe[DELETE].ledger.user = 1;
 	world_sample(0);
 	world_new(9, MALLOC, 64, A);

@@ -17,6 +17,8 @@
 
 FIXTURE(world_create, world_destroy);
 
+EACH(world_reset, NULL);
+
 #define A	0x10000ull
 #define B	0x20000ull
 
@@ -49,7 +51,6 @@ TEST("registry")
 {
 	struct log_thread_view view;
 
-	world_reset();
 	world_new(3, MALLOC, 10, A);
 	view = log_thread_get(&world.log, thread_of(A));
 	CU_ASSERT_EQUAL(view.lwp, (uint32_t)gettid());
@@ -80,7 +81,6 @@ TEST("bounds")
 {
 	struct agent_frame frame = { .return_address = WORLD_RA };
 
-	world_reset();
 	if (!world.state->stack_offset || !world.state->tid_offset) {
 		unit_skip("this libc's control block is not known");
 		return;
@@ -123,7 +123,6 @@ TEST("another on the same stack")
 	void *stack = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_attr_t attr;
 
-	world_reset();
 	CU_ASSERT_NOT_EQUAL_FATAL(stack, MAP_FAILED);
 	pthread_attr_init(&attr);
 	pthread_attr_setstack(&attr, stack, len);
@@ -148,7 +147,6 @@ static void *take_over(void *unused)
 /* The last block, which another thread has had meanwhile, was not made inside this call. */
 TEST("the last block of another")
 {
-	world_reset();
 	world_new(9, MALLOC, 10, A);
 	run(take_over, NULL);
 	world_new(3, MALLOC, 30, A);
@@ -193,7 +191,6 @@ TEST("unknown thread pointer")
 {
 	uint32_t self = world.state->self_offset;
 
-	world_reset();
 	world.state->self_offset = world.state->tid_offset;	/* a word that is no pointer */
 	events_alone();
 	CU_ASSERT_PTR_NULL(world_thread());
@@ -206,7 +203,6 @@ TEST("unknown thread pointer")
 
 TEST("busy")
 {
-	world_reset();
 	world_free(3, FREE, 0);		/* claims the state */
 	CU_ASSERT_PTR_NOT_NULL_FATAL(world_thread());
 	world_thread()->ledger.busy = 1;
@@ -223,7 +219,6 @@ TEST("no place")
 {
 	uint32_t at;
 
-	world_reset();
 	world_free(3, FREE, 0);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(world_thread());
 	at = (uint32_t)(world_thread() - world.threads);
@@ -263,7 +258,6 @@ TEST("forked child")
 	int status = -1;
 	pid_t pid;
 
-	world_reset();
 	world_new(3, MALLOC, 10, A);
 	world_begin(3, REALLOC, A, 20, 0);
 	before = log_accounts_get(&world.log);
@@ -338,7 +332,6 @@ TEST("in parallel")
 	uint64_t bytes = 0;
 	pthread_t thread[THREADS];
 
-	world_reset();
 	atomic_store(&failed, false);
 	for (uint64_t i = 0; i < THREADS; i++)
 		CU_ASSERT_FATAL(!pthread_create(&thread[i], NULL, churn_thread,
@@ -396,7 +389,6 @@ TEST("in signal handlers")
 	struct sigaction old, new = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
 	uint64_t result = A;
 
-	world_reset();
 	steps = busy_steps = 0;
 	sigaction(SIGTRAP, &new, &old);
 	single_step(true);

@@ -12,6 +12,8 @@
 
 RECORD_SUITES("unknown free");
 
+EACH(world_reset, NULL);
+
 struct unknown_frees {
 	struct log_unknown_free at[8];
 	unsigned nr;
@@ -40,7 +42,6 @@ TEST("double free")
 	struct log_record was;
 	struct unknown_frees found;
 
-	world_reset();
 	world_new(3, MALLOC, 100, A);
 	was = record_at(A);
 	world_free(3, FREE, A);
@@ -85,7 +86,6 @@ static uint64_t first_by(uint64_t block)
 
 TEST("first free")
 {
-	world_reset();
 	world_bound_stack();
 	world_new(3, MALLOC, 100, A);
 	world_free(3, FREE, A);
@@ -126,7 +126,6 @@ TEST("first free")
 /* A resize is a free where it has moved or freed its block, and else none. */
 TEST("first free by a resize")
 {
-	world_reset();
 	world_bound_stack();
 	world_provenance(100);
 	world_begin(3, REALLOC, 0, 10, 0);
@@ -162,7 +161,6 @@ TEST("first free, without state")
 	struct log_free free;
 	uint64_t time;
 
-	world_reset();
 	world_provenance(100);
 	world_threads(NULL);
 	world_new(3, MALLOC, 10, A);
@@ -181,7 +179,6 @@ TEST("first free, without state")
 /* Neither of the user's allocators nor of a sample are frees remembered. */
 TEST("no first free")
 {
-	world_reset();
 	world_provenance(100);
 	world.state->probe[CALLOC].ledger.user = world.state->probe[DELETE].ledger.user = 1;
 	world_sample(0);
@@ -201,7 +198,6 @@ TEST("no first free")
 /* What may be something else is not called a double free. */
 TEST("no double free")
 {
-	world_reset();
 	world_new(3, MALLOC, 100, A);
 	world_free(3, FREE, A);
 	log_note_gap(&world.log);
@@ -229,7 +225,6 @@ TEST("free of what is on the stack")
 {
 	uint64_t sp = (uintptr_t)&world_frame(3)->return_address;
 
-	world_reset();
 	world_free(3, FREE, sp + 16);
 	world_bound_stack();
 	world_free(3, FREE, sp + 16);
@@ -248,7 +243,6 @@ TEST("freed on another stack")
 			      0);
 	uint64_t *far = near + 512;
 
-	world_reset();
 	CU_ASSERT_NOT_EQUAL_FATAL(near, MAP_FAILED);
 	world_release((uintptr_t)far, DELETE, A);
 	mprotect(far, 4096, PROT_NONE);

@@ -64,6 +64,8 @@ static void begin(void)
 	memset(expected, 0, IDS * sizeof(*expected));
 }
 
+EACH(begin, NULL);
+
 /* The stack by a plain walk. */
 static uint32_t true_stack(const struct cache_walk *from)
 {
@@ -242,7 +244,6 @@ TEST("real stacks")
 /* Recursion up to the depth, and far beyond. */
 TEST("recursion")
 {
-	begin();
 	real_depth = LOG_DEPTH_MAX;
 	for (unsigned i = 0; i < 10; i++)
 		real(1000, 30, 3);
@@ -273,7 +274,6 @@ TEST("hits")
 {
 	struct cache_walk walk = made_up(FRAMED, 3);
 
-	begin();
 	memset(words, 0, sizeof(words));
 	words[3] = here(10);
 	words[4] = LEAF;
@@ -301,7 +301,6 @@ TEST("a saved BP that changed")
 {
 	struct cache_walk walk = made_up(FRAMED, 2);
 
-	begin();
 	memset(words, 0, sizeof(words));
 	words[2] = here(8);
 	words[3] = FRAMED;
@@ -327,7 +326,6 @@ TEST("depth, bounds, function, generation")
 	struct walk_map other = { .module = &ends, .nr = 1, .generation = 2 };
 	struct cache_walk walk = made_up(LEAF, 0);
 
-	begin();
 	memset(words, 0, sizeof(words));
 	for (unsigned i = 0; i < WORDS; i++)
 		words[i] = LEAF;
@@ -363,7 +361,6 @@ TEST("bounds of a branch")
 	struct cache_walk walk = made_up(LEAF, 0);
 
 	CU_ASSERT_FATAL((void *)pages != MAP_FAILED);
-	begin();
 	walk.sp = (uint64_t)(uintptr_t)stack;
 	walk.high = walk.sp + 64;
 	for (unsigned i = 0; i < 8; i++)
@@ -388,7 +385,6 @@ TEST("what cannot be remembered")
 	static uint64_t many[4 * LOG_DEPTH_MAX];
 	struct cache_walk walk = made_up(LEAF, 0);
 
-	begin();
 	memset(words, 0, sizeof(words));
 	words[0] = SIGNAL;
 	words[1 + 160 / 8] = here(40);
@@ -418,7 +414,6 @@ TEST("without a memo")
 	struct cache_walk walk = made_up(LEAF, 0);
 	uint32_t id;
 
-	begin();
 	for (unsigned i = 0; i < WORDS; i++)
 		words[i] = LEAF;
 	id = unwind_cache_stack(NULL, &walk);
@@ -439,7 +434,6 @@ TEST("uncounted")
 	struct cache_walk walk = made_up(LEAF, 0);
 	uint32_t id;
 
-	begin();
 	memset(words, 0, sizeof(words));
 	id = unwind_cache_stack(cache, &walk);
 	CU_ASSERT_EQUAL(id, true_stack(&walk));
@@ -457,7 +451,6 @@ TEST("a full stack table")
 	struct cache_walk walk = made_up(LEAF, 0);
 	struct log full = region;
 
-	begin();
 	memset(words, 0, sizeof(words));
 	full.nr_stacks = 0;
 	walk.log = &full;
@@ -486,7 +479,6 @@ TEST("any stack")
 	uint64_t state = 12345;
 	struct walk_map generations = map;
 
-	begin();
 	for (unsigned i = 0; i < 16 * WORDS; i++)
 		stacks[i / WORDS][i % WORDS] = any_word(&state);
 	for (unsigned round = 0; round < 200000; round++) {
@@ -518,7 +510,6 @@ TEST("a turn that was left odd")
 {
 	struct cache_walk walk = made_up(LEAF, 0);
 
-	begin();
 	memset(words, 0, sizeof(words));
 	CU_ASSERT_EQUAL(unwind_cache_turn(cache), 0);
 	CU_ASSERT(ask(&walk, 1));
@@ -543,7 +534,6 @@ TEST("reset")
 {
 	uint64_t all = 0;
 
-	begin();
 	real_depth = 32;
 	real(10, 1000, 20);
 	unwind_cache_each(cache, sum, &all);

@@ -18,6 +18,8 @@
 
 FIXTURE(folder_enter, folder_leave);
 
+EACH(NULL, folder_clear);
+
 static mode_t mode_of(const char *name)
 {
 	struct stat st;
@@ -63,7 +65,6 @@ TEST("makes new files")
 	CU_ASSERT(folder_has("beside", ""));
 	CU_ASSERT_EQUAL(folder_files(), 2);
 	umask(mask);
-	folder_clear();
 }
 
 TEST("keeps modes")
@@ -74,7 +75,6 @@ TEST("keeps modes")
 	CU_ASSERT(folder_has("old", "new\n"));
 	CU_ASSERT_EQUAL(mode_of("old"), S_IFREG | 0604);
 	CU_ASSERT_EQUAL(folder_files(), 1);
-	folder_clear();
 }
 
 /* What is written is beside, under another name, and nobody else's to read. */
@@ -95,7 +95,6 @@ TEST("writes beside")
 	CU_ASSERT_STRING_EQUAL(err->msg, "the format's own");
 	CU_ASSERT(folder_has("old", "old\n"));
 	CU_ASSERT_EQUAL(folder_files(), 1);
-	folder_clear();
 }
 
 TEST("keeps first errors")
@@ -123,7 +122,6 @@ TEST("follows links")
 	CU_ASSERT(folder_has("folder/old", "new\n"));
 	CU_ASSERT_EQUAL(unlink("folder/old"), 0);
 	refuses("link", false, "leads nowhere");
-	folder_clear();
 }
 
 TEST("refuses what is no file")
@@ -139,7 +137,6 @@ TEST("refuses what is no file")
 	refuses("socket", false, "a socket");
 	refuses("", false, "");
 	close(fd);
-	folder_clear();
 }
 
 TEST("refuses read-only files")
@@ -152,7 +149,6 @@ TEST("refuses read-only files")
 	CU_ASSERT_EQUAL(chmod("old", 0444), 0);
 	refuses("old", false, "Permission denied");
 	CU_ASSERT(folder_has("old", "old\n"));
-	folder_clear();
 }
 
 /* A FIFO stays one: its reader gets the text. */
@@ -170,7 +166,6 @@ TEST("writes to FIFOs")
 	CU_ASSERT_STRING_EQUAL(buf, "text\n");
 	CU_ASSERT(S_ISFIFO(mode_of("fifo")));
 	close(fd);
-	folder_clear();
 }
 
 TEST("tells of readers that leave")
@@ -192,7 +187,6 @@ TEST("tells of readers that leave")
 	CU_ASSERT_EQUAL(err->code, ERR_SYS);
 	CU_ASSERT(S_ISFIFO(mode_of("fifo")));
 	signal(SIGPIPE, before);
-	folder_clear();
 }
 
 static void on_signal(int number UNUSED)
@@ -232,7 +226,6 @@ TEST("wakes from full pipes")
 	signal(SIGUSR1, SIG_DFL);
 	CU_ASSERT_EQUAL(waitpid(pid, NULL, 0), pid);
 	close(fd);
-	folder_clear();
 }
 
 TEST("tells of full disks")
@@ -261,7 +254,6 @@ TEST("tells of full disks")
 	CU_ASSERT_STRING_EQUAL(err->msg, "write to old: File too large");
 	CU_ASSERT(folder_has("old", "old\n"));
 	CU_ASSERT_EQUAL(folder_files(), 1);
-	folder_clear();
 }
 
 TEST("ends when cancelled")
@@ -279,7 +271,6 @@ TEST("ends when cancelled")
 	CU_ASSERT_EQUAL(err->code, ERR_CANCELLED);
 	CU_ASSERT(folder_has("old", "old\n"));
 	CU_ASSERT_EQUAL(folder_files(), 1);
-	folder_clear();
 }
 
 TEST("survives kills")
@@ -301,6 +292,5 @@ TEST("survives kills")
 	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
 	CU_ASSERT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	CU_ASSERT(folder_has("old", "old\n"));
-	folder_clear();
 }
 

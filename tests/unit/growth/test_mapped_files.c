@@ -94,12 +94,13 @@ static void end(void)
 	files = (struct mapped_files)MAPPED_FILES_INIT;
 }
 
+EACH(begin, end);
+
 TEST("known")
 {
 	struct mapped_file_list copy = { VEC_INIT };
 	uint64_t first, second, third;
 
-	begin();
 	first = map(8 * STEP, 4, MAP_PRIVATE, 2 * STEP);
 	look(8 * STEP, 4, 2 * STEP, "/a b");
 	CU_ASSERT(is_known(first, NULL));	/* not before the next events */
@@ -122,7 +123,6 @@ TEST("known")
 	CU_ASSERT_STRING_EQUAL(mapped_file_name(&copy, first), "/a b");
 	CU_ASSERT_PTR_NULL(mapped_file_name(&copy, number + 1));
 	mapped_file_list_free(&copy);
-	end();
 }
 
 /* The mapping is that of a later call, whose event comes after the look. */
@@ -130,7 +130,6 @@ TEST("addresses that are used again")
 {
 	uint64_t first, second, third, looked;
 
-	begin();
 	first = map(8 * STEP, 4, MAP_PRIVATE, 0);
 	look(8 * STEP, 2, 0, "/second");
 	unmap(8 * STEP, 4, 1);			/* entered before the look */
@@ -149,7 +148,6 @@ TEST("addresses that are used again")
 	     looked);
 	mapped_files_settle(&files);
 	CU_ASSERT(is_known(third, NULL));
-	end();
 }
 
 /* The mapping is that of an earlier call: it was read before the last one, whose event was. */
@@ -157,7 +155,6 @@ TEST("mappings that were read too early")
 {
 	uint64_t first, second, began;
 
-	begin();
 	first = map(8 * STEP, 1, MAP_PRIVATE | MAP_FIXED, 0);
 	began = ++now;
 	second = map(8 * STEP, 2, MAP_PRIVATE | MAP_FIXED, 0);
@@ -178,7 +175,6 @@ TEST("mappings that were read too early")
 	look(32 * STEP, 1, 0, "/first");
 	mapped_files_settle(&files);
 	CU_ASSERT(is_known(first, "/first"));
-	end();
 }
 
 /* While a call waits for the next look, a later one is known. */
@@ -186,7 +182,6 @@ TEST("known after a later one")
 {
 	uint64_t first, second, began;
 
-	begin();
 	first = map(16 * STEP, 1, MAP_PRIVATE, 0);
 	second = map(8 * STEP, 1, MAP_PRIVATE, 0);
 	began = ++now;
@@ -196,7 +191,6 @@ TEST("known after a later one")
 	CU_ASSERT(is_known(first, NULL) && is_known(second, "/second"));
 	mapped_files_settle(&files);
 	CU_ASSERT(is_known(first, "/first") && is_known(second, "/second"));
-	end();
 }
 
 /* An event of a call that nobody waited for any more shows that the name was another's. */
@@ -204,7 +198,6 @@ TEST("taken back")
 {
 	uint64_t first, second, looked;
 
-	begin();
 	first = map(8 * STEP, 2, MAP_PRIVATE, 0);
 	second = map(16 * STEP, 2, MAP_PRIVATE, 0);
 	look(8 * STEP, 2, 0, "/first");
@@ -215,7 +208,6 @@ TEST("taken back")
 	CU_ASSERT(is_known(first, "/first"));
 	unmap(8 * STEP, 2, looked - 1);
 	CU_ASSERT(is_known(first, NULL));
-	end();
 }
 
 /* Other mappings than that of the call, and calls that have none. */
@@ -229,7 +221,6 @@ TEST("not found")
 	};
 	uint64_t event;
 
-	begin();
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		event = map(8 * STEP, 2, MAP_PRIVATE | MAP_FIXED, 0);
 		look(others[i].start * STEP, 2, others[i].offset * STEP, others[i].path);
@@ -249,7 +240,6 @@ TEST("not found")
 	look(8 * STEP, 2, 0, "/file");
 	mapped_files_settle(&files);
 	CU_ASSERT(is_known(event, NULL) && !files.known.vec.nr);
-	end();
 }
 
 /* The newest stay. */
@@ -257,7 +247,6 @@ TEST("many")
 {
 	uint64_t last = 0;
 
-	begin();
 	for (unsigned i = 0; i < MAPPED_FILES_MAX + 10; i++) {
 		last = map(8 * STEP, 1, MAP_PRIVATE | MAP_FIXED, 0);
 		look(8 * STEP, 1, 0, "/file");
@@ -266,5 +255,4 @@ TEST("many")
 	CU_ASSERT(is_known(last, "/file") && is_known(1, NULL));
 	CU_ASSERT(files.known.vec.nr <= MAPPED_FILES_MAX &&
 		  files.known.vec.nr >= MAPPED_FILES_MAX / 2);
-	end();
 }

@@ -25,6 +25,11 @@ static inline void open_log(void)
 	now_ = 0;
 }
 
+static inline void close_log(void)
+{
+	region_close(&log_);
+}
+
 static inline uint64_t tick(void)
 {
 	return log_.header->origin + (++now_ * TIME_STEP | thread_);

@@ -27,6 +27,13 @@ static void begin(void)
 	log_.header->ahead = 0;
 }
 
+static void close_log(void)
+{
+	region_close(&log_);
+}
+
+EACH(begin, close_log);
+
 static uint64_t stamp_at(uint64_t ns)
 {
 	return 1000 + ns * TICKS;
@@ -51,7 +58,6 @@ static void check_monotone(uint64_t until_ns)
 
 TEST("straight")
 {
-	begin();
 	for (uint64_t i = 1; i <= 1000; i++)
 		clock_note(&log_, stamp_at(i * SECOND * 10), EPOCH + i * SECOND * 10);
 	for (uint64_t ns = 0; ns < 10100 * SECOND; ns += SECOND / 3 * 10)
@@ -61,7 +67,6 @@ TEST("straight")
 	CU_ASSERT_TRUE(distance(log_clock_realtime(&log_, 1000 - 300), EPOCH - 100) <= 1);
 	CU_ASSERT_TRUE(log_.header->anchors <= LOG_ANCHORS);
 	check_monotone(10100 * SECOND);
-	region_close(&log_);
 }
 
 /* The clock is slewed by 300 parts in a million: followed, and what was converted once stays. */
@@ -69,7 +74,6 @@ TEST("slewed")
 {
 	uint64_t early[1000], ns = 0;
 
-	begin();
 	for (uint64_t i = 1; i <= 1000; i++) {
 		ns = i * SECOND * 10;
 		clock_note(&log_, stamp_at(ns),
@@ -85,14 +89,12 @@ TEST("slewed")
 				stamp_at(i * SECOND * 10 - SECOND)),
 						      early[i - 1]) < 1000);
 	check_monotone(ns);
-	region_close(&log_);
 }
 
 TEST("set forward")
 {
 	uint64_t hour = 3600 * SECOND, before;
 
-	begin();
 	clock_note(&log_, stamp_at(10 * SECOND), EPOCH + 10 * SECOND);
 	before = log_clock_realtime(&log_, stamp_at(15 * SECOND));
 	clock_note(&log_, stamp_at(20 * SECOND), EPOCH + 20 * SECOND + hour);
@@ -104,14 +106,12 @@ TEST("set forward")
 	CU_ASSERT_TRUE(distance(log_clock_realtime(&log_, stamp_at(50 * SECOND)),
 				EPOCH + 50 * SECOND + hour) < 1000);
 	check_monotone(60 * SECOND);
-	region_close(&log_);
 }
 
 TEST("set back")
 {
 	uint64_t hour = 3600 * SECOND;
 
-	begin();
 	clock_note(&log_, stamp_at(10 * SECOND), EPOCH + 10 * SECOND);
 	for (uint64_t s = 20; s <= 100; s += 10)
 		clock_note(&log_, stamp_at(s * SECOND), EPOCH + s * SECOND - hour);
@@ -125,19 +125,16 @@ TEST("set back")
 		CU_ASSERT_TRUE(distance(log_clock_realtime(&log_, stamp_at(s * SECOND)),
 					EPOCH + s * SECOND) < 10000);
 	check_monotone(220 * SECOND);
-	region_close(&log_);
 }
 
 TEST("odd readings")
 {
-	begin();
 	clock_note(&log_, 1000, EPOCH + 5);
 	clock_note(&log_, 500, EPOCH + 5);
 	CU_ASSERT_EQUAL(log_.header->anchors, 1);
 	clock_note(&log_, 1003, EPOCH);
 	CU_ASSERT_EQUAL(log_.header->anchors, 1);
 	check_monotone(SECOND);
-	region_close(&log_);
 }
 
 TEST("the real clocks")
@@ -145,6 +142,7 @@ TEST("the real clocks")
 	struct timespec now;
 	uint64_t before, after, ns, stamp;
 
+	close_log();
 	region_open(LOG_REGION_MIN, &log_);
 	clock_gettime(CLOCK_REALTIME, &now);
 	before = (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
@@ -158,7 +156,6 @@ TEST("the real clocks")
 	CU_ASSERT_EQUAL(log_seq(&log_, log_start(&log_)), 1);
 	CU_ASSERT_EQUAL(log_seq(&log_, log_start(&log_) + 41), 42);
 	CU_ASSERT_EQUAL(log_seq(&log_, 0), 1);
-	region_close(&log_);
 }
 
 /* Whatever stands in the header: an answer, no crash. */
@@ -166,7 +163,6 @@ TEST("garbage")
 {
 	uint64_t x = 88172645463325252, sum = 0;
 
-	begin();
 	for (unsigned round = 0; round < 200; round++) {
 		for (uint64_t *at = (uint64_t *)&log_.header->anchors; at < (uint64_t *)(log_.header + 1); at++) {
 			x ^= x << 13;
@@ -182,5 +178,4 @@ TEST("garbage")
 	CU_ASSERT_NOT_EQUAL(sum, 0);
 	log_.header->anchors = 0;
 	CU_ASSERT_EQUAL(log_clock_realtime(&log_, 5), 0);
-	region_close(&log_);
 }

@@ -19,6 +19,13 @@ static void open_log(void)
 	log_.header->sample = 4096;
 }
 
+static void close_log(void)
+{
+	region_close(&log_);
+}
+
+EACH(open_log, close_log);
+
 static struct log_record record(uint64_t address, uint64_t time)
 {
 	return (struct log_record){ .address = address, .size = 8, .time = time };
@@ -45,7 +52,6 @@ TEST("counts")
 {
 	struct log_record old;
 
-	open_log();
 	CU_ASSERT_TRUE(counting_filter_lacks(&log_, BASE));
 	CU_ASSERT_TRUE(insert(BASE, 1));
 	CU_ASSERT_FALSE(counting_filter_lacks(&log_, BASE));
@@ -68,13 +74,11 @@ TEST("counts")
 	CU_ASSERT_EQUAL(counted(), 0);
 	CU_ASSERT_TRUE(counting_filter_lacks(&log_, BASE));
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).unsampled_frees, 1);
-	region_close(&log_);
 }
 
 /* A block of the user's allocator inside one of malloc's; and one of another process. */
 TEST("keys")
 {
-	open_log();
 	CU_ASSERT_TRUE(insert(BASE | LOG_DOMAIN_USER, 1));
 	CU_ASSERT_TRUE(insert(BASE | 5ull << LOG_PROCESS_SHIFT, 2));
 	CU_ASSERT_EQUAL(counted(), 2);
@@ -83,7 +87,6 @@ TEST("keys")
 	CU_ASSERT_TRUE(log_remove(&log_, BASE | LOG_DOMAIN_USER, 0, NULL));
 	CU_ASSERT_TRUE(log_remove(&log_, BASE | 5ull << LOG_PROCESS_SHIFT, 0, NULL));
 	CU_ASSERT_EQUAL(counted(), 0);
-	region_close(&log_);
 }
 
 /* More than a byte counts share one: those are found all the same, and it is never told to be empty. */
@@ -92,7 +95,6 @@ TEST("stuck")
 	uint64_t apart =
  (uint64_t)COUNTING_FILTER_GRANULE * LOG_COUNTING_FILTER * COUNTING_FILTER_LINE;
 
-	open_log();
 	for (uint64_t i = 0; i < 300; i++)
 		CU_ASSERT_TRUE(insert(BASE + i * apart, i + 1));
 	CU_ASSERT_EQUAL(counted(), COUNTING_FILTER_STUCK);
@@ -101,7 +103,6 @@ TEST("stuck")
 	CU_ASSERT_EQUAL(counted(), COUNTING_FILTER_STUCK);
 	CU_ASSERT_FALSE(counting_filter_lacks(&log_, BASE));
 	CU_ASSERT_FALSE(log_remove(&log_, BASE, 0, NULL));
-	region_close(&log_);
 }
 
 /* What finds no room is not counted. */
@@ -109,7 +110,6 @@ TEST("full")
 {
 	uint64_t nr = 0, full = 0;
 
-	open_log();
 	while (full < 1000) {
 		full += !insert(BASE + nr * 16, nr + 1);
 		nr++;
@@ -118,7 +118,6 @@ TEST("full")
 	CU_ASSERT_EQUAL(log_live(&log_), nr - full);
 	log_reset(&log_);
 	CU_ASSERT_EQUAL(counted(), 0);
-	region_close(&log_);
 }
 
 /* Neighbours are on one cache line, and all of its counters are used. */
@@ -126,7 +125,6 @@ TEST("near")
 {
 	uint64_t seen = 0;
 
-	open_log();
 	for (uint64_t i = 0; i < COUNTING_FILTER_LINE; i++) {
 		uint8_t *counter =
 							     counting_filter_counter(&log_,
@@ -138,13 +136,11 @@ TEST("near")
 		seen |= 1ull << ((uintptr_t)counter % COUNTING_FILTER_LINE);
 	}
 	CU_ASSERT_EQUAL(seen, ~0ull);
-	region_close(&log_);
 }
 
 /* The first 256 KB of 128 arenas, and a heap of 256 MB, share no counters among themselves. */
 TEST("far")
 {
-	open_log();
 	for (uint64_t i = 0; i < 128; i++)
 		for (uint64_t at = 0; at < 256 << 10; at += COUNTING_FILTER_GRANULE)
 			counting_filter_add(&log_, BASE + i * ARENA + at);
@@ -156,7 +152,6 @@ TEST("far")
 	CU_ASSERT_EQUAL(counted(), LOG_COUNTING_FILTER);
 	for (uint64_t i = 0; i < LOG_COUNTING_FILTER; i++)
 		CU_ASSERT(log_.counting_filter[i] <= 2);
-	region_close(&log_);
 }
 
 /* A log that does not sample has none. */
@@ -164,7 +159,7 @@ TEST("without sampling")
 {
 	uint64_t usage;
 
-	region_open(LOG_REGION_MIN, &log_);
+	log_.header->sample = 0;
 	usage = log_usage(&log_).other_bytes;
 	CU_ASSERT_TRUE(insert(BASE, 1));
 	CU_ASSERT_TRUE(log_remove(&log_, BASE, 0, NULL));
@@ -174,5 +169,4 @@ TEST("without sampling")
 	CU_ASSERT_PTR_NULL(log_reserve(&log_, 1 << 20));
 	CU_ASSERT_EQUAL(log_.reserved.counting_filter, LOG_COUNTING_FILTER);
 	CU_ASSERT_EQUAL(log_usage(&log_).other_bytes, usage + LOG_COUNTING_FILTER);
-	region_close(&log_);
 }

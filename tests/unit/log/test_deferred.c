@@ -31,6 +31,8 @@ static void end(void)
 	region_close(&log_);
 }
 
+EACH(begin, end);
+
 static uint32_t defer(uint64_t hash, uint32_t thread)
 {
 	uint64_t pcs[] = { 1, 2, PC, 99 }, words[] = { 10, 11, 12 };
@@ -80,7 +82,6 @@ TEST("known as a whole")
 	struct log_totals totals;
 	uint32_t id, whole;
 
-	begin();
 	id = record.stack = defer(42, 0);
 	CU_ASSERT_FATAL(id && log_insert(&log_, &record, NULL));
 	log_stack_count(&log_, id, 2, 16);
@@ -104,25 +105,21 @@ TEST("known as a whole")
 	/* The same again needs no copy any more. */
 	CU_ASSERT_EQUAL(defer(42, 0), id);
 	CU_ASSERT_EQUAL(finish_all(whole), 0);
-	end();
 }
 
 TEST("the same again")
 {
 	uint32_t id;
 
-	begin();
 	id = defer(1, 0);
 	for (unsigned i = 0; i < 10000; i++)
 		CU_ASSERT_FATAL(defer(1, 0) == id);
 	CU_ASSERT_NOT_EQUAL(defer(2, 0), id);
 	CU_ASSERT_EQUAL(finish_all(whole_stack()), 2);
-	end();
 }
 
 TEST("no copy left")
 {
-	begin();
 	CU_ASSERT(log_.nr_deferred && log_.nr_deferred < DEFERRED_COPIES);
 	for (uint32_t i = 0; i < log_.nr_deferred; i++)
 		CU_ASSERT_FATAL(defer(100 + i, 0));
@@ -134,7 +131,6 @@ TEST("no copy left")
 	CU_ASSERT(!defer(98, 0));
 	log_.deferred->ready = UINT32_MAX;
 	CU_ASSERT(defer(98, 0));
-	end();
 }
 
 static bool is_gone(uint32_t lwp, void *ctx)
@@ -146,7 +142,6 @@ TEST("budget")
 {
 	uint32_t nobody = 0;
 
-	begin();
 	for (unsigned i = 0; i < DEFERRED_BUDGET; i++) {
 		CU_ASSERT_FATAL(log_deferred_may(&log_));
 		defer(1, 0);
@@ -154,12 +149,10 @@ TEST("budget")
 	CU_ASSERT_FALSE(log_deferred_may(&log_));
 	log_deferred_renew(&log_, is_gone, &nobody);
 	CU_ASSERT(log_deferred_may(&log_));
-	end();
 }
 
 TEST("marked ranges")
 {
-	begin();
 	CU_ASSERT_FALSE(log_deferred_is_marked(&log_, 0x1000, GENERATION));
 	log_deferred_mark(&log_, 0x1000, 0x2000, GENERATION);
 	CU_ASSERT(log_deferred_is_marked(&log_, 0x1000, GENERATION));
@@ -176,7 +169,6 @@ TEST("marked ranges")
 	for (uint64_t i = 0; i < DEFERRED_RANGES; i++)
 		log_deferred_mark(&log_, i << 20, (i << 20) + 1, GENERATION + 1);
 	CU_ASSERT_FALSE(log_deferred_is_marked(&log_, 0x5000, GENERATION + 1));
-	end();
 }
 
 /* A claim of a thread that is gone is free again; of one that lives, or is unknown, it is not. */
@@ -184,7 +176,6 @@ TEST("death of a writer")
 {
 	uint32_t dead = 11, a, b;
 
-	begin();
 	a = log_thread(&log_, 0x1000, dead);
 	b = log_thread(&log_, 0x2000, 12);
 	log_.deferred->head[0].claim = DEFERRED_BUSY | (uint64_t)a << 32;
@@ -195,7 +186,6 @@ TEST("death of a writer")
 	CU_ASSERT(!log_.deferred->head[0].claim && log_.deferred->head[1].claim);
 	CU_ASSERT(log_.deferred->head[2].claim && log_.deferred->head[3].claim);
 	CU_ASSERT_EQUAL(finish_all(whole_stack()), 1);
-	end();
 }
 
 /* Copy 0 is of no use: it is dropped, and the stack stays as it is. */
@@ -210,7 +200,6 @@ TEST("nonsense")
 	uint32_t id, plain, nr;
 	struct log_stack *stack;
 
-	begin();
 	plain = whole_stack();
 	for (unsigned i = 0; i < 7; i++) {
 		id = defer(1000 + i, 0);
@@ -237,7 +226,6 @@ TEST("nonsense")
 	stack = stack_find(&log_, plain, &nr);
 	stack->forward = id;
 	CU_ASSERT_EQUAL(log_stack_whole(&log_, plain), plain);
-	end();
 }
 
 TEST("hammer, few stacks")

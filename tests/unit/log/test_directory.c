@@ -8,11 +8,12 @@
 
 #include "one_writer.h"
 
+EACH(open_log, close_log);
+
 TEST("a page becomes dense")
 {
 	struct log_record in[40];
 
-	open_log();
 	for (unsigned i = 0; i < 40; i++)
 		in[i] = insert(BASE + i * STEP, 80);
 	for (unsigned i = 0; i < 40; i++) {
@@ -32,7 +33,6 @@ TEST("a page becomes dense")
 	for (unsigned i = 0; i < 40; i++)
 		remove_it(&in[i]);
 	region_check_sums(&log_, 0);
-	region_close(&log_);
 }
 
 /* A heap that grows: the next page is dense at once. One far away is not. */
@@ -40,7 +40,6 @@ TEST("a heap that grows")
 {
 	uint64_t nr = 4 * PAGE / STEP;
 
-	open_log();
 	for (uint64_t i = 0; i < nr; i++)
 		insert(BASE + i * STEP, 90);
 	CU_ASSERT_EQUAL(directory_pages(&log_), 4);
@@ -50,7 +49,6 @@ TEST("a heap that grows")
 	CU_ASSERT_FALSE(is_there(BASE + 40 * DIRECTORY_REACH));
 	CU_ASSERT_EQUAL(directory_pages(&log_), 4);
 	region_check_sums(&log_, nr + 1);
-	region_close(&log_);
 }
 
 static bool count_small(const struct log_record *at, uint64_t slot, void *ctx)
@@ -79,7 +77,6 @@ TEST("a sparse heap")
 	struct log_record in[2] = { { 0 } }, out;
 	uint64_t small = 0;
 
-	open_log();
 	for (unsigned round = 0; round < 2; round++)
 		for (uint64_t i = 0; i < 2000; i++) {
 			in[0] = insert(BASE + i * 4096, 32);
@@ -95,7 +92,6 @@ TEST("a sparse heap")
 	region_check_sums(&log_, 4000);
 	make_dense(BASE + 1000 * PAGE);
 	CU_ASSERT_EQUAL(resident_pages(), 1);
-	region_close(&log_);
 }
 
 struct fit {
@@ -125,7 +121,6 @@ TEST("what fits")
 		{ { 0, 100, far, 1, 5, LOG_HEAP_UNKNOWN }, false },
 	};
 
-	open_log();
 	make_dense(BASE);
 	for (unsigned i = 0; i < ARRAY_SIZE(fits); i++) {
 		struct log_record in = fits[i].in;
@@ -144,7 +139,6 @@ TEST("what fits")
 		check_in(&in);
 		remove_it(&in);
 	}
-	region_close(&log_);
 }
 
 /* Two small blocks in 32 bytes are two records. */
@@ -152,7 +146,6 @@ TEST("two blocks in a granule")
 {
 	struct log_record a, b, c;
 
-	open_log();
 	make_dense(BASE);
 	log_set_near_size(&log_, 16);
 	a = insert(BASE, 16);
@@ -170,7 +163,6 @@ TEST("two blocks in a granule")
 	log_set_near_size(&log_, 8);	/* the largest counts */
 	insert(BASE, 16);
 	CU_ASSERT_FALSE(is_there(BASE));
-	region_close(&log_);
 }
 
 /*
@@ -180,7 +172,6 @@ TEST("replaced")
 {
 	static const uint64_t sizes[] = { 40, 600 };
 
-	open_log();
 	make_dense(BASE);
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t address = BASE + i * STEP, before = log_accounts_get(&log_).replaced;
@@ -200,7 +191,6 @@ TEST("replaced")
 	CU_ASSERT_TRUE(is_there(BASE + 976));
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 5);
 	region_check_sums(&log_, DIRECTORY_DENSE + 1);
-	region_close(&log_);
 }
 
 /* Of two retired records the younger is the last. */
@@ -209,7 +199,6 @@ TEST("last record")
 	struct log_record in, out;
 	uint64_t between;
 
-	open_log();
 	make_dense(BASE);
 	for (unsigned i = 0; i < 2; i++) {
 		in = insert(BASE, i ? 40 : 600);
@@ -224,14 +213,12 @@ TEST("last record")
 	CU_ASSERT_TRUE(log_knew(&log_, BASE));
 	CU_ASSERT_FALSE(log_knew(&log_, BASE + STEP));
 	CU_ASSERT_EQUAL(log_past(&log_, BASE + STEP, between, &out), LOG_NEVER);
-	region_close(&log_);
 }
 
 TEST("restore")
 {
 	static const uint64_t sizes[] = { 40, 600 };
 
-	open_log();
 	make_dense(BASE);
 	for (unsigned i = 0; i < 2; i++) {
 		struct log_record in = insert(BASE, sizes[i]), out;
@@ -243,7 +230,6 @@ TEST("restore")
 		remove_it(&in);
 	}
 	region_check_sums(&log_, DIRECTORY_DENSE);
-	region_close(&log_);
 }
 
 /* A free of a block from before the attach, near recorded ones and far from any. */
@@ -251,7 +237,6 @@ TEST("unknown frees")
 {
 	struct log_record out;
 
-	open_log();
 	make_dense(BASE);
 	CU_ASSERT_FALSE(log_remove(&log_, BASE, thread_, &out));
 	CU_ASSERT_EQUAL(out.address, 0);
@@ -263,7 +248,6 @@ TEST("unknown frees")
 	remove_it(&out);
 	CU_ASSERT_FALSE(log_remove(&log_, BASE, thread_, &out));
 	CU_ASSERT_EQUAL(out.address, BASE);
-	region_close(&log_);
 }
 
 /* More extents than there is room for, many of them at one entry of the map: nothing is lost. */
@@ -272,7 +256,6 @@ TEST("no room for extents")
 	uint64_t nr, apart;
 	struct log_record out;
 
-	open_log();
 	nr = 2 * log_.nr_extents;
 	apart = (log_.extent_mask + 1) * DIRECTORY_REACH;
 	for (uint64_t i = 0; i < nr; i++)
@@ -294,7 +277,6 @@ TEST("no room for extents")
 	for (uint64_t j = 0; j < 40; j++)
 		insert(BASE + j * STEP, 80);
 	CU_ASSERT_TRUE(is_there(BASE + 39 * STEP));
-	region_close(&log_);
 }
 
 static uint64_t taken(void)
@@ -318,7 +300,6 @@ TEST("memory is shared with the tables")
 {
 	uint64_t nr, more;
 
-	open_log();
 	nr = fill_with(BASE, 32, 32);
 	CU_ASSERT_TRUE(directory_pages(&log_) * LOG_PAGE > log_.share / 2);
 	CU_ASSERT_TRUE(taken() <= log_.share);
@@ -338,7 +319,6 @@ TEST("memory is shared with the tables")
 	CU_ASSERT_TRUE(taken() <= log_.share);
 	CU_ASSERT_TRUE(nr * sizeof(struct log_slot) > log_.share / 10 * 7);
 	region_check_sums(&log_, nr);
-	region_close(&log_);
 }
 
 struct found {
@@ -364,7 +344,6 @@ TEST("numbers")
 	struct found found = { .nr = 0 };
 	struct log_record out;
 
-	open_log();
 	make_dense(BASE);
 	insert(BASE, 50);
 	insert(BASE + STEP, 600);
@@ -388,7 +367,6 @@ TEST("numbers")
 	found.nr = 0;
 	log_each(&log_, take, &found);
 	CU_ASSERT_EQUAL(found.nr, 1);
-	region_close(&log_);
 }
 
 /* Of the addresses beside one that was in the tables, each is searched for once. */
@@ -398,7 +376,6 @@ TEST("what the tables lack")
 	struct directory_spot spot;
 	struct log_record in;
 
-	open_log();
 	make_dense(BASE);
 	CU_ASSERT_TRUE_FATAL(directory_find(&log_, address, &spot));
 	CU_ASSERT_FALSE(directory_present(&spot, address));
@@ -424,7 +401,6 @@ TEST("what the tables lack")
 	CU_ASSERT_TRUE(is_there(in.address));
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 1);
 	remove_it(&in);
-	region_close(&log_);
 }
 
 /* The directory's pages of a place that take memory. */
@@ -451,7 +427,6 @@ static void fill_places(uint64_t from, uint64_t to, uint64_t step)
 /* What a heap that grows will fill before the next call is there; of a sparse one nothing is. */
 TEST("places ahead of a heap that grows")
 {
-	open_log();
 	fill_places(0, 8, 320);
 	fill_places(8, 12, 320);
 	for (uint64_t place = 12; place < 18; place++)
@@ -466,7 +441,6 @@ TEST("places ahead of a heap that grows")
 	fill_places(0, 4, PAGE);
 	fill_places(4, 8, PAGE);
 	CU_ASSERT_EQUAL(resident_pages(), 0);
-	region_close(&log_);
 }
 
 /* A pool that the user has named puts its blocks as near as it likes: they are in the tables. */
@@ -475,7 +449,6 @@ TEST("a pool of the user's")
 	const uint64_t pool = LOG_DOMAIN_USER | BASE;
 	struct log_record in[200];
 
-	open_log();
 	for (unsigned i = 0; i < ARRAY_SIZE(in); i++)
 		in[i] = insert(pool + i * 8, 40);
 	CU_ASSERT_EQUAL(directory_pages(&log_), 0);
@@ -484,7 +457,6 @@ TEST("a pool of the user's")
 		remove_it(&in[i]);
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 0);
 	region_check_sums(&log_, 0);
-	region_close(&log_);
 }
 
 /* An address inside a block's first eight bytes is not the block. */
@@ -492,7 +464,6 @@ TEST("an address inside of a block")
 {
 	struct log_record in, out;
 
-	open_log();
 	make_dense(BASE);
 	in = insert(BASE, 40);
 	CU_ASSERT_TRUE(is_there(BASE));
@@ -505,7 +476,6 @@ TEST("an address inside of a block")
 	remove_it(&in);
 	for (unsigned i = 1; i < 8; i++)
 		CU_ASSERT_FALSE(log_retired(&log_, BASE + i, &out));
-	region_close(&log_);
 }
 
 /* Somebody has the last place, and puts it into the map after others have found no room. */
@@ -516,7 +486,6 @@ TEST("the last place")
 	uint64_t place;
 	struct log_record in;
 
-	open_log();
 	place = log_.nr_extents - 1;
 	log_.header->extents = log_.nr_extents;
 	in = insert(address, 40);
@@ -525,7 +494,6 @@ TEST("the last place")
 	check_in(&in);
 	remove_it(&in);
 	region_check_sums(&log_, 0);
-	region_close(&log_);
 }
 
 /* A realloc that fails, of a thread without a state: its entry keeps no more than the size. */
@@ -537,7 +505,6 @@ TEST("put back without a state")
 	struct ledger_words words = { .how = LEDGER_ALONE };
 	struct log_record in, old;
 
-	open_log();
 	in = insert(BASE, 200000);		/* an older block there, in the tables */
 	remove_it(&in);
 	make_dense(BASE);
@@ -549,5 +516,4 @@ TEST("put back without a state")
 	check_in(&in);
 	remove_it(&in);
 	region_check_sums(&log_, DIRECTORY_DENSE);
-	region_close(&log_);
 }

@@ -44,6 +44,8 @@ static void open_halves(void)
 	region_check_sums(&log_, 2 * DIRECTORY_DENSE);
 }
 
+EACH(open_halves, close_log);
+
 struct sum {
 	const struct log_record *want;
 	unsigned nr, found;
@@ -66,7 +68,6 @@ TEST("two blocks in a granule")
 	struct log_record in[4];
 	struct sum sum = { in, 4, 0 };
 
-	open_halves();
 	in[0] = insert(BASE, 16);
 	in[1] = insert(BASE + 16, 16);
 	in[2] = insert(BASE + 32, 9);
@@ -86,7 +87,6 @@ TEST("two blocks in a granule")
 	region_check_sums(&log_, 2 * DIRECTORY_DENSE);
 	log_reset(&log_);
 	CU_ASSERT_FALSE(log_knew(&log_, BASE));
-	region_close(&log_);
 }
 
 /* Who does not have its half for itself is in the tables. */
@@ -100,7 +100,6 @@ TEST("not for the half")
 		{ 8, 8, true }, { 16, 8, false }, { 24, 7, false }, { 4, 12, false }, { 0, 17, false },
 	};
 
-	open_halves();
 	for (unsigned i = 0; i < ARRAY_SIZE(blocks); i++) {
 		uint64_t address = BASE + i * DIRECTORY_GRANULE + blocks[i].offset;
 		struct log_record in;
@@ -117,7 +116,6 @@ TEST("not for the half")
 	CU_ASSERT_FALSE(is_apart(BASE + 16 * DIRECTORY_GRANULE));
 	insert(BASE + 17 * DIRECTORY_GRANULE, 16);
 	CU_ASSERT_TRUE(is_apart(BASE + 17 * DIRECTORY_GRANULE));
-	region_close(&log_);
 }
 
 /* Frees that were not seen: the short way leaves it to the long one, which takes the old one out. */
@@ -125,7 +123,6 @@ TEST("replaced")
 {
 	static const uint64_t sizes[] = { 16, 40, 600 };
 
-	open_halves();
 	for (unsigned i = 0; i < 9; i++) {
 		uint64_t address = BASE + i * DIRECTORY_GRANULE, size = sizes[i / 3];
 		struct log_record old = insert(address, sizes[i % 3]), in = record(address, size), out;
@@ -148,7 +145,6 @@ TEST("replaced")
 		remove_it(&in);
 	}
 	region_check_sums(&log_, 2 * DIRECTORY_DENSE);
-	region_close(&log_);
 }
 
 /* Old blocks of other addresses that the new one overlaps, and one that it does not. */
@@ -156,7 +152,6 @@ TEST("overlaps")
 {
 	struct log_record upper, lower;
 
-	open_halves();
 	insert(BASE + 8, 40);
 	lower = insert(BASE, 16);
 	CU_ASSERT_FALSE(is_there(BASE + 8));
@@ -175,7 +170,6 @@ TEST("overlaps")
 	check_in(&lower);
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 3);
 	region_check_sums(&log_, 2 * DIRECTORY_DENSE + 4);
-	region_close(&log_);
 }
 
 /* Of several retired records the youngest is the last, and the one that lives again. */
@@ -184,7 +178,6 @@ TEST("last record")
 	static const uint64_t sizes[] = { 16, 40, 600, 16, 600, 40, 16 };
 	struct log_record out;
 
-	open_halves();
 	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
 		struct log_record in = insert(BASE, sizes[i]);
 
@@ -197,5 +190,4 @@ TEST("last record")
 		remove_it(&in);
 	}
 	region_check_sums(&log_, 2 * DIRECTORY_DENSE);
-	region_close(&log_);
 }

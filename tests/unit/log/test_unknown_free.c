@@ -29,6 +29,8 @@ static void end(void)
 	munmap(log_.base, SIZE);
 }
 
+EACH(begin, end);
+
 static void put(uint64_t address)
 {
 	struct log_record record = {
@@ -71,7 +73,6 @@ TEST("told by their callers")
 	static const uint64_t program[] = { 0x7100, 0x7200, 0x1000, 0x7300 };
 	static const uint64_t library[] = { 0x7100, 0x7200, 0x9200 };
 
-	begin();
 	put(A);
 	CU_ASSERT(log_remove(&log_, A, 0, NULL));
 	unknown(A, program, 4, WALK_COMPLETE);
@@ -95,7 +96,6 @@ TEST("told by their callers")
 	CU_ASSERT_EQUAL(log_.header->unknown_frees[LOG_UNKNOWN_FREE_DOUBLE], 0);
 	unknown(A, program, 4, WALK_COMPLETE);	/* its retired record is gone */
 	expect(0, 0, 1);
-	end();
 }
 
 /* The retired record says what the block was, until another one has its place. */
@@ -103,7 +103,6 @@ TEST("ghosts")
 {
 	struct log_record record;
 
-	begin();
 	CU_ASSERT_FALSE(log_retired(&log_, A, &record));
 	put(A);
 	CU_ASSERT_FALSE(log_retired(&log_, A, &record));
@@ -114,7 +113,6 @@ TEST("ghosts")
 	CU_ASSERT_FALSE(log_retired(&log_, 0, &record));
 	put(A);
 	CU_ASSERT_FALSE(log_retired(&log_, A, &record));
-	end();
 }
 
 static bool note(const struct log_unknown_free *unknown, void *ctx)
@@ -140,7 +138,6 @@ TEST("the newest are kept")
 	uint64_t *at = seen;
 	unsigned calls = 0;
 
-	begin();
 	for (uint64_t i = 0; i < LOG_UNKNOWN_FREES + 10; i++)
 		unknown(A + 16 * i, program, 2, WALK_COMPLETE);
 	log_each_unknown_free(&log_, LOG_UNKNOWN_FREE_OTHER, note, &at);
@@ -158,7 +155,6 @@ TEST("the newest are kept")
 	CU_ASSERT_EQUAL(at - seen, LOG_UNKNOWN_FREES - 1);
 	CU_ASSERT_EQUAL(at[-1], B + 16);
 	CU_ASSERT_EQUAL(at[-2], A + 16 * (LOG_UNKNOWN_FREES + 9));
-	end();
 }
 
 /* What the target writes there leads nobody astray. */
@@ -166,7 +162,6 @@ TEST("nonsense")
 {
 	unsigned calls = 0;
 
-	begin();
 	memset(log_.unknown[0], 0xff, LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot));
 	log_.header->unknown_frees[0] = UINT64_MAX;
 	log_each_unknown_free(&log_, 0, stop, &calls);
@@ -174,5 +169,4 @@ TEST("nonsense")
 	log_.header->unknown_frees[0] = 5;
 	log_each_unknown_free(&log_, 0, stop, &calls);
 	CU_ASSERT_EQUAL(calls, 0);
-	end();
 }

@@ -23,8 +23,7 @@ static const char *at(const char *name)
 	return path[turn];
 }
 
-/* The first test makes it, the last one removes it, and each between leaves it as it was. */
-TEST("a tree of files")
+static void make_files(void)
 {
 	tree_make(&tree);
 	chmod(tree.at, 0755);
@@ -36,6 +35,13 @@ TEST("a tree of files")
 			!chmod(at("in/plain"), 0644) && !symlink("plain", at("link")) &&
 			!symlink("../in/plain", at("in/relative")));
 }
+
+static void remove_files(void)
+{
+	tree_remove(&tree);
+}
+
+EACH(make_files, remove_files);
 
 /* Does it fail for this reason? */
 static bool fails(const struct err *err, enum err_code code, const char *why)
@@ -203,9 +209,4 @@ TEST("output to what somebody has planted")
 	chmod(at("open"), 0755);
 	CU_ASSERT_PTR_NULL(write_to("open/file"));
 	chmod(at("open"), 01777);
-}
-
-TEST("it is removed")
-{
-	tree_remove(&tree);
 }

@@ -36,6 +36,8 @@ static void end(void)
 		map_free(&targets[i].threads, NULL);
 }
 
+EACH(make, end);
+
 /* What the user is told, and whether a command may go to the target. */
 TEST("what is told of a process")
 {
@@ -62,7 +64,6 @@ TEST("what is told of a process")
 		{ SESSION_RUNNING, PROCESS_GONE, SESSION_ENDED, false },
 	};
 
-	make();
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		struct err *err;
 
@@ -78,12 +79,10 @@ TEST("what is told of a process")
 		err = session_need_none(&session);
 		CU_ASSERT_EQUAL(!err, !wanted[i].may && wanted[i].user != SESSION_CORE);
 	}
-	end();
 }
 
 TEST("whose thread it is")
 {
-	make();
 	for (int i = 0; i < PROCESSES; i++)
 		CU_ASSERT_PTR_EQUAL(process_owner(&session, ID(i)), &targets[i]);
 	/* Nobody's: the current one is to look at it. */
@@ -100,12 +99,10 @@ TEST("whose thread it is")
 	session.process[0].target = NULL;
 	CU_ASSERT_PTR_NULL(process_owner(&session, ID(0)));
 	session.process[0].target = &targets[0];
-	end();
 }
 
 TEST("who is followed")
 {
-	make();
 	CU_ASSERT_TRUE(process_any_followed(&session));
 	session.process[1].state = PROCESS_GONE;
 	CU_ASSERT_TRUE(process_any_followed(&session));
@@ -114,17 +111,14 @@ TEST("who is followed")
 	/* All that are not current are. */
 	session.current = &session.process[2];
 	CU_ASSERT_TRUE(process_any_followed(&session));
-	end();
 }
 
 TEST("what can be relied on")
 {
-	make();
 	CU_ASSERT_EQUAL(session.records, RECORDS_WHOLE);
 	session_doubt(&session, RECORDS_LACK);
 	CU_ASSERT_EQUAL(session.records, RECORDS_LACK);
 	session_doubt(&session, RECORDS_STALE);
 	session_doubt(&session, RECORDS_LACK);
 	CU_ASSERT_EQUAL(session.records, RECORDS_STALE);
-	end();
 }
