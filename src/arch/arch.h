@@ -216,6 +216,7 @@ struct arch {
 	uint8_t trap[4];
 	uint8_t trap_len;
 	uint8_t trap_pc_bias;
+	uint8_t nop[4];		/* as long as trap, and does nothing */
 
 	/* Indices of words in struct regs. */
 	uint8_t regs_words;	/* number of words */
@@ -226,6 +227,7 @@ struct arch {
 	uint8_t syscall_ret;
 	uint8_t arg[6];		/* arguments of a function */
 	uint8_t syscall_arg[6];
+	uint32_t note_extended;	/* the note (NT_) with the vector registers, beside NT_FPREGSET */
 	const char *const *reg_names;	/* regs_words names, in the order of struct regs */
 	/*
 	 * Index of the word in struct regs for a DWARF register number; 0xff: none, and so for the

@@ -9,7 +9,7 @@
  *	NT_SIGINFO	why it was written
  *	NT_AUXV		the auxiliary vector that the kernel gave the program at its start
  *	NT_FILE		which files were mapped where
- *	NT_X86_XSTATE	(NT_FPREGSET) vector registers of the thread before it
+ *	note_extended	(struct arch), or NT_FPREGSET: vector registers of the thread before it
  *
  * The file is untrusted: every offset is checked, and anything wrong is an ERR_FORMAT that names
  * the file. A segment may have fewer bytes in the file than in memory, or none: this happens with

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/procfs.h>
 
+#include "arch/arch.h"
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
@@ -193,11 +194,9 @@ static struct err *take_note(struct core_file *core, const struct note *note)
 	case NT_SIGINFO:
 		take_signal(core, note);
 		return NULL;
-	case NT_FPREGSET:
-	case NT_X86_XSTATE:
-		take_vector(core, note);
-		return NULL;
 	default:
+		if (note->type == NT_FPREGSET || note->type == arch_host()->note_extended)
+			take_vector(core, note);
 		return NULL;
 	}
 }

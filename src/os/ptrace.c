@@ -6,6 +6,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "os/procfs.h"
 #include "os/tracer_private.h"
 
@@ -113,8 +114,8 @@ struct err *tracer_set_reg(pid_t tid, unsigned word, uint64_t value)
 struct err *tracer_get_xstate(pid_t tid, void *buf, size_t room, size_t *len_ret)
 {
 	struct iovec iov = { buf, room };
-	struct err *err = request(PTRACE_GETREGSET, tid, NT_X86_XSTATE, (uintptr_t)&iov,
-				  "get extended state");
+	struct err *err = request(PTRACE_GETREGSET, tid, arch_host()->note_extended,
+				  (uintptr_t)&iov, "get extended state");
 
 	if (!err)
 		*len_ret = iov.iov_len;
@@ -125,7 +126,8 @@ struct err *tracer_set_xstate(pid_t tid, const void *buf, size_t len)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
-	return request(PTRACE_SETREGSET, tid, NT_X86_XSTATE, (uintptr_t)&iov, "set extended state");
+	return request(PTRACE_SETREGSET, tid, arch_host()->note_extended, (uintptr_t)&iov,
+		       "set extended state");
 }
 
 struct err *tracer_get_sigmask(pid_t tid, uint64_t *ret)

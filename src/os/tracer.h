@@ -115,7 +115,7 @@ struct err *tracer_get_regs(pid_t tid, struct regs *ret) MUST_CHECK;
 struct err *tracer_set_regs(pid_t tid, const struct regs *regs) MUST_CHECK;
 /* Set one register, which is cheaper. */
 struct err *tracer_set_reg(pid_t tid, unsigned word, uint64_t value) MUST_CHECK;
-/* Get the extended state (NT_X86_XSTATE); *len_ret is its length, at most room. */
+/* Get the extended state (note_extended of struct arch); *len_ret is its length, at most room. */
 struct err *tracer_get_xstate(pid_t tid, void *buf, size_t room, size_t *len_ret) MUST_CHECK;
 struct err *tracer_set_xstate(pid_t tid, const void *buf, size_t len) MUST_CHECK;
 struct err *tracer_get_sigmask(pid_t tid, uint64_t *ret) MUST_CHECK;

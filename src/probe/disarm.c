@@ -219,13 +219,13 @@ static struct err *drain(struct probes *probes, bool *clean)
 /* A thread stays inside: the traps in the stubs must not hurt it when mdbg is gone. */
 static void defuse(struct probes *probes)
 {
-	static const uint8_t nop = 0x90;
+	const struct arch *arch = probes->target->arch;
 
 	vec_each_value(probe, &probes->all) {
 		if (probe->slot)
 			err_ignore(patch_fill(probes->target,
-					      probe->stub_trap - probes->target->arch->trap_pc_bias,
-					      &nop, 1));
+					      probe->stub_trap - arch->trap_pc_bias, arch->nop,
+					      arch->trap_len));
 	}
 }
 

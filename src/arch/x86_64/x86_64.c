@@ -126,6 +126,7 @@ const struct arch arch_x86_64 = {
 	.trap			= { 0xcc },	/* int3 */
 	.trap_len		= 1,
 	.trap_pc_bias		= 1,
+	.nop			= { 0x90 },
 
 	.regs_words		= NR_WORDS,
 	.pc			= RIP,
@@ -139,6 +140,7 @@ const struct arch arch_x86_64 = {
 	.syscall_ret		= RAX,
 	.arg			= { RDI, RSI, RDX, RCX, R8, R9 },
 	.syscall_arg		= { RDI, RSI, RDX, R10, R8, R9 },
+	.note_extended		= NT_X86_XSTATE,
 	.reg_names		= reg_names,
 	/* System V ABI, figure 3.36; 17 and up are vector registers. */
 	.dwarf_to_word		= {
