@@ -15,20 +15,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/host.h"
+
 #define EFLAGS_TF	0x100u
 #define CPU_TRAP	0xcc		/* int3 */
 
 /* The sixth argument of the system call is 0. */
 static inline long cpu_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
-	register uint64_t r10 __asm__("r10") = d;
-	register uint64_t r8 __asm__("r8") = e;
-	register uint64_t r9 __asm__("r9") = 0;
-	long ret;
-
-	__asm__ volatile("syscall" : "=a" (ret) : "a" (nr), "D" (a), "S" (b), "d" (c), "r" (r10),
-			 "r" (r8), "r" (r9) : "rcx", "r11", "memory");
-	return ret;
+	return intrinsic_syscall(nr, (long)a, (long)b, (long)c, (long)d, (long)e, 0);
 }
 
 /*

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "arch/x86_64/perf_regs.h"
+#include "arch/host.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/path.h"

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/host.h"
 #include "base/compiler.h"
 
 #define LOG_VERSION		15
@@ -202,14 +203,7 @@ bool log_view_at(const struct log *mapped, uint64_t base, struct log *ret);
 /* The processor's time stamp (see log/clock.h for its meaning). */
 static inline uint64_t log_now(void)
 {
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-	uint64_t now;
-
-	__asm__ volatile("isb; mrs %0, cntvct_el0" : "=r"(now));
-	return now;
-#endif
+	return intrinsic_stamp();
 }
 
 /*

@@ -36,11 +36,10 @@ static inline uint32_t threads_count(const struct log *log)
  */
 static inline void own_add(uint64_t *counter, uint64_t by)
 {
-#if defined(__x86_64__) && !REGISTRY_TSAN
-	__asm__ volatile("addq %1, %0" : "+m"(*counter) : "er"(by) : "cc");
-#else
-	__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
-#endif
+	if (REGISTRY_TSAN)
+		__atomic_fetch_add(counter, by, __ATOMIC_RELAXED);
+	else
+		intrinsic_add(counter, by);
 }
 
 /* Is it entry 0, or no entry of this region? Several threads may write to entry 0. */

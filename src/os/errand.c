@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arch/host.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "os/procfs.h"
@@ -40,16 +41,7 @@ struct errand {
 
 static ALWAYS_INLINE long bare(long nr, const long arg[6])
 {
-	register long r10 __asm__("r10") = arg[3];
-	register long r8 __asm__("r8") = arg[4];
-	register long r9 __asm__("r9") = arg[5];
-	long ret;
-
-	__asm__ volatile("syscall" : "=a"(ret)
-			 : "a"(nr), "D"(arg[0]), "S"(arg[1]), "d"(arg[2]), "r"(r10), "r"(r8),
-			   "r"(r9)
-			 : "rcx", "r11", "memory");
-	return ret;
+	return intrinsic_syscall(nr, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 }
 
 static ALWAYS_INLINE bool moves(struct errand *errand, uint32_t from, uint32_t to)

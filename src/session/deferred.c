@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "arch/x86_64/call.h"
+#include "arch/host.h"
 #include "base/trace.h"
 #include "probe/probe.h"
 #include "session/private.h"

@@ -5,7 +5,7 @@
 
 #include <dwarf.h>
 
-#include "arch/x86_64/frame.h"
+#include "arch/host.h"
 
 /*
  * Programs nest remember_state two or three deep; without a limit a broken one could grow without

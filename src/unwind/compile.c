@@ -15,7 +15,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "arch/x86_64/frame.h"
+#include "arch/arch.h"
+#include "arch/host.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "elf/elf_file.h"
@@ -353,9 +354,9 @@ struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size, s
 	struct builder builder CLEANUP(builder_deinit) = { .vaddr = vaddr, .size = size };
 	struct err *err;
 
-	if (elf_file_machine(file) != EM_X86_64)
-		return err_create(ERR_UNSUPPORTED, "%s: not a program for x86-64",
-				  elf_file_name(file));
+	if (elf_file_machine(file) != arch_host()->elf_machine)
+		return err_create(ERR_UNSUPPORTED, "%s: not a program for %s",
+				  elf_file_name(file), arch_host()->name);
 	if (!size || size > UINT32_MAX || vaddr + size < vaddr)
 		return err_create(ERR_UNSUPPORTED, "%s: %" PRIu64 " bytes of code at 0x%" PRIx64,
 				  elf_file_name(file), size, vaddr);

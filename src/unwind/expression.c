@@ -8,7 +8,7 @@
 
 #include <dwarf.h>
 
-#include "arch/x86_64/frame.h"
+#include "arch/host.h"
 
 #define OPS_MAX		8	/* the most that a simple expression needs */
 

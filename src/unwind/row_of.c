@@ -3,7 +3,7 @@
 
 #include "unwind/row_of.h"
 
-#include "arch/x86_64/frame.h"
+#include "arch/host.h"
 #include "base/compiler.h"
 
 /* Convert the CFA's rule that is a word plus a number. False: it does not fit. */

@@ -28,7 +28,7 @@
 
 #include <stddef.h>
 
-#include "arch/x86_64/frame.h"
+#include "arch/host.h"
 #include "base/compiler.h"
 
 /* our own frames (stubs) in one stack; they nest as allocators do, two or three deep */

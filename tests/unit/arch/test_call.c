@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What can be a call before a return address, by the bytes of compilers' calls. */
 
-#include "arch/x86_64/call.h"
+#include "arch/host.h"
 
 #include "unit.h"
 

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
-#include "arch/x86_64/frame.h"
+#include "arch/host.h"
 #include "elf/cfi.h"
 #include "elf/elf_file.h"
 #include "machine.h"
