@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "heap/chunk.h"
 #include "heap/radix.h"
 
 struct scan {
@@ -28,6 +29,22 @@ struct block block_of_record(const struct log_record *record)
 		.thread = record->thread,
 		.stack = record->stack,
 		.heap = record->address & LOG_DOMAIN_USER ? LOG_HEAP_USER : record->heap,
+	};
+}
+
+struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete)
+{
+	bool held = chunk_held(chunk);
+
+	return (struct block){
+		.address = chunk->address,
+		.size = held ? chunk_usable(chunk) : chunk->size,
+		.usable = held ? chunk_usable(chunk) : 0,
+		.heap = chunk->heap,
+		.preattach = true,
+		.unrecorded = held && !complete,
+		.process = process,
+		.free_kind = held ? 0 : chunk->kind,
 	};
 }
 

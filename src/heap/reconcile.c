@@ -213,22 +213,6 @@ struct err *walk_merge_past(struct heap_walk *walk, const struct walk_merge *mer
 	return err;
 }
 
-struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete)
-{
-	bool held = chunk_held(chunk);
-
-	return (struct block){
-		.address = chunk->address,
-		.size = held ? chunk_usable(chunk) : chunk->size,
-		.usable = held ? chunk_usable(chunk) : 0,
-		.heap = chunk->heap,
-		.preattach = true,
-		.unrecorded = held && !complete,
-		.process = process,
-		.free_kind = held ? 0 : chunk->kind,
-	};
-}
-
 void reconcile_free(struct reconcile_history *looks)
 {
 	vec_free(&looks->sure.vec);
