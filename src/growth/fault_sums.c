@@ -22,7 +22,7 @@ void fault_sums_free(struct fault_sums *sums)
 {
 	text_set_free(&sums->files);
 	vec_free(&sums->sums);
-	free(sums->index);
+	interner_free(&sums->numbers);
 	free(sums->pages);
 	fault_sums_init(sums, sums->most);
 }
@@ -42,57 +42,35 @@ uint32_t fault_sums_file(struct fault_sums *sums, const char *name)
 static bool has_room(const struct fault_sums *sums, size_t more)
 {
 	size_t bytes = sums->sums.room * sizeof(*sums->sums.at) +
-		       sums->index_room * sizeof(*sums->index) +
+		       sums->numbers.room * INTERNER_BYTES +
 		       sums->pages_room * sizeof(*sums->pages);
 
 	return bytes + more <= sums->most;
 }
 
-static uint64_t sum_hash(uint32_t stack, uint32_t file)
+/* Room for one sum more, and for those that the table of numbers then has room for? */
+static bool has_room_for_sum(const struct fault_sums *sums)
 {
-	return mix((uint64_t)stack << 32 | file);
-}
+	uint32_t nr = sums->numbers.nr, room = sums->numbers.room;
+	size_t more = room ? 2 * (size_t)room : INTERNER_FIRST;
 
-static bool grow_index(struct fault_sums *sums)
-{
-	size_t room = sums->index_room ? sums->index_room * 2 : FIRST_ROOM;
-	uint32_t *index = has_room(sums, room * (sizeof(*index) + sizeof(*sums->sums.at) / 2)) ?
-			  calloc(room, sizeof(*index)) : NULL;
-
-	if (!index)
-		return false;
-	for (size_t i = 0; i < sums->sums.nr; i++) {
-		uint64_t at = sum_hash(sums->sums.at[i].stack, sums->sums.at[i].file);
-
-		while (index[at & (room - 1)])
-			at++;
-		index[at & (room - 1)] = (uint32_t)i + 1;
-	}
-	free(sums->index);
-	sums->index = index;
-	sums->index_room = room;
-	return true;
+	return nr < room / 2 ||
+	       has_room(sums, more * (INTERNER_BYTES + sizeof(*sums->sums.at) / 2));
 }
 
 /* The number of the sum + 1; 0: no room. */
 static uint32_t find_sum(struct fault_sums *sums, uint32_t stack, uint32_t file)
 {
-	const struct fault_sum sum = { .stack = stack, .file = file };
-	uint64_t at;
+	uint64_t key = (uint64_t)stack << 32 | file;
+	uint32_t nr = interner_find(&sums->numbers, key);
 
-	if (sums->sums.nr >= sums->index_room / 2 && !grow_index(sums) &&
-	    sums->sums.nr + 1 >= sums->index_room)
+	if (nr != UINT32_MAX)
+		return nr + 1;
+	if (sums->sums.nr >= SUMS_MAX || !has_room_for_sum(sums) || vec_reserve(&sums->sums, 1) ||
+	    interner_number(&sums->numbers, key, &nr))
 		return 0;
-	for (at = sum_hash(stack, file); sums->index[at & (sums->index_room - 1)]; at++) {
-		uint32_t nr = sums->index[at & (sums->index_room - 1)];
-
-		if (sums->sums.at[nr - 1].stack == stack && sums->sums.at[nr - 1].file == file)
-			return nr;
-	}
-	if (sums->sums.nr >= SUMS_MAX || vec_push(&sums->sums, sum))
-		return 0;
-	sums->index[at & (sums->index_room - 1)] = (uint32_t)sums->sums.nr;
-	return (uint32_t)sums->sums.nr;
+	sums->sums.at[sums->sums.nr++] = (struct fault_sum){ .stack = stack, .file = file };
+	return nr + 1;
 }
 
 static bool grow_pages(struct fault_sums *sums)

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/text_set.h"
 #include "base/vec.h"
+#include "heap/interner.h"
 
 struct fault_sum {
 	uint32_t stack;			/* of the log */
@@ -27,8 +28,7 @@ struct fault_sum {
 struct fault_sums {
 	VEC(struct fault_sum) sums;
 	struct text_set files;		/* names by number; that of 0 is "" */
-	uint32_t *index;		/* hash of (stack, file) -> number of the sum + 1 */
-	size_t index_room;		/* a power of two */
+	struct interner numbers;	/* of sums, by stack and file */
 	uint64_t *pages;		/* page << 24 | number of the sum + 1; 0: free */
 	size_t pages_room, nr_pages;
 	size_t most;			/* bytes of all tables */

@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-#define ROOM_FIRST	1024
-
 /* Returns the place where key is, or where it would be added. */
 static uint32_t place(const struct interner *map, uint64_t key)
 {
@@ -22,7 +20,7 @@ static uint32_t place(const struct interner *map, uint64_t key)
 
 static struct err *grow(struct interner *map)
 {
-	uint32_t room = map->room ? 2 * map->room : ROOM_FIRST;
+	uint32_t room = map->room ? 2 * map->room : INTERNER_FIRST;
 	struct interner bigger = { calloc(room, sizeof(*map->key)),
 				  calloc(room, sizeof(*map->number)),
 				 room, map->nr };

@@ -16,6 +16,8 @@ struct interner {
 };
 
 #define INTERNER_INIT	{ NULL, NULL, 0, 0 }
+#define INTERNER_FIRST	1024u	/* room for the first keys; it doubles when half of it is taken */
+#define INTERNER_BYTES	(sizeof(uint64_t) + sizeof(uint32_t))	/* of room for one */
 
 /* The number of key; *ret is the old nr if it is new. */
 struct err *interner_number(struct interner *map, uint64_t key, uint32_t *ret) MUST_CHECK;
