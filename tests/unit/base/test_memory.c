@@ -33,8 +33,7 @@ TEST("read")
 	CU_ASSERT_PTR_NULL(memory_read(&array.memory, START + 8, buf, 5));
 	CU_ASSERT_EQUAL(memcmp(buf, "hello", 5), 0);
 	err = memory_read(&array.memory, START + 1, buf, sizeof(buf));
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+	CU_ASSERT_FATAL(err && err->code == ERR_MEMORY);
 	/* The address is the first one that is not there, not the one that was asked for. */
 	CU_ASSERT_STRING_EQUAL(err->msg, "cannot read memory at 0x7f1234560011");
 }
@@ -48,8 +47,7 @@ TEST("outside")
 
 	for (i = 0; i < ARRAY_SIZE(outside); i++) {
 		err = memory_read_some(&array.memory, outside[i], &byte, 1, &got);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-		CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+		CU_ASSERT_FATAL(err && err->code == ERR_MEMORY);
 		CU_ASSERT_EQUAL(got, 99);
 	}
 }
@@ -74,8 +72,7 @@ TEST("u64")
 	CU_ASSERT_PTR_NULL(memory_read_u64(&array.memory, START, &word));
 	CU_ASSERT_EQUAL(word, 0x1122334455667788);
 	err = memory_read_u64(&array.memory, START + sizeof(bytes) - 7, &word);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+	CU_ASSERT_FATAL(err && err->code == ERR_MEMORY);
 	CU_ASSERT_EQUAL(word, 0x1122334455667788);
 }
 
@@ -89,15 +86,12 @@ TEST("string")
 	/* Just enough room, and one byte less. */
 	CU_ASSERT_PTR_NULL(memory_read_string(&array.memory, START + 8, buf, 6));
 	err = memory_read_string(&array.memory, START + 8, buf, 5);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_FORMAT);
+	CU_ASSERT_FATAL(err && err->code == ERR_FORMAT);
 	/* Memory ends before the string does. */
 	err = memory_read_string(&array.memory, START + 14, buf, sizeof(buf));
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_FORMAT);
+	CU_ASSERT_FATAL(err && err->code == ERR_FORMAT);
 	err = memory_read_string(&array.memory, START - 1, buf, sizeof(buf));
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+	CU_ASSERT_FATAL(err && err->code == ERR_MEMORY);
 }
 
 /* Pages 1 and 4 of six are there, and with `next` it is known where to look. */

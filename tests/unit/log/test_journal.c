@@ -95,8 +95,7 @@ static void check_fails(const char *why)
 {
 	struct err *err = journal_check(journal, SIZE);
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_FORMAT);
+	CU_ASSERT_FATAL(err && err->code == ERR_FORMAT);
 	if (!strstr(err->msg, why))
 		CU_FAIL(err->msg);
 	journal_init(journal, SIZE, JOURNAL_SIZE);

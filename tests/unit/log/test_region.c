@@ -150,8 +150,7 @@ static void open_fails(const char *why)
 	struct log opened;
 	struct err *err = log_open(log_.base, SIZE, &opened);
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_FORMAT);
+	CU_ASSERT_FATAL(err && err->code == ERR_FORMAT);
 	if (!strstr(err->msg, why))
 		CU_FAIL(err->msg);
 	CU_ASSERT_FALSE(log_view(log_.base, SIZE, &opened));

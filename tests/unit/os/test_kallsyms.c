@@ -48,8 +48,7 @@ TEST("hidden")
 	struct kallsyms syms;
 	struct err *err = parse("0000000000000000 T _text\n0000000000000000 T later\n", &syms);
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_PERM);
+	CU_ASSERT_FATAL(err && err->code == ERR_PERM);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->hint, "kptr_restrict"));
 	kallsyms_free(&syms);
 	CU_ASSERT_PTR_NOT_NULL(parse("\n", &syms));

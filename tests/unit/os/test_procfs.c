@@ -408,11 +408,9 @@ TEST("links and files")
 	CU_ASSERT_PTR_NULL(procfs_file(getpid(), "cmdline", &cmdline, &len));
 	CU_ASSERT_TRUE(len && !cmdline[len - 1] && !cmdline[len]);
 	err = procfs_file(getpid(), "no-such-file", &text, NULL);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_NOTFOUND);
+	CU_ASSERT_FATAL(err && err->code == ERR_NOTFOUND);
 	err = procfs_link(getpid(), "comm", &text);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_SYS);
+	CU_ASSERT_FATAL(err && err->code == ERR_SYS);
 	CU_ASSERT_EQUAL(err->errnum, EINVAL);
 }
 
@@ -444,8 +442,7 @@ TEST("auxv")
 	CU_ASSERT_PTR_NULL(procfs_auxv(getpid(), AT_ENTRY, &value));
 	CU_ASSERT_EQUAL(value, getauxval(AT_ENTRY));
 	err = procfs_auxv(getpid(), 99999, &value);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_NOTFOUND);
+	CU_ASSERT_FATAL(err && err->code == ERR_NOTFOUND);
 }
 
 TEST("children")

@@ -102,11 +102,9 @@ TEST("reads up to a hole, to the byte")
 	CU_ASSERT_TRUE(gives(&mem, 3, BIG, BIG - 3));
 	CU_ASSERT_TRUE(gives(&mem, BIG - 20001, 2 * BIG, 20001));
 	err = memory_read_some(&mem.memory, (uintptr_t)area + BIG, &byte, 1, &got);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+	CU_ASSERT_FATAL(err && err->code == ERR_MEMORY);
 	err = memory_read(&mem.memory, (uintptr_t)area + BIG - 1, &got, sizeof(got));
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+	CU_ASSERT_FATAL(err && err->code == ERR_MEMORY);
 	end(&child, &mem);
 }
 
@@ -148,8 +146,7 @@ TEST("many pieces at once")
 	kill(child.pid, SIGKILL);
 	waitpid(child.pid, NULL, 0);
 	err = procmem_read_pieces(&mem, piece, MANY);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	procmem_close(&mem);
 	munmap(area, BIG);
 }
@@ -172,10 +169,8 @@ TEST("reads where nothing can be")
 		struct err *small = memory_read_some(&mem.memory, addrs[i], buf, 8, &got);
 		struct err *large = memory_read_some(&mem.memory, addrs[i], buf, BIG, &got);
 
-		CU_ASSERT_PTR_NOT_NULL_FATAL(small);
-		CU_ASSERT_EQUAL(small->code, ERR_MEMORY);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(large);
-		CU_ASSERT_EQUAL(large->code, ERR_MEMORY);
+		CU_ASSERT_FATAL(small && small->code == ERR_MEMORY);
+		CU_ASSERT_FATAL(large && large->code == ERR_MEMORY);
 	}
 	procmem_close(&mem);
 	free(buf);
@@ -229,14 +224,12 @@ TEST("a write that meets a hole")
 
 	start(&child, &mem);
 	err = procmem_write(&mem, (uintptr_t)area + BIG - 100, bytes, sizeof(bytes));
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+	CU_ASSERT_FATAL(err && err->code == ERR_MEMORY);
 	snprintf(addr, sizeof(addr), "0x%" PRIxPTR, (uintptr_t)area + BIG);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->msg, addr));
 	CU_ASSERT_STRING_EQUAL(err->hint, "");
 	err = procmem_write(&mem, UINT64_MAX - 100, bytes, 8);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+	CU_ASSERT_FATAL(err && err->code == ERR_MEMORY);
 	end(&child, &mem);
 }
 
@@ -250,8 +243,7 @@ TEST("a refused write says what would help")
 	CU_ASSERT_PTR_NOT_EQUAL_FATAL(at, MAP_FAILED);
 	CU_ASSERT_PTR_NULL_FATAL(procmem_open(getpid(), &mem));
 	err = procmem_write(&mem, (uintptr_t)at, &byte, 1);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+	CU_ASSERT_FATAL(err && err->code == ERR_MEMORY);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->hint, "proc_mem.force_override"));
 	procmem_close(&mem);
 	munmap(at, PAGE);
@@ -263,14 +255,11 @@ static void is_gone(struct procmem *mem, uint64_t addr)
 	size_t got;
 	struct err *err = memory_read_some(&mem->memory, addr, buf, 8, &got);
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	err = memory_read_some(&mem->memory, addr, buf, 8 * PAGE, &got);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	err = procmem_write(mem, addr, buf, 8);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	free(buf);
 }
 
@@ -286,8 +275,7 @@ TEST("the process ends")
 	CU_ASSERT_FALSE(procmem_lives(&mem));
 	is_gone(&mem, (uintptr_t)area);
 	err = procmem_open(child.pid, &again);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	procmem_close(&mem);
 	munmap(area, BIG);
 }

@@ -98,8 +98,7 @@ TEST("maps: broken lines")
 	for (i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct err *err = procparse_maps(texts[i], &maps);
 
-		CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-		CU_ASSERT_EQUAL(err->code, ERR_FORMAT);
+		CU_ASSERT_FATAL(err && err->code == ERR_FORMAT);
 	}
 	CU_ASSERT_PTR_NULL_FATAL(procparse_maps("", &maps));
 	CU_ASSERT_EQUAL(maps.vec.nr, 0);
@@ -211,8 +210,7 @@ TEST("status: little in it")
 	CU_ASSERT_EQUAL(status.uid, 7);
 	CU_ASSERT_EQUAL(status.euid, 0);
 	err = procparse_status("Name:\tx\n", &status);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_FORMAT);
+	CU_ASSERT_FATAL(err && err->code == ERR_FORMAT);
 }
 
 TEST("stat: every field")
@@ -248,8 +246,7 @@ TEST("stat: broken")
 	for (i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct err *err = procparse_stat(texts[i], &stat);
 
-		CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-		CU_ASSERT_EQUAL(err->code, ERR_FORMAT);
+		CU_ASSERT_FATAL(err && err->code == ERR_FORMAT);
 	}
 }
 
@@ -273,7 +270,6 @@ TEST("process ids and auxv")
 	CU_ASSERT_PTR_NULL(procparse_auxv(bytes + 1, sizeof(pairs), 9, &value));
 	CU_ASSERT_EQUAL(value, 0x401000);
 	err = procparse_auxv(bytes + 1, 31, 9, &value);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_NOTFOUND);
+	CU_ASSERT_FATAL(err && err->code == ERR_NOTFOUND);
 }
 

@@ -60,8 +60,7 @@ TEST("refused")
 	session.config.max_pause_ns = 500000000;
 	CU_ASSERT_PTR_NULL(stop_estimate_check(&session, 500000000, NULL));
 	err = stop_estimate_check(&session, 1300000000, "no snapshot: it is a test");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_STATE);
+	CU_ASSERT_FATAL(err && err->code == ERR_STATE);
 	CU_ASSERT_STRING_EQUAL(err->msg, "the process would stand still for some 1300 ms, and max-pause "
 					 "is 500 ms (no snapshot: it is a test)");
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->hint, "set max-pause none"));

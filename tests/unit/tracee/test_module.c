@@ -98,8 +98,7 @@ TEST("cancelled")
 	modules.cancellable = true;
 	cancel_request();
 	err = own_refresh(&modules, NULL);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_CANCELLED);
+	CU_ASSERT_FATAL(err && err->code == ERR_CANCELLED);
 	err_ignore(err);
 	CU_ASSERT_EQUAL(modules.all.nr, 0);
 	modules.cancellable = false;
@@ -121,11 +120,9 @@ TEST("symbols")
 	libc = modules_find(&modules, (uintptr_t)dlsym(RTLD_NEXT, "gnu_get_libc_version"));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(libc);
 	err = module_symbol(libc, "no_such_symbol_here", &addr, &size);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_NOTFOUND);
+	CU_ASSERT_FATAL(err && err->code == ERR_NOTFOUND);
 	err = module_symbol(libc, "strlen", &addr, &size);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_UNSUPPORTED);
+	CU_ASSERT_FATAL(err && err->code == ERR_UNSUPPORTED);
 	err = module_symbol(&bare, "malloc", &addr, &size);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->msg, "reason"));
@@ -345,8 +342,7 @@ TEST("a failure changes nothing")
 	CU_ASSERT_EQUAL(write(child.end, "", 1), 1);
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &tid));
 	err = modules_refresh(&modules, child.pid, &mem.bring, NULL);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	CU_ASSERT_TRUE(modules.generation == 1 && modules.live.nr == nr && modules_are_sound(&modules));
 	/* The thread that goes on has them all, and libgcc_s, which pthread_exit asks for. */
 	CU_ASSERT_PTR_NULL(modules_refresh(&modules, (pid_t)tid, &mem.bring, NULL));
@@ -354,8 +350,7 @@ TEST("a failure changes nothing")
 	nr = modules.live.nr;
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 	err = modules_refresh(&modules, (pid_t)tid, &mem.bring, NULL);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	CU_ASSERT_EQUAL(modules.live.nr, nr);
 	procmem_close(&mem);
 }
@@ -381,8 +376,7 @@ TEST("out of memory")
 		unit_skip("no vDSO here");
 		return;
 	}
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_NOMEM);
+	CU_ASSERT_FATAL(err && err->code == ERR_NOMEM);
 	CU_ASSERT_TRUE(!modules.generation && !modules.live.nr && !modules.all.nr &&
 		       !modules.map.nr);
 	CU_ASSERT_PTR_NULL(own_refresh(&modules, NULL));

@@ -132,8 +132,7 @@ static void broken_off(void)
 	if (!begin())
 		return;
 	err = victim_try(&victim, pauses);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
+	CU_ASSERT_FATAL(err && err->code == ERR_TIMEOUT);
 	CU_ASSERT_PTR_NOT_NULL(target_any_stopped(victim.target));
 	release();
 	works_on();
@@ -243,8 +242,7 @@ TEST("a call that faults")
 	if (!begin())
 		return;
 	err = victim_try(&victim, cannot_call);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_STATE);
+	CU_ASSERT_FATAL(err && err->code == ERR_STATE);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->msg, "SIGSEGV"));
 	CU_ASSERT_PTR_NULL(victim_try(&victim, asks));
 	release();
@@ -300,8 +298,7 @@ static void thread_stuck(void)
 	if (!begin())
 		return;
 	err = victim_try(&victim, vforks);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
+	CU_ASSERT_FATAL(err && err->code == ERR_TIMEOUT);
 	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_STUCK);
 	CU_ASSERT_PTR_NULL(procfs_children(child.pid, &children));
 	CU_ASSERT_EQUAL_FATAL(children.vec.nr, 1);
@@ -453,8 +450,7 @@ static void function_stuck(void)
 		return;
 	victim.room = FUNCTION_ROOM;
 	err = victim_try(&victim, waits);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
+	CU_ASSERT_FATAL(err && err->code == ERR_TIMEOUT);
 	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_STUCK);
 	atomic_store(&shared->called, 1);
 	release();

@@ -225,8 +225,7 @@ static struct err *seize_executer(struct victim *v)
 	while (!is_zombie(other))
 		;
 	err = target_seize_all(v->target);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_BUSY);
+	CU_ASSERT_FATAL(err && err->code == ERR_BUSY);
 	return NULL;
 }
 
@@ -321,8 +320,7 @@ static bool trap_with_call(struct thread *thread)
 
 	CU_ASSERT_PTR_NULL_FATAL(remote_begin(thread, remote));
 	err = call(remote);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	CU_ASSERT_PTR_NOT_NULL(remote_end(remote));
 	free(remote);
 	return true;
@@ -369,8 +367,7 @@ TEST("one that does while the first is borrowed")
 		return;
 	victim_run(&victim, let_other_go);
 	err = victim_try(&victim, call_on);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	end_executed();
 }
 
@@ -405,8 +402,7 @@ TEST("one that is about to, and waits for a third")
 		return;
 	victim_run(&victim, let_other_go);
 	err = victim_try(&victim, call_on);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	victim_run(&victim, release);
 	end_executed();
 }
