@@ -50,12 +50,13 @@ static struct err *check_head(const char *name, const uint8_t *head, uint64_t si
 			"`export sqlite FILE` writes a new one");
 }
 
-struct err *sqlite_head_check(const char *name)
+struct err *sqlite_head_open(const char *name, int *ret)
 {
 	/* A FIFO is opened without waiting for its writer, and is refused. */
 	AUTO_CLOSE int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	uint8_t head[HEAD];
 	struct stat stat;
+	struct err *err;
 	ssize_t len;
 
 	if (fd < 0 || fstat(fd, &stat))
@@ -68,5 +69,8 @@ struct err *sqlite_head_check(const char *name)
 		return err_sys("read %s", name);
 	if (len < HEAD)
 		return no_export(name);
-	return check_head(name, head, (uint64_t)stat.st_size);
+	err = check_head(name, head, (uint64_t)stat.st_size);
+	if (!err)
+		*ret = take_fd(fd);
+	return err;
 }

@@ -8,7 +8,8 @@
 #include "base/err.h"
 
 /*
- * ERR_SYS, ERR_PERM: the file cannot be read; ERR_FORMAT: it is no export, or has
- * another length than its head says; ERR_UNSUPPORTED: it is an export of a newer mdbg.
+ * Open the file and check its head; the caller closes it. ERR_SYS, ERR_PERM: the file cannot be
+ * read; ERR_FORMAT: it is no export, or has another length than its head says; ERR_UNSUPPORTED: it
+ * is an export of a newer mdbg.
  */
-struct err *sqlite_head_check(const char *name) MUST_CHECK;
+struct err *sqlite_head_open(const char *name, int *ret) MUST_CHECK;

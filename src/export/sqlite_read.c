@@ -2,9 +2,10 @@
 /*
  * Reads an export to SQLite (sqlite_read.h).
  *
- * The file's head is looked at before SQLite sees the file (sqlite_head.h). Then each table is
- * read once, in the order of its key. So the stacks of the sites, which both have the numbers of
- * the log, are found by one pass over the two tables.
+ * The file is opened once. Its head is looked at before SQLite sees it (sqlite_head.h), and SQLite
+ * reads what was opened then, not what has its name now (sqlite_source.h). Then each table is read
+ * once, in the order of its key. So the stacks of the sites, which both have the numbers of the log,
+ * are found by one pass over the two tables.
  */
 
 #include "export/sqlite_read.h"
@@ -13,7 +14,6 @@
 #include "export/sqlite_head.h"
 
 #ifdef HAVE_SQLITE
-#include <ctype.h>
 #include <sqlite3.h>
 
 #include "base/cancel.h"
@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "base/text_set.h"
 #include "export/model.h"
+#include "export/sqlite_source.h"
 #include "report/progress.h"
 
 /* Limits for damaged and hostile files. */
@@ -33,8 +34,6 @@
 #define TEXTS_MOST	(64u << 20)	/* bytes of all distinct texts */
 #define TIME_MOST	1e10		/* seconds since the epoch */
 
-#define CANCEL_STEPS	10000		/* of SQLite's machine between two looks for Ctrl-C */
-
 /* Facts of the table meta that are numbers. */
 enum fact { F_VERSION, F_PID, F_SAMPLE, F_SITES, F_BYTES, F_COUNT, FACTS };
 
@@ -45,7 +44,7 @@ static const char *const fact_keys[] = {
 
 struct reader {
 	const char *name;
-	sqlite3 *sql;
+	struct sqlite_source source;
 	sqlite3_stmt *rows;		/* of the table at hand */
 	struct model *model;
 	struct text_set texts;
@@ -78,12 +77,12 @@ static struct err *too_many(const struct reader *reader, const char *what)
 
 static struct err *failed(const struct reader *reader)
 {
-	int code = reader->sql ? sqlite3_errcode(reader->sql) : SQLITE_NOMEM;
+	int code = reader->source.sql ? sqlite3_errcode(reader->source.sql) : SQLITE_NOMEM;
 	struct err *err = cancel_check();
 
 	if (err || code == SQLITE_NOMEM)
 		return err_first(err, err_nomem);
-	return damaged(reader, sqlite3_errmsg(reader->sql));
+	return damaged(reader, sqlite3_errmsg(reader->source.sql));
 }
 
 /* Values of a row. Each of these is false if the value is not of that kind. */
@@ -156,7 +155,7 @@ static struct err *read_rows(struct reader *reader, const char *query,
 			     struct err *(*row)(struct reader *reader))
 {
 	struct err *err = NULL;
-	int code = sqlite3_prepare_v2(reader->sql, query, -1, &reader->rows, NULL);
+	int code = sqlite3_prepare_v2(reader->source.sql, query, -1, &reader->rows, NULL);
 
 	if (code != SQLITE_OK)
 		return failed(reader);
@@ -474,60 +473,21 @@ static struct err *check_stacks(struct reader *reader)
 
 /* The database */
 
-/* Add the path to a URI, so that no byte of it means anything there. */
-static struct err *add_uri(struct str *uri, const char *path)
+static struct err *open_database(struct reader *reader, int fd)
 {
-	struct err *err = str_add(uri, *path == '/' ? "file://" : "file:");
+	struct err *err;
 
-	for (; !err && *path; path++)
-		err = isalnum((unsigned char)*path) || strchr("/._-", *path) ?
-			str_add_bytes(uri, path, 1) : str_addf(uri, "%%%02x", (unsigned char)*path);
-	/* Without locks and journals: nothing is written beside the file. */
-	return err ? err : str_add(uri, "?immutable=1");
-}
-
-static int look_for_cancel(void *ctx UNUSED)
-{
-	return cancel_requested();
-}
-
-/* Only columns of tables may be read, and not by a view or a trigger, which `inner` names. */
-static int allow(void *ctx UNUSED, int action, const char *table UNUSED, const char *column UNUSED,
-		 const char *database UNUSED, const char *inner)
-{
-	return (action == SQLITE_SELECT || action == SQLITE_READ) && !inner ? SQLITE_OK :
-									      SQLITE_DENY;
-}
-
-static struct err *open_database(struct reader *reader)
-{
-	AUTO_STR struct str uri = STR_INIT;
-	struct err *err = add_uri(&uri, reader->name);
-
-	if (err)
-		return err;
-	if (sqlite3_open_v2(str_text(&uri), &reader->sql, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI,
-			    NULL) != SQLITE_OK)
+	if (sqlite_source_open(&reader->source, fd, TEXT_MOST) != SQLITE_OK)
 		return failed(reader);
-	sqlite3_limit(reader->sql, SQLITE_LIMIT_LENGTH, TEXT_MOST);
-	sqlite3_db_config(reader->sql, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(reader->sql, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	/* Otherwise a column in quotes that is not there would be a text. */
-	sqlite3_db_config(reader->sql, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
-	sqlite3_progress_handler(reader->sql, CANCEL_STEPS, look_for_cancel, NULL);
-	if (sqlite3_exec(reader->sql, "PRAGMA cell_size_check=1; PRAGMA mmap_size=0", NULL, NULL,
-			 NULL) != SQLITE_OK)
-		return failed(reader);
-	sqlite3_set_authorizer(reader->sql, allow, NULL);
 	err = read_rows(reader, "SELECT name, type, rootpage FROM sqlite_master", read_table);
 	if (!err && reader->tables != 31)
 		err = damaged(reader, "tables are missing");
 	return err;
 }
 
-static struct err *read_all(struct reader *reader)
+static struct err *read_all(struct reader *reader, int fd)
 {
-	struct err *err = open_database(reader);
+	struct err *err = open_database(reader, fd);
 
 	if (!err)
 		err = read_rows(reader, "SELECT key, value FROM meta", read_fact);
@@ -567,13 +527,14 @@ static void give_texts(struct reader *reader)
 struct err *sqlite_read(const char *name, struct model *ret)
 {
 	struct reader reader = { .name = name, .model = ret, .texts = TEXT_SET_INIT };
-	struct err *err = sqlite_head_check(name);
+	AUTO_CLOSE int fd = -1;
+	struct err *err = sqlite_head_open(name, &fd);
 
 	if (err)
 		return err;
 	memset(ret, 0, sizeof(*ret));
-	err = read_all(&reader);
-	sqlite3_close(reader.sql);
+	err = read_all(&reader, fd);
+	sqlite_source_close(&reader.source);
 	give_texts(&reader);
 	vec_free(&reader.location_of);
 	vec_free(&reader.own);

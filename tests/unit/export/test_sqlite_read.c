@@ -3,6 +3,7 @@
 
 #include "export/sqlite_read.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -281,7 +282,7 @@ TEST("survives swapped pages")
 		}
 }
 
-/* Nothing is written beside an export, and names that mean something in a URI are names. */
+/* Nothing is written beside an export, and what means something in a URI is a part of the name. */
 TEST("leaves the file alone")
 {
 	static const char name[] = "a?mode=memory#%41 &\xc3\xa4";
@@ -294,6 +295,28 @@ TEST("leaves the file alone")
 	CU_ASSERT_EQUAL(got.bytes, 60);
 	model_free(&got);
 	CU_ASSERT_EQUAL(folder_files(), 1);
+}
+
+/* What was opened and looked at is read, whatever its name means by then. */
+TEST("reads what it has opened")
+{
+	AUTO_CLOSE int fd = -1;
+	struct model got;
+	char name[32];
+
+	put_bytes("named", whole.at, whole.len);
+	fd = open("named", O_RDONLY | O_CLOEXEC);
+	CU_ASSERT_FATAL(fd >= 0);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	change("UPDATE meta SET value = 43 WHERE key = 'pid'");
+	CU_ASSERT_EQUAL(rename("changed", "named"), 0);
+	CU_ASSERT_PTR_NULL_FATAL(sqlite_read(name, &got));
+	CU_ASSERT_EQUAL(got.pid, 42);
+	model_free(&got);
+	CU_ASSERT_EQUAL(unlink("named"), 0);
+	CU_ASSERT_PTR_NULL_FATAL(sqlite_read(name, &got));
+	CU_ASSERT_EQUAL(got.pid, 42);
+	model_free(&got);
 }
 #else
 TEST("is built without")
