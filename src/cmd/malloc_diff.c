@@ -1,83 +1,423 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * malloc diff, mdbg::diff: which sites grew or shrank between two moments. If one of the two is an
- * export, this is the matter of diff_files.c.
+ * malloc diff, mdbg::diff: which sites grew or shrank between two moments, or exports to SQLite.
+ *
+ * A word is a moment or a file: `now`, `peak` and -10m are moments, and a word with a slash is a
+ * file. The name of a mark is a moment, also that of one from before a reset. Any other word is a
+ * file if it has a dot, or if a file of that name exists, so that a mistyped file's name is
+ * reported as such, and a mistyped mark as a mark.
+ *
+ * Two moments of the log are compared as they are. If one of the two is a file, both become models.
  */
 
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "answer/answer.h"
 #include "base/cleanup.h"
+#include "base/text_set.h"
 #include "cmd/cmd.h"
-#include "cmd/diff_files.h"
-#include "cmd/each.h"
 #include "cmd/moments.h"
-#include "cmd/values.h"
+#include "cmd/query.h"
+#include "export/compare.h"
+#include "export/model.h"
+#include "export/sqlite_read.h"
+#include "os/procfs.h"
 #include "report/diff.h"
+#include "report/lack_text.h"
+#include "report/sites.h"
 #include "session/history.h"
 #include "session/session.h"
 
+#define SAME_START_NS	1000000	/* an export has times as real numbers, which are not exact */
+
+static bool is_mark(const struct call *call, const char *word)
+{
+	const struct log_history *is = session_history(call->session);
+
+	if (!is)
+		return false;
+	vec_each(mark, &is->marks.vec)
+		if (!strcmp(mark->name, word))
+			return true;
+	return false;
+}
+
+static bool is_file(const struct call *call, const char *word)
+{
+	struct stat stat_;
+
+	if (strchr(word, '/'))
+		return true;
+	if (!strcmp(word, "now") || !strcmp(word, "peak") || *word == '-' || is_mark(call, word))
+		return false;
+	return strchr(word, '.') || (!stat(word, &stat_) && !S_ISDIR(stat_.st_mode));
+}
+
 /* The question and the answer. */
 struct diff {
-	struct chosen_moment from, to;
-	uint64_t now_ns;
-	struct moment now;		/* taken if at least one of the two is `now` */
-	struct difference difference;
+	bool files;			/* at least one of the two is a file */
+	bool live;			/* at least one is not */
+	struct compare compare;		/* its difference also if none is a file */
+	struct model from, to;		/* if `files` */
+	bool asked;			/* there is a query, of the one that is not a file */
+	struct query query;
 };
 
 static void diff_free(struct diff *diff)
 {
-	chosen_moment_free(&diff->from);
-	chosen_moment_free(&diff->to);
-	moment_free(&diff->now);
-	difference_free(&diff->difference);
+	difference_free(&diff->compare.difference);
+	model_free(&diff->from);
+	model_free(&diff->to);
+	if (diff->asked)
+		query_free(&diff->query);
 }
 
-static struct err *choose(const struct call *call, struct diff *diff)
+static struct err *read_export(const char *name, struct model *ret)
 {
-	struct err *err = moment_choose(call, call->argv[0], diff->now_ns, &diff->from);
+	Tcl_DString native;
+	struct err *err;
 
-	return err ? err : moment_choose(call, call->argc > 1 ? call->argv[1] : "now",
-					 diff->now_ns, &diff->to);
+	if (!Tcl_TranslateFileName(NULL, name, &native))
+		return err_hint(err_create(ERR_NOTFOUND, "read %s: no such user", name),
+				"write ./%s for a file of that name", name);
+	err = sqlite_read(Tcl_DStringValue(&native), ret);
+	Tcl_DStringFree(&native);
+	return err;
 }
 
-static const struct moment *moment_of(const struct diff *diff, const struct chosen_moment *chosen)
+/* Take the sites of the process at a moment, as `malloc sites at` has them. */
+static struct err *take_sites(const struct call *call, const char *word, struct diff *diff,
+			      struct model *ret)
 {
-	return chosen->now ? &diff->now : &chosen->moment;
+	const char *const words[] = { "at", word, NULL };
+	const struct early early = { 0 };
+	struct query *query = &diff->query;
+	struct call at = *call;
+	struct filter_env env;
+	struct err *err;
+
+	at.argc = 2;
+	at.argv = words;
+	diff->asked = true;
+	err = query_sites(&at, query);
+	if (err)
+		return err;
+	env = query_env(call, query);
+	return model_build(&(struct model_source){
+		.session = call->session, .sites = &query->sites, .limit = UINT64_MAX,
+		.now_ns = query->at.word ? query->at.moment.time_ns : query->now_ns,
+		.early = &early, .filter = &query->filter, .env = &env, .options = "",
+	}, ret);
 }
 
-static struct err *ask(const struct call *call, struct diff *diff)
+static struct err *take_end(const struct call *call, struct diff *diff, struct compare_end *end,
+			    struct model *ret)
 {
-	struct err *err = call_need_recording(call);
+	struct err *err = end->file ? read_export(end->name.word, ret) :
+				      take_sites(call, end->name.word, diff, ret);
+
+	end->model = ret;
+	end->name.time_ns = ret->now_ns;
+	return err;
+}
+
+static struct err *compare_files(const struct call *call, struct diff *ret)
+{
+	struct compare *compare = &ret->compare;
+	/* Without a process, this is known before a large file is read. */
+	struct err *err = ret->live ? call_need_recording(call) : NULL;
+
+	if (!err)
+		err = take_end(call, ret, &compare->from, &ret->from);
+	if (!err)
+		err = take_end(call, ret, &compare->to, &ret->to);
+	if (err)
+		return err;
+	compare->from.name.now_ns = compare->to.name.now_ns =
+		ret->live ? ret->query.now_ns : procfs_clock(CLOCK_REALTIME);
+	return compare_build(compare);
+}
+
+static struct err *compare_moments(const struct call *call, struct compare *compare)
+{
+	CLEANUP(chosen_moment_free) struct chosen_moment from = { 0 }, to = { 0 };
+	CLEANUP(moment_free) struct moment now = MOMENT_INIT;
 	struct log *log = session_log(call->session);
+	struct err *err = call_need_recording(call);
+	uint64_t now_ns;
 
 	if (err)
 		return err;
 	log_clock_update(log);
-	diff->now_ns = log_clock_realtime(log, log_now());
-	err = choose(call, diff);
-	if (!err && (diff->from.now || diff->to.now))
-		err = session_moment(call->session, &diff->now);
-	return err ? err : difference_build(log, moment_of(diff, &diff->from),
-					    moment_of(diff, &diff->to), &diff->difference);
+	now_ns = log_clock_realtime(log, log_now());
+	err = moment_choose(call, compare->from.name.word, now_ns, &from);
+	if (!err)
+		err = moment_choose(call, compare->to.name.word, now_ns, &to);
+	if (!err && (from.now || to.now))
+		err = session_moment(call->session, &now);
+	if (err)
+		return err;
+	compare->from.name = chosen_moment_name(&from, now_ns);
+	compare->to.name = chosen_moment_name(&to, now_ns);
+	return difference_of_moments(log, from.now ? &now : &from.moment,
+				     to.now ? &now : &to.moment, &compare->difference);
+}
+
+static struct compare_end end_of(const struct call *call, const char *word)
+{
+	return (struct compare_end){ .name.word = word, .file = is_file(call, word) };
+}
+
+/* For scripts and files: the rows do not depend on the session or the files. */
+
+struct frame_row {
+	uint64_t pc;
+	const char *function, *module, *file;
+	uint32_t line;
+	bool inlined;
+};
+
+static const struct column frame_columns[] = {
+	{ "pc", "PC", NULL, COLUMN(ADDRESS, struct frame_row, pc) },
+	{ "function", "FUNCTION", NULL, COLUMN(TEXT, struct frame_row, function) },
+	{ "module", "MODULE", NULL, COLUMN(TEXT, struct frame_row, module) },
+	{ "file", "FILE", NULL, COLUMN(TEXT, struct frame_row, file) },
+	{ "line", ">LINE", NULL, COLUMN(NUMBER, struct frame_row, line) },
+	{ "inline", NULL, NULL, COLUMN(NUMBER, struct frame_row, inlined) },
+};
+
+static const struct relation frame_relation = {
+	.name = "frames", .columns = frame_columns, .nr = ARRAY_SIZE(frame_columns),
+	.size = sizeof(struct frame_row), .shared = true,
+};
+
+/* A change; what only an export tells is known if at least one of the two is a file. */
+struct change_row {
+	struct change change;	/* first: changes are sorted as an array of these */
+	uint64_t stack;		/* of the log; UINT64_MAX: the site is not there */
+	const char *matched, *function;
+	struct answer frames;
+	bool files;
+};
+
+#define IS(kind, member)	COLUMN(kind, struct change_row, member)
+#define OF_FILES		COLUMN_WITH(struct change_row, files), .flags = COLUMN_ABSENT
+
+static const struct column change_columns[] = {
+	{ "bytes", ">BYTES", "second moment less first, signed", IS(CHANGE, change.bytes) },
+	{ "count", ">COUNT", "second moment less first, signed", IS(CHANGE, change.count) },
+	{ "stack", NULL, "with a FILE: - if the watched process has no such site", IS(STACK, stack),
+	  .flags = COLUMN_MAX_UNKNOWN },
+	{ "matched", "MATCHED", "with a FILE: by `build-id` or by `names`; empty: it is in one only",
+	  IS(TEXT, matched), OF_FILES },
+	{ "function", "FUNCTION", "with a FILE: that of the line `in NAME` of `malloc diff`",
+	  IS(TEXT, function), OF_FILES },
+	{ "frames", NULL, "with a FILE: a list of dicts", IS(ROWS, frames), OF_FILES,
+	  .rows = &frame_relation },
+};
+
+static const struct relation change_relation = RELATION("diff", change_columns, struct change_row);
+
+static struct err *put_in_order(const struct answer_order *order, struct difference *difference)
+{
+	size_t left, all = difference->vec.nr;
+	struct err *err = answer_sort(order, difference->vec.at, all, sizeof(*difference->vec.at),
+				      &left);
+
+	difference->unlisted = all - left;
+	difference->vec.nr = left;
+	return err;
+}
+
+/* The caller has set *ret to zeros, and frees it also after an error. */
+static struct err *ask(const struct call *call, struct diff *ret)
+{
+	struct compare *compare = &ret->compare;
+	bool two = call->argc > 1 && strcmp(call->argv[1], "sort") && strcmp(call->argv[1], "limit");
+	struct answer_order order;
+	int at = 1 + two;
+	struct err *err = answer_order_parse(&change_relation, call->argc, call->argv, &at, &order);
+
+	if (!err && at < call->argc)
+		err = call_bad_word(call->argv[at]);
+	if (err)
+		return err;
+	compare->from = end_of(call, call->argv[0]);
+	compare->to = end_of(call, two ? call->argv[1] : "now");
+	ret->files = compare->from.file || compare->to.file;
+	ret->live = !compare->from.file || !compare->to.file;
+	err = ret->files ? compare_files(call, ret) : compare_moments(call, compare);
+	return err ? err : put_in_order(&order, &compare->difference);
+}
+
+/* Are both of one recording? */
+static bool is_same_process(const struct diff *diff)
+{
+	uint64_t from = diff->from.since_ns, to = diff->to.since_ns;
+
+	return !diff->files || (diff->live && diff->from.pid == diff->to.pid &&
+				MAX(from, to) - MIN(from, to) < SAME_START_NS);
 }
 
 static struct err *run(struct call *call)
 {
-	CLEANUP(diff_free) struct diff diff = { .difference = DIFFERENCE_INIT };
-	struct moment_name from, to;
-	struct err *err;
+	CLEANUP(diff_free) struct diff diff = { .files = false };
+	const struct compare *compare = &diff.compare;
+	const struct moment_name *from = &compare->from.name, *to = &compare->to.name;
+	struct err *err = ask(call, &diff);
 
-	if (diff_has_file(call))
-		return diff_files_print(call);
-	err = ask(call, &diff);
+	if (!err)
+		err = diff.files ? compare_print(compare, call->out) :
+		      diff_moments_print(call->session, from, to, &compare->difference, call->out);
 	if (err)
 		return err;
-	from = chosen_moment_name(&diff.from, diff.now_ns);
-	to = chosen_moment_name(&diff.to, diff.now_ns);
-	return diff_print(call->session, &from, &to, &diff.difference, call->out);
+	if (is_same_process(&diff))
+		unrecorded_print(call->session, from->time_ns, to->time_ns, call->out);
+	if (diff.live)
+		err = lacks_print(call->session, call->out);
+	if (err)
+		return err;
+	if (diff.files)
+		compare_notes_print(compare, call->out);
+	diff_sums_print(&compare->difference, call->out);
+	if (!diff.files)
+		sampling_print(call->session, call->out);
+	return NULL;
 }
+
+/* All rows, in memory. */
+struct changes {
+	struct text_set texts;
+	VEC(struct frame_row) frames[2];	/* by model, and number of the frame */
+	VEC(const void *) steps;		/* of all stacks, one behind the other */
+	VEC(struct change_row) vec;
+};
+
+static void changes_free(void *ctx)
+{
+	struct changes *changes = ctx;
+
+	text_set_free(&changes->texts);
+	vec_free(&changes->frames[0]);
+	vec_free(&changes->frames[1]);
+	vec_free(&changes->steps);
+	vec_free(&changes->vec);
+	free(changes);
+}
+
+static struct err *keep(struct changes *changes, const char *text, const char **ret)
+{
+	return text ? text_set_keep(&changes->texts, text, ret) : NULL;
+}
+
+static struct err *add_frame(struct changes *changes, const struct model *model,
+			     const struct model_location *location, uint32_t number, int which)
+{
+	const struct model_frame *frame = &model->frames.at[number];
+	struct frame_row row = { .pc = location->pc, .line = (uint32_t)frame->line,
+				 .inlined = frame->inlined };
+	struct err *err = keep(changes, frame->name, &row.function);
+
+	if (!err && location->module != MODEL_NO_MODULE)
+		err = keep(changes, model->modules.at[location->module].path, &row.module);
+	if (!err)
+		err = keep(changes, frame->file, &row.file);
+	if (!err)
+		changes->frames[which].at[number] = row;
+	return err;
+}
+
+static struct err *add_frames(struct changes *changes, const struct model *model, int which)
+{
+	struct err *err = vec_reserve(&changes->frames[which], model->frames.nr);
+
+	vec_each_while(location, &model->locations, !err)
+		for (uint32_t i = 0; !err && i < location->nr; i++)
+			err = add_frame(changes, model, location, location->first + i, which);
+	return err;
+}
+
+/* The frames get their place in changes->steps at the end, when that does not move any more. */
+static struct err *name_change(const struct diff *diff, struct model_stack *stack,
+			       struct changes *changes, struct change_row *row)
+{
+	static const char *const matched[] = {
+		[DIFFERENCE_EXACT] = "build-id", [DIFFERENCE_NAMES] = "names",
+		[DIFFERENCE_ONLY] = "",
+	};
+	const struct model *model;
+	const struct model_site *site = compare_site(&diff->compare, &row->change, &model);
+	bool to = model == &diff->to;
+	const struct frame_row *frames = changes->frames[to].at;
+	struct err *err = model_stack_get(model, site, stack);
+
+	if (!err)
+		err = keep(changes, model_stack_own(stack)->frame->name, &row->function);
+	vec_each_while(step, &stack->vec, !err)
+		err = vec_push(&changes->steps, &frames[step->frame - model->frames.at]);
+	row->files = true;
+	row->matched = matched[row->change.by];
+	row->stack = (to ? diff->compare.to : diff->compare.from).file ? UINT64_MAX :
+									 site->figures.stack;
+	row->frames = (struct answer){ .of = &frame_relation, .nr = stack->vec.nr };
+	return err;
+}
+
+static struct err *add_changes(const struct diff *diff, struct changes *changes)
+{
+	struct model_stack stack = { VEC_INIT };
+	struct err *err = add_frames(changes, &diff->from, 0);
+	size_t at = 0;
+
+	if (!err)
+		err = add_frames(changes, &diff->to, 1);
+	vec_each_while(change, &diff->compare.difference.vec, !err) {
+		struct change_row row = { .change = *change, .stack = change->to };
+
+		if (diff->files)
+			err = name_change(diff, &stack, changes, &row);
+		if (!err)
+			err = vec_push(&changes->vec, row);
+	}
+	vec_free(&stack.vec);
+	vec_each(row, &changes->vec) {
+		row->frames.each = &changes->steps.at[at];
+		at += row->frames.nr;
+	}
+	return err;
+}
+
+static struct err *rows(struct call *call, struct answer *ret)
+{
+	CLEANUP(diff_free) struct diff diff = { .files = false };
+	struct changes *changes = calloc(1, sizeof(*changes));
+	struct err *err;
+
+	if (!changes)
+		return err_nomem;
+	*ret = (struct answer){ .of = &change_relation, .free = changes_free, .ctx = changes };
+	err = ask(call, &diff);
+	if (!err)
+		err = add_changes(&diff, changes);
+	ret->at = changes->vec.at;
+	ret->nr = changes->vec.nr;
+	return err;
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::diff",
+	.brief		= "list of dicts: the changes of `malloc diff`",
+	.help		= "For MOMENT and FILE see `help malloc diff`, for -each `help\n"
+			  "mdbg::allocations`.\n",
+	.of		= &change_relation,
+	.rows		= rows,
+};
 
 const struct cmd cmd_malloc_diff = {
 	.name		= "malloc diff",
-	.usage		= "MOMENT|FILE ?MOMENT|FILE?",
+	.usage		= "MOMENT|FILE ?MOMENT|FILE? ?sort bytes|count ?up?? ?limit N?",
 	.brief		= "sites that grew or shrank between two moments or exports",
 	.help		= "MOMENT is one of:\n"
 			  "    NAME      a mark (`help malloc mark`)\n"
@@ -99,47 +439,8 @@ const struct cmd cmd_malloc_diff = {
 			  "library was built anew, if its functions' names are. The answer says how\n"
 			  "many sites were matched by which, and how many are in one of the two only.\n",
 	.run		= run,
+	.twin		= &twin,
 	.min_args	= 1,
-	.max_args	= 2,
-	.complete	= COMPLETE_DIFF,
-};
-
-static const struct column change_columns[] = {
-	{ "bytes", ">BYTES", "second moment less first", COLUMN(CHANGE, struct change, bytes) },
-	{ "count", ">COUNT", NULL, COLUMN(CHANGE, struct change, count) },
-	{ "stack", NULL, NULL, COLUMN(STACK, struct change, stack) },
-};
-
-static const struct relation change_relation = RELATION("changes", change_columns, struct change);
-
-static struct err *value(struct call *call, Tcl_Obj **ret)
-{
-	CLEANUP(diff_free) struct diff diff = { .difference = DIFFERENCE_INIT };
-	struct err *err;
-
-	if (diff_has_file(call))
-		return diff_files_value(call, ret);
-	err = ask(call, &diff);
-	return err ? err : each_give(call, &(struct answer)ANSWER_OF(&change_relation,
-								 &diff.difference.vec), ret);
-}
-
-const struct cmd cmd_api_diff = {
-	.name		= "mdbg::diff",
-	.usage		= "MOMENT|FILE ?MOMENT|FILE? ?-each VAR BODY?",
-	.brief		= "list of dicts: the changes of `malloc diff`",
-	.help		= "    bytes count    signed: second moment less first\n"
-			  "    stack\n"
-			  "With a FILE, stack is `-` if the watched process has no such site, and\n"
-			  "there are three more:\n"
-			  "    matched        by `build-id` or by `names`; empty: it is in one only\n"
-			  "    function       that of the line `in NAME` of `malloc diff`\n"
-			  "    frames         list of dicts: pc function module file line inline\n"
-			  "For MOMENT and FILE see `help malloc diff`, for -each `help\n"
-			  "mdbg::allocations`.\n",
-	.value		= value,
-	.min_args	= 1,
-	.max_args	= 2,
-	.flags		= CMD_EACH,
+	.max_args	= CMD_ANY,
 	.complete	= COMPLETE_DIFF,
 };

@@ -7,7 +7,6 @@
 #include "cmd/query.h"
 #include "export/model.h"
 #include "export/report_html.h"
-#include "heap/difference.h"
 #include "report/blocks.h"
 #include "report/lack_text.h"
 #include "report/out.h"
@@ -58,19 +57,6 @@ static struct err *find_leaks(const struct call *call, struct making *making)
 
 #define MARKS_MOST	8u	/* the latest ones */
 
-static struct err *take_changes(const struct difference *from, struct report_difference *to)
-{
-	struct err *err = vec_reserve(&to->changes, from->vec.nr);
-
-	to->counted = true;
-	to->grown = from->grown;
-	to->shrunk = from->shrunk;
-	for (size_t i = 0; !err && i < from->vec.nr; i++)
-		err = vec_push(&to->changes, ((struct report_change){
-			from->vec.at[i].stack, from->vec.at[i].bytes, from->vec.at[i].count }));
-	return err;
-}
-
 /* What the difference lacks. */
 static struct err *make_note(const struct history *history, uint64_t from_ns, uint64_t to_ns,
 			     char **ret)
@@ -90,28 +76,29 @@ static struct err *make_note(const struct history *history, uint64_t from_ns, ui
 static struct err *add_difference(struct making *making, const char *what, uint64_t time_ns,
 				  const struct packed_moment *packed)
 {
-	const struct log_history *log = session_history(making->report.session);
-	CLEANUP(difference_free) struct difference found = DIFFERENCE_INIT;
+	struct report *report = &making->report;
 	CLEANUP(moment_free) struct moment then = MOMENT_INIT;
-	struct report_difference made = { .title = NULL };
+	struct report_difference *made;
 	uint64_t now_ns = making->now.time_ns;
 	char over[64];
 	struct err *err = moment_unpack(packed, time_ns, &then);
 
 	if (!err)
-		err = difference_build(session_log(making->report.session), &then, &making->now, &found);
-	if (!err)
-		err = vec_push(&making->report.differences, made);
+		err = vec_push(&report->differences, ((struct report_difference){ .title = NULL }));
 	if (err)
 		return err;
+	made = &vec_end(&report->differences)[-1];
+	err = difference_of_moments(session_log(report->session), &then, &making->now,
+				    &made->found);
+	if (!err)
+		err = make_note(&session_history(report->session)->history, time_ns, now_ns,
+				&made->note);
 	format_duration(over, sizeof(over), now_ns - time_ns);
-	if (asprintf(&vec_end(&making->report.differences)[-1].title, "Since %s, %s ago", what,
-		     over) < 0) {
-		vec_end(&making->report.differences)[-1].title = NULL;
-		return err_nomem;
+	if (!err && asprintf(&made->title, "Since %s, %s ago", what, over) < 0) {
+		made->title = NULL;
+		err = err_nomem;
 	}
-	err = make_note(&log->history, time_ns, now_ns, &vec_end(&making->report.differences)[-1].note);
-	return err ? err : take_changes(&found, vec_end(&making->report.differences) - 1);
+	return err;
 }
 
 /* The oldest sample that somebody has looked at: a log begins with nothing. */

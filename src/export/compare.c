@@ -13,123 +13,164 @@
 #include "export/text.h"
 #include "report/diff.h"
 #include "report/out.h"
-#include "report/progress.h"
 
-/* Sides */
+/* Keys */
 
-/* Texts of both models, by number. An export has them as they are printed. */
-struct numbers {
-	struct text_set builds, names;
-	struct str text;
+#define NO_KEY	UINT32_MAX	/* of a frame that follows from another */
+
+struct keys {
+	const struct model *models[2];
+	struct text_set builds[2];	/* build-ids of the files that a model's stacks are in */
+	struct text_set frames;		/* what frames are compared by */
+	struct text_set stacks;		/* the numbers of their frames, as bytes that are not 0 */
+	struct str text, name;
+	struct difference_sites sites;
 };
 
-static void numbers_free(struct numbers *numbers)
+static void keys_free(struct keys *keys)
 {
-	text_set_free(&numbers->builds);
-	text_set_free(&numbers->names);
-	str_free(&numbers->text);
+	text_set_free(&keys->builds[0]);
+	text_set_free(&keys->builds[1]);
+	text_set_free(&keys->frames);
+	text_set_free(&keys->stacks);
+	str_free(&keys->text);
+	str_free(&keys->name);
+	vec_free(&keys->sites.vec);
 }
 
-/* Get the number of a text from 1 on. */
-static struct err *number_of(struct numbers *numbers, struct text_set *set, const char *text,
-			     uint32_t *ret)
+static const char *build_of(const struct model *model, const struct model_location *location)
 {
-	struct err *err = text_clean(&numbers->text, text);
+	return location->module == MODEL_NO_MODULE ? "" :
+	       model->modules.at[location->module].build_id;
+}
 
-	if (!err)
-		err = text_set_copy(set, str_text(&numbers->text), ret);
-	if (!err)
-		++*ret;
+/* The path of a model has the stacks of its sites, and no others. */
+static struct err *find_builds(const struct model *model, struct text_set *builds)
+{
+	AUTO_FREE bool *seen = calloc(model->modules.nr + 1, sizeof(*seen));
+	struct err *err = seen ? NULL : err_nomem;
+	uint32_t number;
+
+	for (size_t i = 0; !err && i < model->path.nr; i++) {
+		uint32_t module = model->locations.at[model->path.at[i]].module;
+
+		if (module == MODEL_NO_MODULE || seen[module])
+			continue;
+		seen[module] = true;
+		err = text_set_number(builds, model->modules.at[module].build_id, &number);
+	}
 	return err;
 }
 
-struct side_maker {
-	const struct model *model;
-	struct numbers *numbers;
-	VEC(struct match_frame) known;	/* by frame of the model */
-	struct match_side *side;
-};
-
-/* The text that stands for the name of a function without one has its offset in it. */
-static struct err *make_frame(struct side_maker *maker, const struct model_location *location,
-			      const struct model_frame *frame)
+/*
+ * Get the key of a frame. An export has texts as they are printed, so names of the process are made
+ * like them. The text that stands for the name of a function without one has its offset in it.
+ */
+static struct err *frame_key(struct keys *keys, const char *build,
+			     const struct model_location *location,
+			     const struct model_frame *frame, uint32_t *ret)
 {
-	const char *build = location->module == MODEL_NO_MODULE ? "" :
-			    maker->model->modules.at[location->module].build_id;
-	struct match_frame made = { .offset = location->offset, .inlined = frame->inlined };
+	bool by_build = *build && (!frame->full || (text_set_has(&keys->builds[0], build) &&
+						    text_set_has(&keys->builds[1], build)));
+	struct err *err;
+
+	*ret = NO_KEY;
+	if (by_build && frame->inlined)
+		return NULL;
+	str_clear(&keys->text);
+	if (by_build) {
+		err = str_addf(&keys->text, "+%s+%" PRIx64, build, location->offset);
+	} else {
+		err = text_clean(&keys->name, frame->full ? frame->full : frame->name);
+		if (!err)
+			err = str_addf(&keys->text, "=%s", str_text(&keys->name));
+	}
+	return err ? err : text_set_copy(&keys->frames, str_text(&keys->text), ret);
+}
+
+static struct err *frame_keys(struct keys *keys, const struct model *model, uint32_t *frames)
+{
 	struct err *err = NULL;
 
-	if (*build)
-		err = number_of(maker->numbers, &maker->numbers->builds, build, &made.build);
-	if (!err && (frame->full || !*build))
-		err = number_of(maker->numbers, &maker->numbers->names,
-				frame->full ? frame->full : frame->name, &made.name);
-	maker->known.at[frame - maker->model->frames.at] = made;
+	vec_each_while(location, &model->locations, !err) {
+		const char *build = build_of(model, location);
+
+		for (uint32_t i = location->first; !err && i < location->first + location->nr; i++)
+			err = frame_key(keys, build, location, &model->frames.at[i], &frames[i]);
+	}
 	return err;
 }
 
-static struct err *make_frames(struct side_maker *maker)
+static struct err *add_number(struct str *text, uint32_t number)
 {
-	const struct model *model = maker->model;
-	struct err *err = vec_reserve(&maker->known, model->frames.nr);
+	char bytes[5];
 
-	vec_each_while(location, &model->locations, !err)
-		for (uint32_t i = 0; !err && i < location->nr; i++)
-			err = make_frame(maker, location, &model->frames.at[location->first + i]);
-	return err;
+	for (unsigned i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (char)(0x80 | (number >> 7 * i & 0x7f));
+	return str_add_bytes(text, bytes, sizeof(bytes));
 }
 
-static struct err *make_site(struct side_maker *maker, const struct model_site *site,
-			     struct model_stack *stack)
+static struct err *add_site(struct keys *keys, unsigned side, size_t index, const uint32_t *frames)
 {
-	struct match_side *side = maker->side;
-	struct match_site made = { .first = (uint32_t)side->frames.nr,
-				   .bytes = site->figures.bytes, .count = site->figures.count };
-	struct err *err = model_stack_get(maker->model, site, stack);
+	const struct model *model = keys->models[side];
+	const struct model_site *site = &model->sites.at[index];
+	struct difference_site made = {
+		.index = (uint32_t)index, .to = side, .bytes = site->figures.bytes,
+		.count = site->figures.count,
+	};
+	struct err *err = cancel_check();
 
-	for (size_t i = 0; !err && i < stack->vec.nr; i++)
-		err = vec_push(&side->frames,
-			       maker->known.at[stack->vec.at[i].frame - maker->model->frames.at]);
-	made.nr = (uint32_t)side->frames.nr - made.first;
+	str_clear(&keys->text);
+	for (uint32_t i = 0; !err && i < site->nr; i++) {
+		const struct model_location *location =
+			&model->locations.at[model->path.at[site->first + i]];
+
+		for (uint32_t j = 0; !err && j < location->nr; j++) {
+			uint32_t frame = frames[location->first + j];
+
+			if (frame == NO_KEY)
+				continue;
+			made.by_names |= *keys->frames.vec.at[frame] == '=';
+			err = add_number(&keys->text, frame);
+		}
+	}
 	if (!err)
-		err = vec_push(&side->sites, made);
-	return err ? err : cancel_check();
+		err = text_set_copy(&keys->stacks, str_text(&keys->text), &made.key);
+	return err ? err : vec_push(&keys->sites.vec, made);
 }
 
-/* The recorded sites come first in a model, so that they have the same numbers in the side. */
-static struct err *make_side(const struct model *model, struct numbers *numbers,
-			     struct match_side *ret)
+static struct err *add_sites(struct keys *keys, unsigned side)
 {
-	struct side_maker maker = { .model = model, .numbers = numbers, .known = VEC_INIT,
-				    .side = ret };
-	struct model_stack stack = { VEC_INIT };
-	struct err *err = make_frames(&maker);
+	const struct model *model = keys->models[side];
+	AUTO_FREE uint32_t *frames = calloc(model->frames.nr + 1, sizeof(*frames));
+	struct err *err = frames ? frame_keys(keys, model, frames) : err_nomem;
 
-	vec_each_while(site, &model->sites, !err)
-		if (site->part == MODEL_RECORDED)
-			err = make_site(&maker, site, &stack);
-	vec_free(&stack.vec);
-	vec_free(&maker.known);
+	for (size_t i = 0; !err && i < model->sites.nr; i++)
+		if (model->sites.at[i].part == MODEL_RECORDED)
+			err = add_site(keys, side, i, frames);
 	return err;
 }
 
 struct err *compare_build(struct compare *compare)
 {
-	CLEANUP(match_side_free) struct match_side from = MATCH_SIDE_INIT, to = MATCH_SIDE_INIT;
-	struct numbers numbers = { TEXT_SET_INIT, TEXT_SET_INIT, STR_INIT };
-	struct err *err = make_side(compare->from.model, &numbers, &from);
+	struct keys keys = { .models = { compare->from.model, compare->to.model } };
+	struct err *err = NULL;
 
+	for (unsigned side = 0; !err && side < 2; side++)
+		err = find_builds(keys.models[side], &keys.builds[side]);
+	for (unsigned side = 0; !err && side < 2; side++)
+		err = add_sites(&keys, side);
 	if (!err)
-		err = make_side(compare->to.model, &numbers, &to);
-	numbers_free(&numbers);
-	return err ? err : match_build(&from, &to, &compare->match);
+		err = difference_build(&keys.sites, &compare->difference);
+	keys_free(&keys);
+	return err;
 }
 
-const struct model_site *compare_site(const struct compare *compare,
-				      const struct match_change *change, const struct model **ret)
+const struct model_site *compare_site(const struct compare *compare, const struct change *change,
+				      const struct model **ret)
 {
-	bool from = change->to == MATCH_NONE ||
-		    (change->from != MATCH_NONE && !compare->from.file);
+	bool from = change->to == DIFFERENCE_NONE ||
+		    (change->from != DIFFERENCE_NONE && !compare->from.file);
 
 	*ret = from ? compare->from.model : compare->to.model;
 	return &(*ret)->sites.at[from ? change->from : change->to];
@@ -174,11 +215,23 @@ static void print_place(const struct model *model, const struct model_step *step
 	out_text(out, "\n");
 }
 
-static void print_stack(const struct model *model, const struct model_site *site,
-			const struct model_stack *stack, struct out *out)
-{
-	const struct model_location *innermost = stack->vec.at[0].location;
+struct printing {
+	const struct compare *compare;
+	struct model_stack stack;
+};
 
+static struct err *print_stack(void *ctx, const struct change *change, struct out *out)
+{
+	struct printing *printing = ctx;
+	struct model_stack *stack = &printing->stack;
+	const struct model_location *innermost;
+	const struct model *model;
+	const struct model_site *site = compare_site(printing->compare, change, &model);
+	struct err *err = model_stack_get(model, site, stack);
+
+	if (err)
+		return err;
+	innermost = stack->vec.at[0].location;
 	if (stack->vec.nr > 1 || (innermost->pc && !innermost->entry)) {
 		out_text(out, "    in ");
 		print_place(model, model_stack_own(stack), 0, out);
@@ -190,88 +243,56 @@ static void print_stack(const struct model *model, const struct model_site *site
 		print_place(model, step, step->frame->into, out);
 	}
 	if (!site->end)
-		return;
+		return NULL;
 	out_blanks(out, DIFF_INDENT);
 	out_text(out, "(stack ends here: ");
 	print_text(site->end, out);
 	out_text(out, ")\n");
+	return NULL;
 }
 
-static struct err *print_changes(const struct compare *compare, struct out *out)
+static struct diff_end end_of(const struct compare_end *end)
 {
-	const struct match *match = &compare->match;
-	struct model_stack stack = { VEC_INIT };
-	struct err *err = NULL;
-
-	for (size_t i = 0; !err && !out_done(out) && i < match->vec.nr; i++) {
-		const struct match_change *change = &match->vec.at[i];
-		const struct model *model;
-		const struct model_site *site = compare_site(compare, change, &model);
-
-		err = model_stack_get(model, site, &stack);
-		if (err)
-			break;
-		diff_rank_print(i, change->bytes, change->count, out);
-		print_stack(model, site, &stack, out);
-		out_text(out, "\n");
-		err = cancel_check();
-		progress_step("listing sites", i, match->vec.nr);
-	}
-	vec_free(&stack.vec);
-	return err;
-}
-
-static void print_end(const char *which, const struct compare_end *end, uint64_t now_ns,
-		      struct sample_share total, struct out *out)
-{
-	const struct model *model = end->model;
-	const struct moment_name name = { end->word, model->now_ns, now_ns };
-
-	out_f(out, "    %-5s", which);
-	moment_name_print(&name, out);
-	if (end->file) {
-		out_f(out, " of process %d", (int)model->pid);
-		if (*model->command) {
-			out_text(out, ", ");
-			print_text(model->command, out);
-		}
-	}
-	out_f(out, ": %s bytes in %" PRIu64 " blocks\n", size_text(out, total.bytes).at,
-	      total.blocks);
+	return (struct diff_end){ end->name, end->model->pid,
+				  end->file ? end->model->command : NULL };
 }
 
 struct err *compare_print(const struct compare *compare, struct out *out)
 {
-	out_heading(out, "Changes of the Allocation Sites:");
-	print_end("from", &compare->from, compare->now_ns, compare->match.from, out);
-	print_end("to", &compare->to, compare->now_ns, compare->match.to, out);
-	out_text(out, "\n");
-	return print_changes(compare, out);
+	struct printing printing = { compare, { VEC_INIT } };
+	const struct diff_view view = {
+		.heading = "Changes of the Allocation Sites:", .from = end_of(&compare->from),
+		.to = end_of(&compare->to), .difference = &compare->difference,
+		.print_stack = print_stack, .ctx = &printing,
+	};
+	struct err *err = diff_print(&view, out);
+
+	vec_free(&printing.stack.vec);
+	return err;
 }
 
 static void print_notes(const struct compare_end *end, struct out *out)
 {
 	if (end->file && *end->model->options) {
-		print_text(end->word, out);
+		print_text(end->name.word, out);
 		out_text(out, " was exported with `");
 		print_text(end->model->options, out);
 		out_text(out, "`: what that left out is not compared\n");
 	}
 	if (end->model->sample) {
-		print_text(end->word, out);
+		print_text(end->name.word, out);
 		out_f(out, " is sampled (one in %" PRIu64 " bytes): its figures are estimates\n",
 		      end->model->sample);
 	}
 }
 
-void compare_end_print(const struct compare *compare, struct out *out)
+void compare_notes_print(const struct compare *compare, struct out *out)
 {
-	const struct match *match = &compare->match;
+	const size_t *sites = compare->difference.sites;
 
 	print_notes(&compare->from, out);
 	print_notes(&compare->to, out);
 	out_f(out, "matched by build-id and offset: %zu sites; by names: %zu sites; "
-	      "only in one: %zu sites\n", match->sites[MATCH_BUILD], match->sites[MATCH_NAMES],
-	      match->sites[MATCH_ONLY]);
-	diff_sums_print(match->vec.nr, match->grown, match->shrunk, out);
+	      "only in one: %zu sites\n", sites[DIFFERENCE_EXACT], sites[DIFFERENCE_NAMES],
+	      sites[DIFFERENCE_ONLY]);
 }

@@ -260,24 +260,20 @@ static struct err *write_leaks(struct data *data)
 
 /* Differences */
 
-static struct err *write_change(struct data *data, const struct report_difference *difference,
-				const struct report_change *change)
+static struct err *write_change(struct data *data, const struct change *change)
 {
 	struct err *err;
 
-	export_file_f(data->file, "[%" PRId64, change->bytes);
-	if (difference->counted)
-		export_file_f(data->file, ",%" PRId64, change->count);
-	else
-		export_file_text(data->file, ",null");
-	err = write_own(data, change->stack);
-	write_site_number(data, change->stack);
+	export_file_f(data->file, "[%" PRId64 ",%" PRId64, change->bytes, change->count);
+	err = write_own(data, change->to);
+	write_site_number(data, change->to);
 	return err;
 }
 
 static struct err *write_difference(struct data *data, const struct report_difference *difference)
 {
-	size_t nr = MIN(difference->changes.nr, CHANGES_MOST);
+	const struct difference *found = &difference->found;
+	size_t nr = MIN(found->vec.nr, CHANGES_MOST);
 	struct export_file *file = data->file;
 	struct err *err = NULL;
 
@@ -286,10 +282,10 @@ static struct err *write_difference(struct data *data, const struct report_diffe
 	export_file_text(file, ",\"note\":");
 	markup_json(file, difference->note ? difference->note : "", MARKUP_WHOLE);
 	export_file_f(file, ",\"grown\":%" PRIu64 ",\"shrunk\":%" PRIu64 ",\"more\":%zu,\"changes\":[",
-		      difference->grown, difference->shrunk, difference->changes.nr - nr);
+		      found->grown, found->shrunk, found->vec.nr - nr);
 	for (size_t i = 0; !err && i < nr; i++) {
 		comma(file, i);
-		err = write_change(data, difference, &difference->changes.at[i]);
+		err = write_change(data, &found->vec.at[i]);
 	}
 	export_file_text(file, "]}");
 	return err;

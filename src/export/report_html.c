@@ -398,7 +398,7 @@ void report_free(struct report *report)
 	vec_each(difference, &report->differences) {
 		free(difference->title);
 		free(difference->note);
-		vec_free(&difference->changes);
+		difference_free(&difference->found);
 	}
 	vec_free(&report->differences);
 }

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "answer/difference.h"
 #include "base/err.h"
 #include "base/vec.h"
 
@@ -30,18 +31,11 @@ struct session;
 struct session_leaks;
 struct stack_names;
 
-struct report_change {
-	uint32_t stack;
-	int64_t bytes, count;
-};
-
-/* A difference of two moments, with each stack that changed, the largest change first. */
+/* A difference of two moments. */
 struct report_difference {
 	char *title;		/* "from the mark before to now" */
 	char *note;		/* what it lacks; NULL: nothing */
-	bool counted;		/* the changes have counts */
-	uint64_t grown, shrunk;
-	VEC(struct report_change) changes;
+	struct difference found;
 };
 
 struct report {

@@ -2,7 +2,9 @@
 /* Prints the answer of `malloc diff`. */
 #pragma once
 
-#include "heap/difference.h"
+#include <sys/types.h>
+
+#include "answer/difference.h"
 #include "report/moment_text.h"
 
 #define DIFF_INDENT	8	/* of the traceback */
@@ -10,15 +12,28 @@
 struct out;
 struct session;
 
-/* Print "#1  +500 bytes in +5 blocks", for the rank 0. */
-void diff_rank_print(size_t rank, int64_t bytes, int64_t count, struct out *out);
-/* Print "2 sites changed; grown 500 bytes, shrunk 0 bytes". */
-void diff_sums_print(size_t nr, uint64_t grown, uint64_t shrunk, struct out *out);
+/* One of the two that are compared. */
+struct diff_end {
+	struct moment_name name;
+	/* Of an export: its process and command line, or "". command is NULL: it is none. */
+	pid_t pid;
+	const char *command;
+};
 
-/*
- * Print the two moments, a paragraph for each stack that has changed, with its rank, and a line
- * with the sums.
- */
-struct err *diff_print(struct session *session, const struct moment_name *from,
-		       const struct moment_name *to, const struct difference *difference,
-		       struct out *out) MUST_CHECK;
+struct diff_view {
+	const char *heading;
+	struct diff_end from, to;
+	const struct difference *difference;
+	/* Print the line with the site's name and its traceback. */
+	struct err *(*print_stack)(void *ctx, const struct change *change, struct out *out);
+	void *ctx;
+};
+
+/* Print the two ends, and a paragraph for each change, with its rank. */
+struct err *diff_print(const struct diff_view *view, struct out *out) MUST_CHECK;
+/* The same for two moments of the session's log. */
+struct err *diff_moments_print(struct session *session, const struct moment_name *from,
+			       const struct moment_name *to, const struct difference *difference,
+			       struct out *out) MUST_CHECK;
+/* Print "2 sites changed; grown 500 bytes, shrunk 0 bytes". */
+void diff_sums_print(const struct difference *difference, struct out *out);

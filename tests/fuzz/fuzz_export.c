@@ -57,12 +57,13 @@ static void begin(void)
 
 static void compare(const struct model *model)
 {
-	struct compare compare = { .from = { "one", model, true }, .to = { "other", model, true } };
+	struct compare compare = { .from = { { .word = "one" }, model, true },
+				   .to = { { .word = "other" }, model, true } };
 
 	check(compare_build(&compare));
-	if (compare.match.vec.nr || compare.match.from.bytes != model->bytes)
+	if (compare.difference.vec.nr || compare.difference.from.bytes != model->bytes)
 		abort();
-	match_free(&compare.match);
+	difference_free(&compare.difference);
 }
 
 /* All inputs are written to one file, as it takes longer to make one than all the rest. */
