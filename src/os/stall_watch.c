@@ -12,8 +12,8 @@
 #include "os/file.h"
 #include "os/procfs.h"
 
-#define LOOK_NS	1000000000ull
 #define STACK	(256u << 10)	/* the usual one counts as 8 MB of RLIMIT_DATA */
+#define BETWEEN	4		/* the part of the time between two looks for which work is looked at */
 
 bool stall_look(struct stall *stall, char state, uint64_t switches)
 {
@@ -21,21 +21,92 @@ bool stall_look(struct stall *stall, char state, uint64_t switches)
 
 	stall->looks = state == 'D' ? (same ? stall->looks + 1 : 1) : 0;
 	stall->switches = switches;
+	stall->told = same && stall->told;
 	return stall->looks >= STALL_LOOKS;
+}
+
+/* switches_ret: how often it gave up its processor by itself. False: it is gone. */
+static bool read_task(pid_t pid, pid_t tid, struct proc_stat *stat_ret, uint64_t *switches_ret)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	return !procfs_task_stat(pid, tid, stat_ret) &&
+	       file_number(path, "voluntary_ctxt_switches:", switches_ret);
 }
 
 static bool look(const struct stall_watch *watch, struct stall *stall)
 {
 	struct proc_stat stat;
-	uint64_t switches = 0;
-	char path[64];
+	uint64_t switches;
 
-	if (procfs_task_stat(getpid(), watch->watched, &stat))
-		return stall_look(stall, 'S', 0);
-	snprintf(path, sizeof(path), "/proc/self/task/%d/status", watch->watched);
-	if (!file_number(path, "voluntary_ctxt_switches:", &switches))
+	if (!read_task(getpid(), watch->watched, &stat, &switches))
 		return stall_look(stall, 'S', 0);
 	return stall_look(stall, stat.state, switches);
+}
+
+struct worker {
+	pid_t pid, tid;
+	struct proc_stat stat;
+	uint64_t switches;
+};
+
+struct workers {
+	VEC(struct worker) vec;
+};
+
+static void add_threads(pid_t pid, struct workers *workers)
+{
+	struct worker worker = { .pid = pid };
+	struct proc_tasks tasks = { VEC_INIT };
+
+	err_ignore(procfs_tasks(pid, &tasks));	/* gone: the list is empty */
+	vec_each(tid, &tasks.vec) {
+		worker.tid = *tid;
+		if (read_task(pid, *tid, &worker.stat, &worker.switches) && worker.stat.state == 'R')
+			err_ignore(vec_push(&workers->vec, worker));
+	}
+	vec_free(&tasks.vec);
+}
+
+/* No file that is read here needs the lock of the memory. */
+static void add_tracees(pid_t tracer, struct workers *workers)
+{
+	struct proc_tasks all = { VEC_INIT };
+	struct proc_status status;
+
+	err_ignore(procfs_numbers("/proc", &all));
+	vec_each(pid, &all.vec)
+		if (!procfs_status(*pid, &status) && status.tracer == tracer)
+			add_threads(*pid, workers);
+	vec_free(&all.vec);
+}
+
+/*
+ * It was in the kernel for most of the time, and did not sleep. The times are of hundredths of a
+ * second; who was short of a processor has used none.
+ */
+static bool has_worked(const struct worker *before)
+{
+	struct worker now;
+
+	return read_task(before->pid, before->tid, &now.stat, &now.switches) &&
+	       now.stat.state == 'R' && now.switches == before->switches &&
+	       now.stat.stime - before->stat.stime >= now.stat.utime - before->stat.utime;
+}
+
+static bool any_works(const struct stall_watch *watch)
+{
+	const struct timespec moment = procfs_timespec(watch->every / BETWEEN);
+	struct workers workers = { VEC_INIT };
+	bool any = false;
+
+	add_tracees(watch->watched, &workers);
+	nanosleep(&moment, NULL);
+	vec_each_while(worker, &workers.vec, !any)
+		any = has_worked(worker);
+	vec_free(&workers.vec);
+	return any;
 }
 
 #define WHY \
@@ -49,7 +120,7 @@ static void say(const char *text, size_t len)
 		errno = 0;	/* nobody reads it */
 }
 
-static void give_up(const struct stall_watch *watch, bool first)
+static void give_up(const struct stall_watch *watch, struct stall *stall)
 {
 	static const char ends[] = WHY
 		"mdbg ends by SIGKILL, so that the process goes on\n"
@@ -61,8 +132,9 @@ static void give_up(const struct stall_watch *watch, bool first)
 	if (__atomic_load_n(watch->tracees, __ATOMIC_RELAXED)) {
 		say(ends, sizeof(ends) - 1);
 		kill(getpid(), SIGKILL);
-	} else if (first) {
+	} else if (!stall->told) {
 		say(waits, sizeof(waits) - 1);
+		stall->told = true;
 	}
 }
 
@@ -74,22 +146,23 @@ static void *run(void *arg)
 
 	pthread_mutex_lock(&watch->lock);
 	while (!watch->end) {
-		until = procfs_timespec(procfs_clock(CLOCK_MONOTONIC) + LOOK_NS);
+		until = procfs_timespec(procfs_clock(CLOCK_MONOTONIC) + watch->every);
 		if (pthread_cond_timedwait(&watch->ends, &watch->lock, &until) == ETIMEDOUT &&
-		    look(watch, &stall))
-			give_up(watch, stall.looks == STALL_LOOKS);
+		    look(watch, &stall) && (stall.looks >= STALL_MOST || !any_works(watch)))
+			give_up(watch, &stall);
 	}
 	pthread_mutex_unlock(&watch->lock);
 	return NULL;
 }
 
-struct err *stall_watch_begin(struct stall_watch *watch, pid_t watched, const unsigned *tracees)
+struct err *stall_watch_begin(struct stall_watch *watch, pid_t watched, const unsigned *tracees,
+			      uint64_t every)
 {
 	pthread_condattr_t monotonic;
 	pthread_attr_t attr;
 	int errnum;
 
-	*watch = (struct stall_watch){ .watched = watched, .tracees = tracees };
+	*watch = (struct stall_watch){ .every = every, .watched = watched, .tracees = tracees };
 	pthread_mutex_init(&watch->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

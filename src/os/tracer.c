@@ -212,7 +212,8 @@ static void *run(void *arg)
 	pid_t tid;
 
 	/* Without it (there may be no thread more) all is the same, but for its limit. */
-	tracer->watched = !stall_watch_begin(&tracer->watch, gettid(), &tracer->tracees);
+	tracer->watched = !stall_watch_begin(&tracer->watch, gettid(), &tracer->tracees,
+					     STALL_EVERY_NS);
 	sigemptyset(&knock);
 	sigaddset(&knock, TRACER_SIGNAL);
 	/*
