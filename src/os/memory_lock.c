@@ -20,8 +20,9 @@ static struct err *locked(pid_t tid)
 {
 	return err_hint(err_create(ERR_TIMEOUT,
 				   "its memory is locked: a thread of it, or who reads its memory, waits "
-				   "in the kernel, perhaps for a file system that does not answer"),
-			"for what its threads wait: cat /proc/%d/task/*/stack", tid);
+				   "in the kernel, perhaps for a file system that does not answer; or it "
+				   "forks, and is very large"),
+			"try again; for what its threads wait: cat /proc/%d/task/*/stack", tid);
 }
 
 struct err *memory_lock_check(pid_t tid)

@@ -2,7 +2,7 @@
 /*
  * A FUSE file system by the kernel's own protocol (linux/fuse.h), with one file, "file". It has the bytes of another file
  * (`bytes`); then nothing is answered while there is a file named `stall`. Or it has FUSE_LEN bytes: its first page is
- * zeros, and who reads another one waits until a file named `until` is there.
+ * zeros, and who reads another one waits until a file named `until` is there, or for `most` ms at most, if that is not 0.
  */
 #pragma once
 
@@ -19,6 +19,7 @@
 
 #define FUSE_LEN	65536u
 #define FUSE_WAITING	64u
+#define FUSE_STEP	20		/* ms */
 #define MIN_OF(a, b)	((a) < (b) ? (a) : (b))
 
 struct fuse {
@@ -26,6 +27,7 @@ struct fuse {
 	int bytes;			/* -1: zeros */
 	uint64_t len;
 	const char *until, *stall;
+	unsigned most, waited;		/* ms */
 	char in[1 << 17], out[1 << 17];		/* out: zeros without `bytes` */
 	unsigned nr;
 	struct {
@@ -51,9 +53,14 @@ static struct fuse_attr fuse_attr_of(const struct fuse *fuse, uint64_t node)
 				   .mode = root ? S_IFDIR | 0777 : S_IFREG | 0777, .nlink = 1, .blksize = 4096 };
 }
 
+static bool fuse_is_over(const struct fuse *fuse)
+{
+	return !access(fuse->until, F_OK) || (fuse->most && fuse->waited > fuse->most);
+}
+
 static void fuse_read(struct fuse *fuse, const struct fuse_in_header *in, const struct fuse_read_in *read)
 {
-	if (fuse->bytes < 0 && read->offset >= 4096 && access(fuse->until, F_OK) && fuse->nr < FUSE_WAITING) {
+	if (fuse->bytes < 0 && read->offset >= 4096 && !fuse_is_over(fuse) && fuse->nr < FUSE_WAITING) {
 		fuse->waiting[fuse->nr].unique = in->unique;
 		fuse->waiting[fuse->nr++].size = read->size;
 		return;
@@ -112,12 +119,13 @@ static void fuse_serve(struct fuse *fuse)
 	for (;;) {
 		ssize_t len;
 
-		poll(&request, 1, 20);
+		if (!poll(&request, 1, FUSE_STEP) && fuse->nr)
+			fuse->waited += FUSE_STEP;
 		if (fuse->stall && !access(fuse->stall, F_OK)) {
 			nap_us(5000);
 			continue;
 		}
-		if (fuse->nr && !access(fuse->until, F_OK))
+		if (fuse->nr && fuse_is_over(fuse))
 			while (fuse->nr--)
 				fuse_answer(fuse, fuse->waiting[fuse->nr].unique, 0, fuse->out,
 					    fuse->waiting[fuse->nr].size);

@@ -9,6 +9,9 @@
  *	fuse FOLDER	mount a FUSE file system there (tests/targets/fuse.h), and map a page of it that is written to, with the
  *			only pointer to a block of 5009 bytes, before pages that are never delivered; `no` without the right
  *	fuse-stack	a thread waits with SP in a page that is never delivered
+ *	fuse-lock MS FOLDER	the same as fuse, but pages are delivered after MS; a thread reads one through /proc/self/mem and so
+ *			keeps the lock of the memory so long, and another one waits for that lock
+ *	locked		is it still so?
  *	library FOLDER FILE	mount one there that delivers FILE, a library, and load it from it; `no` without the right
  *	stall, go	it answers nothing any more; it does again
  *	missing		a thread waits with SP in a page that userfaultfd was asked to fill, by nobody; `no` without the right
@@ -19,6 +22,7 @@
 #include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -45,6 +49,8 @@ static struct fuse fuse;
 static char folder[256], until[300], stall[300];
 static char *delivered, *missing;
 static pid_t server;
+static atomic_bool read_it;	/* the reader has its page */
+static volatile unsigned mapped;
 
 /* The block's address is nowhere else: what is on the stack is written over by the next one. */
 static NOINLINE void hide(void **place, size_t size)
@@ -185,7 +191,7 @@ static void load(char *in)
 		say(dlopen(path, RTLD_NOW) ? "ok" : "bad %s", dlerror());
 }
 
-static void begin_fuse(const char *in)
+static bool begin_fuse(const char *in)
 {
 	char path[300];
 	int fd;
@@ -194,17 +200,17 @@ static void begin_fuse(const char *in)
 	fuse.bytes = -1;
 	fuse.len = FUSE_LEN;
 	if (!serve(in))
-		return;
+		return false;
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	delivered = fd < 0 ? MAP_FAILED : mmap(NULL, FUSE_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
 	if (fd >= 0)
 		close(fd);
 	if (delivered == MAP_FAILED) {
 		say("bad %s", strerror(errno));
-		return;
+		return false;
 	}
 	hide((void **)delivered, 5009);
-	say("ok");
+	return true;
 }
 
 /* Waits in pause() with SP there; the kernel does not touch the stack. */
@@ -223,6 +229,43 @@ static void begin_thread(char *sp)
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	say(pthread_create(&thread, &attr, wait_on, sp) ? "bad no thread" : "ok");
+}
+
+static void *keep_lock(void *arg)
+{
+	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	char byte;
+
+	(void)!pread(fd, &byte, 1, (off_t)(uintptr_t)(delivered + 5 * PAGE));
+	close(fd);
+	atomic_store(&read_it, true);
+	return arg;
+}
+
+static void *map_again(void *arg)
+{
+	for (; !atomic_load(&read_it); mapped++)
+		munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), PAGE);
+	return arg;
+}
+
+/* It is so once the second one gets nowhere for a while. */
+static void begin_lock(const char *in)
+{
+	pthread_t reader, mapper;
+	unsigned seen;
+
+	if (!begin_fuse(in))
+		return;
+	if (pthread_create(&mapper, NULL, map_again, NULL) || pthread_create(&reader, NULL, keep_lock, NULL)) {
+		say("bad no thread");
+		return;
+	}
+	do {
+		seen = mapped;
+		nap_us(100000);
+	} while (!seen || mapped != seen);
+	say("ok");
 }
 
 static void begin_missing(void)
@@ -268,9 +311,14 @@ int main(void)
 		else if (!strcmp(line, "figures"))
 			say_figures();
 		else if (!strncmp(line, "fuse ", 5))
-			begin_fuse(line + 5);
+			begin_fuse(line + 5) ? say("ok") : (void)0;
 		else if (!strcmp(line, "fuse-stack"))
 			begin_thread(delivered + 3 * PAGE);
+		else if (!strncmp(line, "fuse-lock ", 10)) {
+			fuse.most = (unsigned)strtoul(line + 10, &line, 10);
+			begin_lock(line + 1);
+		} else if (!strcmp(line, "locked"))
+			say("ok %d", !atomic_load(&read_it));
 		else if (!strncmp(line, "library ", 8))
 			load(line + 8);
 		else if (!strcmp(line, "stall"))

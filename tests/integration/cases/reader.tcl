@@ -78,6 +78,30 @@ case reader-of-fuse 120 {
 	finish $t
 }
 
+# Whoever looks at such a process waits in the kernel, past SIGTERM; mdbg does not begin. Its server gives back the lock after
+# some seconds, or ends with the namespace, as `ps` and everybody else would wait as well.
+case reader-of-a-locked-memory 60 {
+	if {[catch {exec unshare -fp true} why]} {
+		skip "unshare -fp: $why"
+	}
+	set t [start_command unshare -fp --kill-child $::build/targets/shared]
+	set ::pid_of($t) [exec pgrep -P [pid $t]]
+	file mkdir $::tmp/mount
+	set answer [ask $t "fuse-lock [expr {int(3000 + 500 * $::slower)}] $::tmp/mount"]
+	if {[lindex $answer 0] ne "ok"} {
+		finish $t
+		skip "no FUSE file system: $answer"
+	}
+	mdbg -limit 30 -n -q -p [pid_of $t] -c status
+	check {[order $t locked]} {it was not locked for long enough}
+	check_refused 3 "*its memory is locked*" "*/task/*/stack*"
+	while {[order $t locked]} {
+		after 50
+	}
+	mdbg_ok -n -q -p [pid_of $t] -c status
+	finish $t
+}
+
 case reader-of-userfaultfd 60 {
 	set t [start_with missing userfaultfd]
 	check_quick $t -c "malloc leaks" -c "where all" -c malloc -c "malloc leaks -snapshot"
