@@ -48,6 +48,7 @@ enum cmd_flags {
 	CMD_WORDS	= 1 << 4,
 	CMD_BRIEF	= 1 << 5,	/* takes -brief, anywhere among its words: call->brief */
 	CMD_VERBOSE	= 1 << 6,	/* the same with -v: call->verbose */
+	CMD_ABOUT	= 1 << 7,	/* takes `-about VAR` before -each (about.h) */
 };
 
 #define CMD_ANY	(-1)		/* max_args: no limit */
@@ -62,6 +63,7 @@ struct call {
 	struct out *out;
 	Tcl_Obj *each_var, *each_body;	/* words of `-each VAR BODY`, not in argv; or NULL */
 	bool brief, verbose;		/* -brief and -v, which are not in argv */
+	Tcl_Obj *about_var;		/* the word of `-about VAR`, not in argv; or NULL */
 	int code;			/* the Tcl code that a `value` ends with, unless it fails */
 };
 
@@ -78,6 +80,7 @@ struct twin {
 	/* The rows of a list, which must not need the session (each.h); it takes -each. */
 	struct err *(*rows)(struct call *call, struct answer *ret);
 	struct err *(*value)(struct call *call, Tcl_Obj **ret);	/* in place of rows */
+	unsigned flags;		/* beside those of the command */
 };
 
 struct cmd {

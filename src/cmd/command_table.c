@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cmd/about.h"
 #include "cmd/cmd.h"
 #include "cmd/debuginfod.h"
 #include "cmd/each.h"
@@ -53,7 +54,7 @@ static struct cmd twin_of(const struct cmd *cmd)
 	ret.rows = twin->rows;
 	ret.of = twin->of;
 	ret.twin = NULL;
-	ret.flags &= ~(unsigned)(CMD_BRIEF | CMD_VERBOSE);
+	ret.flags = (cmd->flags & ~(unsigned)(CMD_BRIEF | CMD_VERBOSE)) | twin->flags;
 	return ret;
 }
 
@@ -212,6 +213,8 @@ struct err *cmd_usage(const struct cmd *cmd, struct str *ret)
 		err = str_add(ret, " ?-v?");
 	if (!err && cmd->flags & CMD_BRIEF)
 		err = str_add(ret, " ?-brief?");
+	if (!err && cmd->flags & CMD_ABOUT)
+		err = str_add(ret, " ?-about VAR?");
 	return err || !takes_each(cmd) ? err : str_add(ret, " ?-each VAR BODY?");
 }
 
@@ -332,7 +335,10 @@ static struct err *run(struct call *call)
 	return err;
 }
 
-/* Take -each or the redirection from the words, run the command, and put standard output back. */
+/*
+ * Take -each and -about, or the redirection, from the words, run the command, and put standard
+ * output back.
+ */
 static struct err *run_redirected(struct call *call, const char **argv)
 {
 	enum redirect_kind kind = REDIRECT_NONE;
@@ -341,6 +347,8 @@ static struct err *run_redirected(struct call *call, const char **argv)
 
 	if (takes_each(call->cmd)) {
 		err = each_take(call, argv);
+		if (!err && call->cmd->flags & CMD_ABOUT)
+			err = about_take(call, argv);
 		return err ? err : run(call);
 	}
 	if (!cmd_is_value(call->cmd) && !(call->cmd->flags & CMD_RAW))

@@ -2,6 +2,7 @@
 /* malloc leaks, mdbg::leaks: blocks that the program cannot get at any more. */
 
 #include "base/cleanup.h"
+#include "cmd/about.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
@@ -26,6 +27,8 @@ static struct err *rows(struct call *call, struct answer *ret)
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_leaks(call, &query);
 
+	if (!err)
+		err = about_give(call, &query.found);
 	return err ? err : leak_rows(call->session, &query.found, &query.leaks,
 				     &call->shell->suppressions, ret);
 }
@@ -37,9 +40,23 @@ static const struct twin twin = {
 			  "bytes count (of all that hangs on the word), and place thread register\n"
 			  "pc returns as in `help mdbg::find`. If no kind is named, the definite\n"
 			  "and possible ones are listed. The words are those of `help malloc\n"
-			  "leaks`; for -each see `help mdbg::allocations`.\n",
+			  "leaks`; for -each see `help mdbg::allocations`. -about sets VAR to a dict\n"
+			  "on the search, since what was not read may hide the only pointers to\n"
+			  "blocks that then seem lost:\n"
+			  "    walked             0: only recorded blocks are known\n"
+			  "    roots blocks       bytes that were searched\n"
+			  "    unread blind       bytes that could not be read; threads whose registers\n"
+			  "                       could not be\n"
+			  "    absent elsewhere   bytes of shared memory that were not read, as for\n"
+			  "                       mdbg::find\n"
+			  "    damages uncertain  places of the heaps, as of `malloc check`\n"
+			  "    hidden             bytes of heap that are taken for roots\n"
+			  "    underway           blocks that a realloc is at work on\n"
+			  "    snapshot stood     1: one was searched; seconds for which the process\n"
+			  "                       stood still\n",
 	.of		= &leak_relation,
 	.rows		= rows,
+	.flags		= CMD_ABOUT,
 };
 
 const struct cmd cmd_malloc_leaks = {

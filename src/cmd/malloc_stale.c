@@ -2,6 +2,7 @@
 /* malloc stale, mdbg::stale: old blocks that are still reachable, by where they were allocated. */
 
 #include "base/cleanup.h"
+#include "cmd/about.h"
 #include "cmd/cmd.h"
 #include "answer/site_rows.h"
 #include "cmd/query.h"
@@ -20,6 +21,8 @@ static struct err *rows(struct call *call, struct answer *ret)
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_stale(call, &query);
 
+	if (!err)
+		err = about_give(call, &query.found);
 	return err ? err : site_rows(&query.names, query.by, false, &query.sites, ret);
 }
 
@@ -29,8 +32,9 @@ static const struct twin twin = {
 	.help		= "The keys are those of mdbg::sites. bytes, count, oldest and median are\n"
 			  "of the old blocks alone; total and freed are of all blocks that were\n"
 			  "ever recorded there. Growth is not known (`-`). For -each see `help\n"
-			  "mdbg::allocations`.\n",
+			  "mdbg::allocations`, for -about `help mdbg::leaks`.\n",
 	.rows		= rows,
+	.flags		= CMD_ABOUT,
 };
 
 const struct cmd cmd_malloc_stale = {

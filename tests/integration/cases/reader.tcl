@@ -21,6 +21,10 @@ case reader-changes-nothing 120 {
 			check {[regexp "still reachable.* in $nr blocks" $text]} {not all of $nr blocks are reachable: $text}
 			check {[order $t figures] eq $figures} {$how changes $figures to [order $t figures]}
 		}
+		foreach command {{mdbg::leaks all} {mdbg::stale 0s}} {
+			set about [live_value $m "$command -about about; set about"]
+			check {[dict get $about absent] > 12e9 && [dict get $about elsewhere] == 0} {$command: $about}
+		}
 		live $m "malloc stale 0s"
 		live $m "report $::tmp/report.html"
 		set block [dict get [lindex [live_value $m {mdbg::allocations size == 5003}] 0] address]

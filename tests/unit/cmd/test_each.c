@@ -3,7 +3,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/compiler.h"
 #include "harness.h"
 #include "unit.h"
 
@@ -108,6 +113,23 @@ TEST("is not disturbed")
 					     "string range $m 0 23"), "too many nested evaluati");
 }
 
+/* -about tells of the search; -each goes behind it. */
+TEST("tells of the search")
+{
+	harness_attached();
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("set n 0; mdbg::leaks all -stop -about is -each l {incr n}; "
+			      "list $n [lsort [dict keys $is]]"),
+		"2 {absent blind blocks damages elsewhere hidden roots snapshot stood uncertain underway unread "
+		"walked}");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("mdbg::stale 0s -about old; list [dict get $old absent] [dict get $is elsewhere] "
+			      "[dict get $old walked]"), "0 0 0");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("array set taken {a 1}; list [catch {mdbg::leaks -about taken} m] $m"),
+		"1 {can't set \"taken\": variable is array}");
+}
+
 TEST("ends by Ctrl-C")
 {
 	struct outcome outcome;
@@ -149,10 +171,12 @@ TEST("refuses")
 		{ "mdbg::leaks -each b {set hit 1} -each c {set hit 1}", "-each is there twice", "usage: " },
 		{ "mdbg::allocations -each b {set hit 1} size > 4K",
 		  "-each VAR BODY are the last words: 'size' is behind them", "usage: " },
+		{ "mdbg::leaks -about", "VAR goes after -about", "usage: mdbg::leaks " },
+		{ "mdbg::stale -about a 1s", "-about VAR are the last words, but for -each", "usage: " },
 		{ "mdbg::freespace -eahc b {set hit 1}", "'-eahc' is no option", "near it: -each VAR BODY" },
 		{ "mdbg::allocations size > 4K -Each b {set hit 1}", "'-Each' is no option", "near it: " },
 		{ "mdbg::stale 0s -eac b {set hit 1}", "'-eac' is no option", "near it: -each VAR BODY" },
-		{ "mdbg::stale -each b {set hit 1}", "too few words", "usage: mdbg::stale AGE ?-each VAR BODY?" },
+		{ "mdbg::stale -each b {set hit 1}", "too few words", "usage: mdbg::stale AGE ?-about VAR? ?-each" },
 		{ "mdbg::sites wrong -each b {set hit 1}", "'wrong' is not expected here",
 		  "usage: mdbg::sites ?by stack" },
 		{ "malloc allocations -each b {set hit 1}", "'-each' is not expected here",
