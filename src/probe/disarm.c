@@ -173,7 +173,7 @@ static void look_at_threads(struct inside *inside)
 	if (!inside->unknown)
 		look_at_those(inside, INSIDE_YES);
 	look_at_those(inside, INSIDE_UNKNOWN);
-	stack_forget_maps(target);
+	stack_forget(target);
 	count_threads(inside);
 }
 

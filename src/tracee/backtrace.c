@@ -231,7 +231,7 @@ void stack_each_top(struct target *target,
 	for_each_thread(thread, target)
 		add_top(&tops, thread);
 	hand_out(&tops);
-	stack_forget_maps(target);
+	stack_forget(target);
 }
 
 struct slot {

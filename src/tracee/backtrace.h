@@ -95,8 +95,8 @@ bool stack_uses(struct target *target, const struct regs *regs, const struct sta
  */
 bool stack_by_thread(struct target *target, const struct regs *regs, uint64_t *low_ret,
 		     uint64_t *high_ret);
-/* After the last stack_of_uses of a stop: mappings are read anew when they are needed again. */
-void stack_forget_maps(struct target *target);
+/* After the last stack_of_uses of a stop: what was read for it is read anew when needed again. */
+void stack_forget(struct target *target);
 
 /*
  * SP and PC of a stuck thread, which is in the kernel, so that its registers cannot be read; the
@@ -105,7 +105,7 @@ void stack_forget_maps(struct target *target);
 bool stack_stuck_regs(const struct thread *thread, struct regs *ret);
 /*
  * stack_uses for a thread that is stopped or stuck; true if its stack cannot be examined.
- * stack_forget_maps comes after the last one of a stop.
+ * stack_forget comes after the last one of a stop.
  */
 bool stack_of_uses(struct thread *thread, const struct stack_range *range, uint32_t nr);
 

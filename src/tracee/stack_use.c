@@ -54,6 +54,8 @@
 #define FRAME_FLAGS	7	/* the largest uc_flags that the kernel sets */
 #define STACKS		8	/* alternate stacks in each other, at most */
 #define AGENT_STACK	2048u	/* twice what the agent takes of it */
+#define ASKED_MOST	4u	/* an answer takes 5 us, all mappings 50 us to milliseconds */
+#define OTHERS		16u
 
 /* The range that pc is in, or NULL. */
 static const struct stack_range *range_of(uint64_t pc, const struct stack_range *range, uint32_t nr)
@@ -169,36 +171,63 @@ static uint64_t end_by_thread(const struct search *search, uint64_t sp)
 	       sp < high ? high : 0;
 }
 
-/* By the mappings, which are read once for all threads (stack_each_top); 0: SP is on no stack. */
+/* What the searches of one stop have found, for the next ones. */
+struct stack_known {
+	struct proc_maps maps;		/* all, if `all` */
+	bool all;
+	unsigned asked;			/* for how many stacks the kernel was asked for mappings */
+	uint64_t other[OTHERS];		/* words that are no restorer's address, the last ones */
+	unsigned nr_other;
+};
+
+static struct stack_known *known_of(struct target *target)
+{
+	if (!target->stack_known)
+		target->stack_known = calloc(1, sizeof(*target->stack_known));
+	return target->stack_known;
+}
+
+void stack_forget(struct target *target)
+{
+	if (!target->stack_known)
+		return;
+	proc_maps_free(&target->stack_known->maps);
+	free(target->stack_known);
+	target->stack_known = NULL;
+}
+
+/* The mappings from sp on, as far as words are read. All are read if many stacks need theirs. */
+static struct err *maps_from(struct target *target, struct stack_known *known, uint64_t sp)
+{
+	if (known->all)
+		return NULL;
+	proc_maps_free(&known->maps);
+	known->maps = (struct proc_maps){ VEC_INIT };
+	if (!target->core && known->asked++ < ASKED_MOST)
+		return procfs_maps_at(target->mem.tid, sp, sp + WORDS_MAX, &known->maps,
+				      &known->all);
+	known->all = true;
+	return target_maps(target, &known->maps);
+}
+
+/* 0: SP is on no stack. */
 static uint64_t end_by_maps(const struct search *search, uint64_t sp)
 {
-	struct target *target = search->target;
+	struct stack_known *known = known_of(search->target);
 	const struct proc_map *map, *behind;
 	uint64_t end;
 
-	if (!target->stack_maps) {
-		target->stack_maps = calloc(1, sizeof(*target->stack_maps));
-		if (!target->stack_maps || target_maps(target, target->stack_maps))
-			return 0;
-	}
-	map = proc_maps_find(target->stack_maps, sp);
+	if (!known || maps_from(search->target, known, sp))
+		return 0;
+	map = proc_maps_find(&known->maps, sp);
 	if (!map || !map->write)
 		return 0;
 	end = map->end;
 	/* The process may have split its stack into several mappings (by madvise, for example). */
-	behind = target->stack_maps->vec.at + target->stack_maps->vec.nr;
+	behind = known->maps.vec.at + known->maps.vec.nr;
 	while (++map < behind && map->start == end && map->write && !map->shared)
 		end = map->end;
 	return end;
-}
-
-void stack_forget_maps(struct target *target)
-{
-	if (!target->stack_maps)
-		return;
-	proc_maps_free(target->stack_maps);
-	free(target->stack_maps);
-	target->stack_maps = NULL;
 }
 
 static bool in_any(const struct search *search, uint64_t pc)
@@ -251,12 +280,30 @@ static bool has_flags(const struct search *search, uint64_t context)
 	       ((flags & arch->entry_flags) == arch->entry_flags && flags <= UINT32_MAX);
 }
 
+/*
+ * The same few words are on all stacks of a program, such as the return address of what a thread
+ * began with.
+ */
+static bool is_restorer(const struct search *search, uint64_t word)
+{
+	struct stack_known *known = known_of(search->target);
+
+	for (unsigned i = 0; known && i < OTHERS; i++)
+		if (known->other[i] == word)
+			return false;
+	if (gadget_is_restorer(search->target, word))
+		return true;
+	if (known)
+		known->other[known->nr_other++ % OTHERS] = word;
+	return false;
+}
+
 /* Do these words begin a signal's frame: the restorer, uc_flags, uc_link? The context is the second. */
 static bool is_frame(const struct search *search, const uint64_t word[3], uint64_t context)
 {
 	return word[1] <= FRAME_FLAGS && !word[2] && word[0] >= PAGE &&
 	       (in_any(search, word[0]) || modules_find(&search->target->modules, word[0])) &&
-	       gadget_is_restorer(search->target, word[0]) && has_flags(search, context);
+	       is_restorer(search, word[0]) && has_flags(search, context);
 }
 
 /* Rows alone: see the top of this file. */
@@ -321,7 +368,7 @@ bool stack_uses(struct target *target, const struct regs *regs, const struct sta
 {
 	bool used = uses(target, regs, range, nr);
 
-	stack_forget_maps(target);
+	stack_forget(target);
 	return used;
 }
 

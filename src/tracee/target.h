@@ -213,7 +213,7 @@ struct target {
 	uint64_t stop_begun_ns;		/* when its first thread was asked to stop, at the last stop */
 	uint32_t stack_copy;		/* see tracee/backtrace.c */
 	uint32_t stack_offset;		/* of struct tcb, once it is known; see tracee/stack_use.c */
-	struct proc_maps *stack_maps;	/* the same; NULL: not read */
+	struct stack_known *stack_known;	/* the same; NULL: nothing */
 	struct frame_spare spare;	/* of the last remote call; see tracee/frame_place.h */
 	uint64_t no_spare_ns;		/* stop_begun_ns of a stop in which none were found; 0 */
 	struct walk_cache walk_cache;
