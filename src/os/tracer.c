@@ -404,6 +404,14 @@ bool tracer_poll(pid_t tid, int *status_ret)
 	return wait_status(tid, 0, WNOHANG, status_ret) == tid;
 }
 
+bool tracer_any_stops(void)
+{
+	siginfo_t info = { .si_pid = 0 };
+
+	return !waitid(P_ALL, 0, &info, WEXITED | WNOWAIT | WNOHANG | __WALL | __WNOTHREAD) &&
+	       info.si_pid && info.si_code == CLD_TRAPPED;
+}
+
 /*
  * Polling keeps the pause of a stopped target short, and needs no timer signal. It naps instead of
  * calling sched_yield, which on a busy machine may give the processor away for milliseconds; a

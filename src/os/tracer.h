@@ -79,6 +79,8 @@ struct err *tracer_wait(const struct tracer *tracer, uint64_t deadline, pid_t *t
 			int *status_ret) MUST_CHECK;
 /* Does tid have a status? If so, it is taken as by a wait. */
 bool tracer_poll(pid_t tid, int *status_ret);
+/* Is there a stop of a tracee that nobody has heard of? It stays so. */
+bool tracer_any_stops(void);
 /* Like tracer_wait, for one tracee. */
 struct err *tracer_wait_for(pid_t tid, uint64_t deadline, int *status_ret) MUST_CHECK;
 /*

@@ -330,7 +330,7 @@ static struct err *check_stuck(const struct target *target)
 
 struct err *target_stop(struct target *target, bool *was_ret)
 {
-	uint64_t end = tracer_now() + TARGET_TIMEOUT_NS;
+	uint64_t entered = tracer_now(), end = entered + TARGET_TIMEOUT_NS;
 	unsigned missed;
 	struct err *err;
 
@@ -346,7 +346,8 @@ struct err *target_stop(struct target *target, bool *was_ret)
 	target->state = TARGET_STOPPING;
 	if (has_many(target))
 		prepare(target);
-	target->stop_begun_ns = tracer_now();
+	/* A thread that got a signal as soon as it was seized stands since then. */
+	target->stop_begun_ns = tracer_any_stops() ? entered : tracer_now();
 	do {
 		err = stop_all(target);
 		if (!err)

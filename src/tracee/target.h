@@ -210,7 +210,8 @@ struct target {
 	pid_t ns_tgid;			/* pid in its own namespace, when that was asked for; 0 */
 	bool dying;			/* a thread is held before its death: see death.c */
 	uint64_t ran_ns;		/* for how long target_run_for has let it run, in all */
-	uint64_t stop_begun_ns;		/* when its first thread was asked to stop, at the last stop */
+	/* when its first thread was asked to stop, at the last stop; or may have got a signal before */
+	uint64_t stop_begun_ns;
 	uint32_t stack_copy;		/* see tracee/backtrace.c */
 	uint32_t stack_offset;		/* of struct tcb, once it is known; see tracee/stack_use.c */
 	struct stack_known *stack_known;	/* the same; NULL: nothing */

@@ -18,7 +18,7 @@
  *			asked last; time in which it could have run, and others had the processor, does not count
  *	verify, quit
  */
-#include "schedstat.h"
+#include "own_clock.h"
 #include "target.h"
 
 #include <fcntl.h>
@@ -33,7 +33,6 @@
 #define LOST_ONE_IN	1000
 #define CHURNERS	64
 #define CHURNED		256		/* blocks of a churner */
-#define GAP_NS		100000
 
 struct node {
 	struct node *left, *right;
@@ -195,30 +194,6 @@ static void rest(void)
 }
 
 /* --- pauses --- */
-
-static _Atomic uint64_t longest;
-
-static void *watch(void *arg UNUSED)
-{
-	int schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-	uint64_t last = clock_ns(CLOCK_MONOTONIC), queued = waited(schedstat);
-
-	for (;;) {
-		uint64_t now = clock_ns(CLOCK_MONOTONIC), gap = now - last;
-
-		if (gap > GAP_NS) {
-			uint64_t wait = waited(schedstat) - queued;
-
-			gap -= gap < wait ? gap : wait;
-			if (gap > longest)
-				longest = gap;
-			queued += wait;
-			now = clock_ns(CLOCK_MONOTONIC);
-		}
-		last = now;
-	}
-	return NULL;
-}
 
 static void fork_bare(void)
 {

@@ -2,11 +2,16 @@
 /*
  * Many live blocks from 256 distinct stacks of 14 frames (malloc, leaf, eight of paths.h, make, main and libc's two;
  * `_start` is one more). Commands: make N (more of them), pairs N (the same, but each is freed at once), churn N (threads
- * that allocate, move and free blocks of their own, from now on), rest (they have freed them and ended), verify, quit.
+ * that allocate, move and free blocks of their own, from now on), rest (they have freed them and ended), clock N (a thread
+ * that reads the clock, and gets ten thousand signals a second, and N more that wait), longest (for how many ns at most it
+ * did not run, since it was asked last), verify, quit.
  */
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 
+#include "own_clock.h"
 #include "target.h"
 
 #define CHURNERS	8
@@ -91,6 +96,48 @@ static void end_churn(void)
 	say("ok");
 }
 
+static void ignore(int signal UNUSED)
+{
+}
+
+static void *watch_signalled(void *arg)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
+	struct itimerspec spec = { .it_interval.tv_nsec = 100000, .it_value.tv_nsec = 100000 };
+	timer_t timer;
+
+	signal(SIGALRM, ignore);
+	event._sigev_un._tid = gettid();
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &spec, NULL))
+		_exit(97);
+	return watch(arg);
+}
+
+static void *wait_for_ever(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+/* The one that watches comes first, so that it is the first to be seized. */
+static void begin_clock(long nr)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	long i;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, 65536);
+	if (pthread_create(&thread, &attr, watch_signalled, NULL)) {
+		say("bad");
+		return;
+	}
+	for (i = 0; i < nr && !pthread_create(&thread, &attr, wait_for_ever, NULL);)
+		i++;
+	say("ok %ld", i);
+}
+
 static size_t verify(void)
 {
 	size_t i, bad = 0;
@@ -122,6 +169,10 @@ int main(void)
 			begin_churn(atol(rest));
 		} else if (after(line, "rest")) {
 			end_churn();
+		} else if ((rest = after(line, "clock"))) {
+			begin_clock(atol(rest));
+		} else if (after(line, "longest")) {
+			say("ok %llu", (unsigned long long)atomic_exchange(&longest, 0));
 		} else if (after(line, "verify")) {
 			say("%s %zu", verify() ? "bad" : "ok", nr);
 		} else {

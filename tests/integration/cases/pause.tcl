@@ -47,6 +47,32 @@ case pause-printed 60 {
 	finish $t
 }
 
+# ms, of an answer's last line about it.
+proc printed_ms {text} {
+	if {![regexp "$::stood" $text line] || ![regexp {([0-9.]+) (m?)s$} $line - value milli]} {
+		return -1
+	}
+	return [expr {$milli eq "m" ? $value : $value * 1000}]
+}
+
+# What is printed is no less than what a thread of the process sees, also if a signal stops that thread as soon as it is seized,
+# long before the last one is.
+case pause-own-clock 60 {
+	set t [start million]
+	order $t "make 100000"
+	order $t "clock 300"
+	set m [live_start -p [pid_of $t]]
+	foreach command {malloc "malloc leaks" "malloc leaks -stop" "malloc check" "report $::tmp/report.html"} {
+		order $t longest
+		set printed [printed_ms [live $m [subst $command]]]
+		set own [expr {[order $t longest] / 1e6}]
+		note [format "%s: %.1f ms printed, %.1f ms of its own" $command $printed $own]
+		check {$own <= 1.05 * $printed + 1} {$command: it stood for $own ms, and $printed ms is printed}
+	}
+	live_end $m
+	finish $t
+}
+
 # What a file gets is not mixed with that line.
 case pause-not-in-files 60 {
 	set t [start million]
