@@ -14,6 +14,7 @@
  * What does not pass is a stranger, and is let go of. A tracee is released only when it stands, so
  * the stranger is interrupted, and released at its stop with its signal, or in the system call that
  * it was in. If it does not stop soon (it sleeps uninterruptibly), it is released whenever it does.
+ * If it forks meanwhile, the kernel attaches the child for us as well, which is a stranger, too.
  *
  * Threads that never run code of the process (workers of io_uring) are not seized at all: their
  * stop would end the requests that they work on with an error that no program knows (ERESTARTSYS),
@@ -74,20 +75,16 @@ void thread_note_runs(struct thread *thread)
 
 static void let_go_of_stranger(struct target *target, pid_t tid)
 {
-	struct thread stranger = { .target = target, .tid = tid };
 	struct err *err = tracer_interrupt(tid);
 	int status;
 
 	trace_line("task %d is none of process %d: it is let go", tid, target->pid);
 	if (!err)
 		err = tracer_wait_for(tid, tracer_now() + STRANGER_NS, &status);
-	if (!err) {
-		thread_let_go(&stranger, status);
-		return;
-	}
-	if (err->code != ERR_TIMEOUT || map_put(&target->strangers, (uint64_t)tid, target))
-		return;		/* it is gone; or, without memory, nobody counts on its stop */
-	tracer_count(target->tracer, 1);
+	if (!err)
+		stranger_let_go(target, tid, status);
+	else if (err->code == ERR_TIMEOUT)
+		stranger_await(target, tid);	/* else it is gone */
 }
 
 /* Asked while a thread that is of this id is traced: is it the process that was looked up? */

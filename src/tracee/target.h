@@ -392,6 +392,13 @@ void thread_release(struct thread *thread);
 
 /* It has stopped with this status: release it as it would have gone on. It is not dropped. */
 void thread_let_go(struct thread *thread, int status);
+/*
+ * The same for a task that is none of the target's. If it stops as it has made a child, that is let
+ * go of, too.
+ */
+void stranger_let_go(struct target *target, pid_t tid, int status);
+/* Let go of such a task whenever it stops. */
+void stranger_await(struct target *target, pid_t tid);
 
 /*
  * A system call that a mere stop made return EINTR (epoll_wait, semtimedop, receives with a

@@ -362,15 +362,33 @@ void thread_let_go(struct thread *thread, int status)
 	err_ignore(tracer_detach(tid, status >> 16 ? 0 : WSTOPSIG(status)));
 }
 
+void stranger_await(struct target *target, pid_t tid)
+{
+	/* Without memory nobody counts on its stop, nor does it run before mdbg ends. */
+	if (!map_put(&target->strangers, (uint64_t)tid, target))
+		tracer_count(target->tracer, 1);
+}
+
+void stranger_let_go(struct target *target, pid_t tid, int status)
+{
+	struct thread stranger = { .target = target, .tid = tid };
+	const int event = status >> 16;
+	unsigned long child;
+
+	if ((event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
+	     event == PTRACE_EVENT_CLONE) && !tracer_event_message(tid, &child))
+		stranger_await(target, (pid_t)child);
+	thread_let_go(&stranger, status);
+}
+
 /* A task that is released at its first stop, whenever that comes. */
 static bool let_go_late(struct target *target, pid_t tid, int status)
 {
-	struct thread stranger = { .target = target, .tid = tid };
 	struct thread *thread = target_thread(target, tid);
 
 	if (map_remove(&target->strangers, (uint64_t)tid)) {
 		tracer_count(target->tracer, -1);
-		thread_let_go(&stranger, status);
+		stranger_let_go(target, tid, status);
 		return true;
 	}
 	if (target->state != TARGET_RELEASED && target->state != TARGET_UNTRACED)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who is seized: what turns out to be a stranger's is let go, and all that share the memory are held. */
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "child.h"
 #include "os/task.h"
@@ -81,6 +84,64 @@ TEST("a stranger is let go as it was")
 	kill(stranger, SIGUSR1);
 	CU_ASSERT_EQUAL(waitpid(stranger, &status, 0), stranger);
 	CU_ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+}
+
+static int order[2];
+
+/* It forks when it is told to, and ends as its child does. */
+static pid_t make_forker(void)
+{
+	pid_t pid = fork(), made;
+	int status;
+	char byte;
+
+	if (pid)
+		return pid;
+	if (read(order[0], &byte, 1) != 1)
+		_exit(9);
+	made = fork();
+	if (!made)
+		_exit(5);
+	_exit(waitpid(made, &status, 0) == made && WIFEXITED(status) ? WEXITSTATUS(status) : 8);
+}
+
+/* It has forked between the seize and the look at it. */
+static struct err *let_go_of_forker(struct victim *v)
+{
+	struct err *err = tracer_seize(v->tracer, stranger);
+	int status;
+
+	CU_ASSERT_EQUAL(write(order[1], "f", 1), 1);
+	if (!err)
+		err = tracer_wait_for(stranger, tracer_now() + TARGET_TIMEOUT_NS, &status);
+	if (err)
+		return err;
+	CU_ASSERT_EQUAL(status >> 16, PTRACE_EVENT_FORK);
+	stranger_let_go(v->target, stranger, status);
+	return NULL;
+}
+
+/* The child that the kernel has attached with it goes on as well, and nothing is done to it. */
+TEST("a stranger's child is let go, too")
+{
+	int status;
+
+	CU_ASSERT_EQUAL_FATAL(pipe2(order, O_CLOEXEC), 0);
+	stranger = make_forker();
+	CU_ASSERT_TRUE_FATAL(child_start(&child, idle, NULL));
+	if (victim_seize(&victim, child.pid)) {
+		victim_run(&victim, let_go_of_forker);
+		CU_ASSERT_EQUAL(waitpid(stranger, &status, 0), stranger);
+		CU_ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 5);
+		CU_ASSERT_EQUAL(victim.forked, 0);
+		victim_release(&victim);
+	} else {
+		kill(stranger, SIGKILL);
+		waitpid(stranger, NULL, 0);
+	}
+	close(order[0]);
+	close(order[1]);
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
 
