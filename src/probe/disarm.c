@@ -10,7 +10,8 @@
  * back, as no text leads there any more, so each look goes on where the last one had no time left:
  * first the threads that were not looked at yet, and only when there are none those that were
  * inside. Only our handler of SIGTRAP is entered without any text (somebody may send that signal).
- * Where that is in, all threads are looked at in one stop.
+ * Where that is in, all threads are traced, so the tracer passes the signal on: what is known of the
+ * thread that gets it is forgotten (thread_resume).
  */
 
 #include "probe/probe.h"
@@ -162,10 +163,8 @@ static void look_at_threads(struct inside *inside)
 {
 	struct probes *probes = inside->probes;
 	struct target *target = probes->target;
-	bool whole = probes->has_sigaction || !target_can_move(target, NULL, NULL);
+	bool whole = !target_can_move(target, NULL, NULL);
 
-	if (probes->has_sigaction)
-		forget_inside(target);
 	inside->look_end = whole ? UINT64_MAX : tracer_now() + LOOK_NS;
 	inside->looked = 0;
 	/* Those that were inside come last: one that stays must not take the time of the others. */

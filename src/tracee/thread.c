@@ -128,6 +128,8 @@ void thread_resume(struct thread *thread, int signal)
 
 	thread->state = thread->state == THREAD_AT_END || thread->state == THREAD_LEAVES ?
 			THREAD_LEAVES : THREAD_RUNNING;
+	if (signal == SIGTRAP)		/* of somebody's; the handler may be ours */
+		thread->inside = INSIDE_UNKNOWN;
 	if (!err)
 		err = thread->group_signal ? tracer_listen(thread->tid)
 					   : tracer_cont(thread->tid, signal);

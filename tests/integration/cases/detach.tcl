@@ -174,12 +174,12 @@ by_both case somebody-elses-patch 60 {
 }
 
 # Stacks that are long to read are read in several short stops, and nothing stays.
-case detach-large-stacks 60 {
+by_both case detach-large-stacks 60 {
 	set ::env(MDBG_TRACE) $::tmp/trace
 	set t [start deepstack]
 	order $t "threads 48 7"
 	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t] --engine jump]
+	set m [live_start -p [pid_of $t]]
 	live_end $m
 	check {[regexp {waited for process [0-9]+ in ([0-9]+) steps} [slurp $::tmp/trace] -> steps] && $steps > 1} \
 		{all in one stop: [slurp $::tmp/trace]}

@@ -7,10 +7,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "child.h"
 #include "os/procfs.h"
@@ -225,7 +228,8 @@ static struct err *seize_executer(struct victim *v)
 	while (!is_zombie(other))
 		;
 	err = target_seize_all(v->target);
-	CU_ASSERT_FATAL(err && err->code == ERR_BUSY);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_BUSY);
 	return NULL;
 }
 
@@ -320,7 +324,8 @@ static bool trap_with_call(struct thread *thread)
 
 	CU_ASSERT_PTR_NULL_FATAL(remote_begin(thread, remote));
 	err = call(remote);
-	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_GONE);
 	CU_ASSERT_PTR_NOT_NULL(remote_end(remote));
 	free(remote);
 	return true;
@@ -367,7 +372,8 @@ TEST("one that does while the first is borrowed")
 		return;
 	victim_run(&victim, let_other_go);
 	err = victim_try(&victim, call_on);
-	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_GONE);
 	end_executed();
 }
 
@@ -402,7 +408,8 @@ TEST("one that is about to, and waits for a third")
 		return;
 	victim_run(&victim, let_other_go);
 	err = victim_try(&victim, call_on);
-	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_GONE);
 	victim_run(&victim, release);
 	end_executed();
 }
@@ -483,3 +490,56 @@ TEST("one that comes when there is no descriptor")
 	atomic_store(&shared->end, true);
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
+
+static void count_signal(int signal UNUSED)
+{
+	atomic_fetch_add(&shared->work, 1);
+}
+
+static void signalled(void *arg UNUSED)
+{
+	signal(SIGTRAP, count_signal);
+	signal(SIGUSR1, count_signal);
+	child_ready(1);
+	while (!atomic_load(&shared->end))
+		pause();
+}
+
+static struct err *be_outside(struct victim *v)
+{
+	target_thread(v->target, v->pid)->inside = INSIDE_NO;
+	target_resume(v->target);
+	return NULL;
+}
+
+/* It gets the signal, and is stopped; is it still known where it is not? */
+static enum thread_inside after_signal(int signal)
+{
+	unsigned had = atomic_load(&shared->work);
+
+	victim_run(&victim, be_outside);
+	kill(child.pid, signal);
+	while (atomic_load(&shared->work) == had)
+		;
+	victim_stop(&victim);
+	return target_thread(victim.target, child.pid)->inside;
+}
+
+/* A handler of ours is the only code that a thread enters from anywhere. */
+TEST("one that gets a SIGTRAP")
+{
+	uint64_t word;
+
+	memset(shared, 0, sizeof(*shared));
+	CU_ASSERT_TRUE_FATAL(child_start(&child, signalled, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
+	if (victim_seize(&victim, child.pid)) {
+		CU_ASSERT_EQUAL(after_signal(SIGUSR1), INSIDE_NO);
+		CU_ASSERT_EQUAL(after_signal(SIGTRAP), INSIDE_UNKNOWN);
+		victim_release(&victim);
+	}
+	atomic_store(&shared->end, true);
+	kill(child.pid, SIGUSR1);
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+}
+
