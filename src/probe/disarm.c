@@ -272,7 +272,7 @@ static struct err *leave(struct probes *probes, struct remote *remote)
 	return quiet ? share_withdraw(probes->target, remote) : NULL;
 }
 
-struct err *probes_disarm(struct probes *probes, bool *left_ret)
+struct err *probes_disarm(struct probes *probes, bool with_region, bool *left_ret)
 {
 	struct remote *remote;
 	struct thread *thread;
@@ -300,6 +300,8 @@ struct err *probes_disarm(struct probes *probes, bool *left_ret)
 		err = clean ? unmap_all(probes, remote) : leave(probes, remote);
 	else if (clean)
 		defuse(probes);
+	if (!err && clean && with_region)
+		err = region_withdraw(probes->target, remote);
 	err = remote_give_back(remote, err);
 	*left_ret = !clean;
 	if (!err)

@@ -308,9 +308,10 @@ void probe_refuse(struct probe *probe, const char *why, const char *hint);
 /*
  * Take everything out. The target is stopped, and runs for moments until no thread is inside our
  * code. After a time limit the code that such a thread needs stays (made harmless), and *left_ret
- * says so. The target is stopped again at the end.
+ * says so. The target is stopped again at the end. with_region: if nothing stays, region_withdraw is
+ * called as well, with the thread that is borrowed anyway.
  */
-struct err *probes_disarm(struct probes *probes, bool *left_ret) MUST_CHECK;
+struct err *probes_disarm(struct probes *probes, bool with_region, bool *left_ret) MUST_CHECK;
 /*
  * Take the copies of our patches out of a forked child (traced, stopped, own memory), as far as it
  * can be done.

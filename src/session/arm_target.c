@@ -192,6 +192,7 @@ struct err *arm_prepare(struct session *session)
 struct err *arm_undo(struct session *session, bool *left)
 {
 	struct process *process = session->current;
+	bool has_region = process->target->region;
 	struct err *err;
 
 	*left = false;
@@ -200,10 +201,12 @@ struct err *arm_undo(struct session *session, bool *left)
 		trace_line("%s", err->msg);
 	err = NULL;
 	if (process->probes)
-		err = probes_disarm(process->probes, left);
-	if (err || !process->target->region)
+		err = probes_disarm(process->probes, !session->old_maps.nr, left);
+	if (err || !has_region)
 		return err;
 	deferred_settle(session);
+	if (!process->target->region)
+		return NULL;	/* it went with the rest */
 	if (*left || !handover_release_old(session)) {
 		*left = true;
 		vec_clear(&session->old_maps);	/* the next mdbg will look */
@@ -251,7 +254,7 @@ struct err *session_take_out(struct session *session)
 	if (err)
 		trace_line("%s", err->msg);
 	session->records = RECORDS_STALE;
-	err = probes_disarm(session->current->probes, &left);
+	err = probes_disarm(session->current->probes, false, &left);
 	if (!err && left)
 		handover_note_left(session);
 	session_resume(session, was);

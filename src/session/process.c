@@ -138,7 +138,7 @@ static struct err *undo(struct process *process)
 	struct err *err = target_stop(process->target, NULL);
 
 	if (!err)
-		err = probes_disarm(process->probes, &left);
+		err = probes_disarm(process->probes, false, &left);
 	if (!err)
 		err = process_withdraw(process);
 	if (left)

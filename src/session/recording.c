@@ -17,7 +17,7 @@ static void take_back(struct session *session)
 {
 	struct probes *probes = session->current->probes;
 	bool left;
-	struct err *err = probes->armed ? probes_disarm(probes, &left) : NULL;
+	struct err *err = probes->armed ? probes_disarm(probes, false, &left) : NULL;
 
 	if (err)
 		trace_line("take the probes back: %s", err->msg);
