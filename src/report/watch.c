@@ -183,7 +183,8 @@ struct err *watch_print_table(const struct watch_view *view, size_t selected, si
 		print_sums(view, out);
 	err = lacks_print(view->session, out);
 	sampling_print(view->session, out);
-	out_text(out, "\n  #       BYTES   BLOCKS     GROWTH  ALLOCS/S   FREES/S ");
+	out_text(out, columns < WIDE ? "" : "\n");
+	out_text(out, "  #       BYTES   BLOCKS     GROWTH  ALLOCS/S   FREES/S ");
 	out_column(out, "BYTES", spark_most + 1);
 	out_text(out, "SITE\n");
 	for (size_t row = 0; row < view->top->vec.nr && !err; row++)

@@ -58,7 +58,7 @@ case watch-from-a-script 60 {
 	set pid [pid_of $t]
 	foreach words {{0} {-1} {1e99} {x} {1 0} {1 -1} {1 1e99} {1 x} {1 2 3}} {
 		mdbg -p $pid -c "malloc watch $words"
-		check_refused 1 "malloc watch: " "usage: malloc watch SECONDS"
+		check_refused 1 "malloc watch: " "usage: malloc watch ?SECONDS"
 		check {$::out eq ""} {malloc watch $words prints $::out}
 	}
 	set text [mdbg_ok -p $pid -c "malloc watch 0.1 2" -c "puts behind"]
