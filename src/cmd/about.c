@@ -53,8 +53,8 @@ static Tcl_Obj *about_dict(const struct session_leaks *found)
 
 struct err *about_give(const struct call *call, const struct session_leaks *found)
 {
-	if (!call->about_var ||
-	    Tcl_ObjSetVar2(call->shell->tcl, call->about_var, NULL, about_dict(found), TCL_LEAVE_ERR_MSG))
+	if (!call->about_var || Tcl_ObjSetVar2(call->shell->tcl, call->about_var, NULL,
+					       about_dict(found), TCL_LEAVE_ERR_MSG))
 		return NULL;
 	return err_in_script;
 }
