@@ -15,12 +15,10 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	source = query_source(call, &query);
-	err = call->brief ?
-		      blocks_print_brief(call->session, &source, &query.heap, call->out) :
-		      blocks_print(call->session, &source, &query.heap, call->verbose, call->out);
-	if (!err)
-		query_print_nobody(&query, list_given(query.list).blocks, call->out);
-	return err;
+	query_print_nobody(&query, call->out);
+	return call->brief ?
+		       blocks_print_brief(call->session, &source, &query.heap, call->out) :
+		       blocks_print(call->session, &source, &query.heap, call->verbose, call->out);
 }
 
 /* The blocks are taken out of the query, whose memory and heap walk are freed before a script runs. */

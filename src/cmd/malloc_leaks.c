@@ -13,13 +13,11 @@ static struct err *run(struct call *call)
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_leaks(call, &query);
 
-	if (!err)
-		err = (call->brief ? leaks_print_brief : leaks_print)(
-			call->session, &query.found, &query.leaks, &call->shell->suppressions,
-			call->out);
-	if (!err)
-		query_print_nobody(&query, query.leaks.vec.nr, call->out);
-	return err;
+	if (err)
+		return err;
+	query_print_nobody(&query, call->out);
+	return (call->brief ? leaks_print_brief : leaks_print)(
+		call->session, &query.found, &query.leaks, &call->shell->suppressions, call->out);
 }
 
 static struct err *rows(struct call *call, struct answer *ret)

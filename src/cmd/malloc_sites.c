@@ -11,18 +11,14 @@ static struct err *run(struct call *call)
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_sites(call, &query);
 	struct sites_when when;
-	size_t nr;
 
 	if (err)
 		return err;
 	when.since = chosen_moment_name(&query.since, query.now_ns);
 	when.at = chosen_moment_name(&query.at, query.now_ns);
-	nr = query.sites.vec.nr;
-	err = call->brief ? sites_print_brief(&query.names, query.by, &query.sites, &when, call->out) :
-			    sites_print(&query.names, query.by, &query.sites, &when, call->out);
-	if (!err)
-		query_print_nobody(&query, nr, call->out);
-	return err;
+	query_print_nobody(&query, call->out);
+	return call->brief ? sites_print_brief(&query.names, query.by, &query.sites, &when, call->out) :
+			     sites_print(&query.names, query.by, &query.sites, &when, call->out);
 }
 
 static struct err *rows(struct call *call, struct answer *ret)

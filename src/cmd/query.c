@@ -136,17 +136,16 @@ struct filter_env query_env(const struct call *call, struct query *query)
 	};
 }
 
-void query_print_nobody(struct query *query, uint64_t nr, struct out *out)
+void query_print_nobody(struct query *query, struct out *out)
 {
-	const struct filter_cond *cond = nr ? NULL :
-						stack_names_nobody(&query->names, &query->filter);
+	const struct filter_cond *cond = stack_names_nobody(&query->names, &query->filter);
 
 	if (!cond)
 		return;
 	out_f(out, "No recorded stack has a %s that matches ",
 	      cond->attr == FILTER_MODULE ? "module" : "function");
 	out_outside(out, (struct outside){ cond->glob });
-	out_text(out, "\n");
+	out_text(out, "\n\n");
 }
 
 struct block_source query_source(const struct call *call, struct query *query)

@@ -83,8 +83,8 @@ struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK
  * their figures.
  */
 struct err *query_stale(const struct call *call, struct query *query) MUST_CHECK;
-/* Print a line if a name in the filter is that of nobody: `nr` is how many rows the answer has. */
-void query_print_nobody(struct query *query, uint64_t nr, struct out *out);
+/* Print a line, before the answer, if a name in the filter is that of nobody. */
+void query_print_nobody(struct query *query, struct out *out);
 /* Where the rows of query->list come from. */
 struct block_source query_source(const struct call *call, struct query *query);
 void query_free(struct query *query);

@@ -14,6 +14,10 @@
 #include "own_clock.h"
 #include "target.h"
 
+#ifndef sigev_notify_thread_id	/* musl has it */
+#define sigev_notify_thread_id	_sigev_un._tid
+#endif
+
 #define CHURNERS	8
 #define CHURNED		256		/* blocks of a thread */
 
@@ -107,7 +111,7 @@ static void *watch_signalled(void *arg)
 	timer_t timer;
 
 	signal(SIGALRM, ignore);
-	event._sigev_un._tid = gettid();
+	event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
 	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &spec, NULL))
 		_exit(97);
 	return watch(arg);

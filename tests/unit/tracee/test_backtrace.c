@@ -172,14 +172,24 @@ TEST("no handler where only its disposition was set")
 	end();
 }
 
+/* Pages that join no neighbour's mapping, whose words would be taken for words of this stack. */
+static uint8_t *map_pages(size_t nr)
+{
+	uint8_t *page = mmap(NULL, (nr + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED || mprotect(page + PAGE, nr * PAGE, PROT_READ | PROT_WRITE))
+		_exit(1);
+	return page + PAGE;
+}
+
 /*
  * Four pages: a stack, a guard, and another's stack, of two pages. The words of ours are in these.
  */
 static void with_neighbours(void *arg UNUSED)
 {
-	uint8_t *page = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = map_pages(4);
 
-	if (page == MAP_FAILED || mprotect(page + PAGE, PAGE, PROT_NONE))
+	if (mprotect(page + PAGE, PAGE, PROT_NONE))
 		_exit(1);
 	page[0] = 1;
 	*(uint64_t *)(page + 2 * PAGE) = OURS + 8;
@@ -203,10 +213,8 @@ static bool uses_from(uint64_t sp, uint64_t start)
 /* Eight pages of a stack, with an array in six that nothing was written to, and has no pages. */
 static void with_untouched_array(void *arg UNUSED)
 {
-	uint8_t *page = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = map_pages(8);
 
-	if (page == MAP_FAILED)
-		_exit(1);
 	page[0] = 1;
 	*(uint64_t *)(page + 7 * PAGE + 8) = OURS + 8;
 	child_ready((uintptr_t)page);
@@ -257,11 +265,9 @@ static void with_words(void *arg UNUSED)
 		0x90, 0x90, 0x90, 0xe8, 0, 0, 0, 0, 0x90, 0xff, 0x15, 0, 0, 0, 0, 0x90,
 		0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05,
 	};
-	uint8_t *page = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page = map_pages(3);
 	uint64_t *word = (uint64_t *)page, start = (uintptr_t)page + PAGE;
 
-	if (page == MAP_FAILED)
-		_exit(1);
 	memcpy(page + PAGE, code, sizeof(code));
 	if (mprotect(page + PAGE, 2 * PAGE, PROT_READ))
 		_exit(1);

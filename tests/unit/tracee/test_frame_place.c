@@ -9,7 +9,10 @@
 #include <sys/syscall.h>
 #include <ucontext.h>
 
+#include "base/cleanup.h"
+#include "base/page.h"
 #include "child.h"
+#include "os/procfs.h"
 #include "os/tracer.h"
 #include "tracee/previous_journal.h"
 #include "unit.h"
@@ -97,12 +100,32 @@ static void __attribute__((noinline)) go_deep(void)
 		bytes[i] = 1;
 }
 
+/*
+ * The program of the tests, whose stack this is, may have touched all of it before: large frames of a
+ * sanitizer do. What is far below SP is given back.
+ */
+static void make_room(void)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	uint64_t sp = (uintptr_t)__builtin_frame_address(0) - (64u << 10);
+
+	go_deep();
+	if (procfs_maps(getpid(), &maps))
+		_exit(5);
+	vec_each(map, &maps.vec)
+		if (sp >= map->start && sp < map->end &&
+		    madvise((void *)map->start, ALIGN_DOWN(sp, PAGE) - map->start, MADV_DONTNEED))
+			_exit(6);
+}
+
 static void worker(void *arg)
 {
 	enum where where = (enum where)(uintptr_t)arg;
 
 	if (atomic_load(&shared->deep))
 		go_deep();
+	else
+		make_room();
 	if (where == THREAD)
 		work_in_thread();
 	else
