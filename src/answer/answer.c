@@ -116,7 +116,8 @@ void answer_free(struct answer *rows)
 static bool is_sortable(const struct column *column)
 {
 	return column->kind != COLUMN_ROWS && column->kind != COLUMN_STACK &&
-	       column->kind != COLUMN_TEXT && !(column->flags & COLUMN_NOT_IN_TCL);
+	       column->kind != COLUMN_TEXT &&
+	       !(column->flags & (COLUMN_NOT_IN_TCL | COLUMN_SAME));
 }
 
 static struct err *no_key(const struct relation *relation, const char *word)

@@ -47,6 +47,7 @@ enum column_flags {
 	COLUMN_VERBOSE		= 1 << 5,	/* it is in a table of text with -v only */
 	COLUMN_NOT_IN_TCL	= 1 << 6,
 	COLUMN_NOT_EXPORTED	= 1 << 7,	/* exports say it otherwise, as by frames */
+	COLUMN_SAME		= 1 << 8,	/* all rows have the same: there is no order by it */
 };
 
 struct column {

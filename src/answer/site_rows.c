@@ -30,13 +30,29 @@ static const struct column site_columns[] = {
 	{ "growth", ">GROWTH", "of bytes, signed", IS(CHANGE, site.growth), GROWN,
 	  .flags = COLUMN_BRIEF },
 	{ "rate", NULL, "growth a second", IS(REAL, site.rate), GROWN },
-	{ "over", NULL, "the seconds that growth is over", IS(REAL, over), GROWN },
+	{ "over", NULL, "the seconds that growth is over", IS(REAL, over), GROWN,
+	  .flags = COLUMN_SAME },
 	{ "stack", NULL, "for mdbg::frames", IS(STACK, site.stack) },
 	{ "function", "FUNCTION", "that of the line `in NAME` of `malloc sites`", IS(TEXT, function),
 	  .flags = COLUMN_BRIEF | COLUMN_EMPTY | COLUMN_NOT_EXPORTED },
 };
 
 const struct relation site_relation = RELATION("sites", site_columns, struct site_row);
+
+/* What is known is the same of all sites of an answer: it is no matter of a row of struct site. */
+struct err *sites_order(struct sites *sites, const struct answer_order *order)
+{
+	struct column by = order->by ? *order->by : (struct column){ .key = NULL };
+	struct answer_order plain = *order;
+	size_t left;
+	struct err *err;
+
+	by.with_size = 0;
+	plain.by = order->by ? &by : NULL;
+	err = answer_sort(&plain, sites->vec.at, sites->vec.nr, sizeof(*sites->vec.at), &left);
+	sites->vec.nr = left;
+	return err;
+}
 
 struct site_row site_row_of(const struct sites *sites, const struct site *site)
 {

@@ -24,6 +24,11 @@ struct site_row {
 
 extern const struct relation site_relation;
 
+/*
+ * Put the sites into an order, of figures of struct site, and drop those beyond the limit; their sums
+ * stay.
+ */
+struct err *sites_order(struct sites *sites, const struct answer_order *order) MUST_CHECK;
 /* A site of these, without names. */
 struct site_row site_row_of(const struct sites *sites, const struct site *site);
 /*

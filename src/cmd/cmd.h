@@ -126,7 +126,7 @@ struct cmd {
 	X(api_attach) X(api_core) X(api_detach) X(api_pid)		\
 	 X(api_probes) X(api_lacks)	\
 	 X(api_history)		\
-	X(api_memory_system) X(api_growth)						\
+	X(api_memory_system)						\
 	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_modules)		\
 	X(api_read) X(api_symbol) X(api_on)
 

@@ -367,12 +367,75 @@ static struct err *show_all(struct call *call, struct growth_ask *ask)
 	return err;
 }
 
-static struct err *show(struct call *call)
+static struct err *rows(struct call *call, struct answer *ret)
 {
 	struct growth_ask ask = { .kind = GROWTH_BRK };
 	bool has_kind;
 	struct err *err = parse_ask(call, &ask, &has_kind);
 
+	if (!has_kind)
+		err = need_kind(call, ALL_OF(kinds));
+	if (!err && !(running(call->session) & 1u << ask.kind))
+		err = not_recorded(ask.kind);
+	if (!err)
+		err = source_of(ask.kind)->rows(call, &ask, ret);
+	query_free(&ask.query);
+	return err;
+}
+
+struct err *growth_order(const struct growth_ask *ask, const struct column *by, void *at, size_t nr,
+			 size_t size, size_t *left_ret)
+{
+	const struct answer_order order = { .by = ask->query.sorted ? by : NULL,
+					    .limit = ask->query.order.limit };
+
+	return answer_sort(&order, at, nr, size, left_ret);
+}
+
+struct err *growth_sites(struct call *call, struct query *query, const char **unit_ret)
+{
+	struct growth_ask ask = { .kind = GROWTH_BRK };
+	const struct growth_source *source;
+	bool has_kind;
+	struct err *err = parse_ask(call, &ask, &has_kind);
+
+	source = source_of(ask.kind);
+	if (!has_kind)
+		err = need_kind(call, ALL_OF(unasked));
+	if (!err && !source->sites)
+		err = err_create(ERR_UNSUPPORTED, "there is no export of the kernel's stacks");
+	if (!err && !(running(call->session) & 1u << ask.kind))
+		err = not_recorded(ask.kind);
+	if (!err)
+		err = source->sites(call, &ask, &ask.query.sites);
+	ask.query.limit = ask.query.order.limit;
+	ask.query.sites.past = true;
+	*unit_ret = source->unit;
+	*query = ask.query;
+	return err;
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::growth",
+	.usage		= "KIND ?FILTER? ?sort bytes|count? ?limit N? ?since MOMENT?",
+	.brief		= "list of dicts: what the stacks of `growth KIND` hold",
+	.help		= "    bytes count    held, and in how many mappings\n"
+			  "    stack\n"
+			  "fault also has pages, minor, major, file, and as bytes 4096 for each page;\n"
+			  "kernel has kind, seen, and as stack a list of dicts with pc, function,\n"
+			  "offset and module.\n",
+	.rows		= rows,
+};
+
+static struct err *show(struct call *call)
+{
+	struct growth_ask ask = { .kind = GROWTH_BRK };
+	bool has_kind;
+	struct err *err;
+
+	if (call->brief)
+		return query_print_brief(call, rows);
+	err = parse_ask(call, &ask, &has_kind);
 	if (!err && !has_kind && !running(call->session))
 		err = nothing_recorded();
 	if (!err)
@@ -383,7 +446,8 @@ static struct err *show(struct call *call)
 
 const struct cmd cmd_growth = {
 	.name		= "growth",
-	.usage		= "?brk|mmap|shm|fault|kernel? ?FILTER? ?limit N? ?since MOMENT?",
+	.usage		= "?brk|mmap|shm|fault|kernel? ?FILTER? "
+			  "?sort bytes|count? ?limit N? ?since MOMENT?",
 	.brief		= "memory that malloc does not show: stacks that hold mappings",
 	.help		= "The stacks whose calls since `growth start` made what is still mapped:\n"
 			  "bytes, how many mappings, the traceback. What was unmapped in part, moved by\n"
@@ -415,63 +479,8 @@ const struct cmd cmd_growth = {
 			  "unless there is a FILTER or `since`.\n",
 	.need		= need_answer,
 	.run		= show,
+	.twin		= &twin,
 	.max_args	= CMD_ANY,
-	.flags		= CMD_FILTER | CMD_WORDS,
-	.complete	= COMPLETE_GROWTH,
-};
-
-static struct err *rows(struct call *call, struct answer *ret)
-{
-	struct growth_ask ask = { .kind = GROWTH_BRK };
-	bool has_kind;
-	struct err *err = parse_ask(call, &ask, &has_kind);
-
-	if (!has_kind)
-		err = need_kind(call, ALL_OF(kinds));
-	if (!err && !(running(call->session) & 1u << ask.kind))
-		err = not_recorded(ask.kind);
-	if (!err)
-		err = source_of(ask.kind)->rows(call, &ask, ret);
-	query_free(&ask.query);
-	return err;
-}
-
-struct err *growth_sites(struct call *call, struct query *query, const char **unit_ret)
-{
-	struct growth_ask ask = { .kind = GROWTH_BRK };
-	const struct growth_source *source;
-	bool has_kind;
-	struct err *err = parse_ask(call, &ask, &has_kind);
-
-	source = source_of(ask.kind);
-	if (!has_kind)
-		err = need_kind(call, ALL_OF(unasked));
-	if (!err && !source->sites)
-		err = err_create(ERR_UNSUPPORTED, "there is no export of the kernel's stacks");
-	if (!err && !(running(call->session) & 1u << ask.kind))
-		err = not_recorded(ask.kind);
-	if (!err)
-		err = source->sites(call, &ask, &ask.query.sites);
-	ask.query.limit = ask.query.order.limit;
-	ask.query.sites.past = true;
-	*unit_ret = source->unit;
-	*query = ask.query;
-	return err;
-}
-
-const struct cmd cmd_api_growth = {
-	.name		= "mdbg::growth",
-	.usage		= "KIND ?FILTER? ?limit N? ?since MOMENT?",
-	.brief		= "list of dicts: what the stacks of `growth KIND` hold",
-	.help		= "    bytes count    held, and in how many mappings\n"
-			  "    stack\n"
-			  "fault also has pages, minor, major, file, and as bytes 4096 for each page;\n"
-			  "kernel has kind, seen, and as stack a list of dicts with pc, function,\n"
-			  "offset and module.\n",
-	.need		= need_answer,
-	.rows		= rows,
-	.min_args	= 1,
-	.max_args	= CMD_ANY,
-	.flags		= CMD_FILTER,
+	.flags		= CMD_FILTER | CMD_WORDS | CMD_BRIEF,
 	.complete	= COMPLETE_GROWTH,
 };

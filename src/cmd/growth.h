@@ -58,6 +58,12 @@ struct growth_source {
 };
 
 /*
+ * Put an array of sums into the order that was asked for, and return how many the limit leaves. by is
+ * the column of the elements to sort by; NULL: the order is that already.
+ */
+struct err *growth_order(const struct growth_ask *ask, const struct column *by, void *at, size_t nr,
+			 size_t size, size_t *left_ret) MUST_CHECK;
+/*
  * Parse `KIND ?FILTER? ?limit N? ?since MOMENT?`, which call->argv begins with, and fill in
  * query->sites and query->limit. *unit_ret is what their count counts. ERR_STATE: the kind is not
  * recorded.

@@ -30,14 +30,29 @@ static void sums_free(struct growth_sums *sums)
 	vec_free(&sums->vec);
 }
 
+static const struct column sum_columns[] = {
+	{ "bytes", ">BYTES", "held", COLUMN(BYTES, struct growth_sum, bytes),
+	  .flags = COLUMN_BRIEF },
+	{ "count", ">COUNT", "mappings", COLUMN(NUMBER, struct growth_sum, count),
+	  .flags = COLUMN_BRIEF },
+	{ "stack", "FUNCTION", NULL, COLUMN(STACK, struct growth_sum, stack),
+	  .flags = COLUMN_BRIEF },
+};
+
+static const struct relation sum_relation = RELATION("growth", sum_columns, struct growth_sum);
+
 static struct err *add_up(struct call *call, struct growth_ask *ask,
 			  struct session_growth_view *view, struct growth_sums *sums)
 {
 	const struct filter_env env = query_env(call, &ask->query);
 	struct err *err = session_growth_view(call->session, view);
 
-	return err ? err : growth_add_up(&view->pieces, (enum held_kind)ask->kind,
-					 &ask->query.filter, &env, ask->query.order.limit, sums);
+	if (!err)
+		err = growth_add_up(&view->pieces, (enum held_kind)ask->kind, &ask->query.filter,
+				    &env, sums);
+	return err ? err : growth_order(ask, relation_find(&sum_relation, query_sort_keys[ask->query.sort]),
+					sums->vec.at, sums->vec.nr, sizeof(*sums->vec.at),
+					&sums->vec.nr);
 }
 
 static struct err *show(struct call *call, struct growth_ask *ask)
@@ -66,14 +81,6 @@ static struct err *show_end(struct call *call)
 		growth_print_end(&view, call->out);
 	return err;
 }
-
-static const struct column sum_columns[] = {
-	{ "bytes", ">BYTES", "held", COLUMN(BYTES, struct growth_sum, bytes) },
-	{ "count", ">COUNT", "mappings", COLUMN(NUMBER, struct growth_sum, count) },
-	{ "stack", NULL, NULL, COLUMN(STACK, struct growth_sum, stack) },
-};
-
-static const struct relation sum_relation = RELATION("growth", sum_columns, struct growth_sum);
 
 static struct err *rows(struct call *call, struct growth_ask *ask, struct answer *ret)
 {

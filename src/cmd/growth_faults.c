@@ -22,12 +22,18 @@ static unsigned running(const struct session *session)
 
 static struct err *ask(struct call *call, struct growth_ask *asked, struct session_faults *ret)
 {
+	static const struct column pages = { "bytes", NULL, NULL,
+					     COLUMN(NUMBER, struct fault_sum, pages) };
 	const struct filter_env env = query_env(call, &asked->query);
 	struct err *err = session_faults(call->session, ret);
+	size_t left;
 
-	if (!err)
-		faults_filter(ret, &asked->query.filter, &env);
-	return err;
+	if (err)
+		return err;
+	faults_filter(ret, &asked->query.filter, &env);
+	/* They are in order of faults. */
+	return growth_order(asked, asked->query.sort == SITE_SORT_BYTES ? &pages : NULL,
+			    ret->sums.at, ret->sums.nr, sizeof(*ret->sums.at), &left);
 }
 
 static struct err *show(struct call *call, struct growth_ask *asked)
@@ -48,13 +54,13 @@ struct sum_row {
 #define IS(kind, member)	COLUMN(kind, struct sum_row, member)
 
 static const struct column sum_columns[] = {
-	{ "bytes", ">BYTES", "4096 for each page", IS(BYTES, bytes) },
-	{ "count", ">COUNT", "faults", IS(NUMBER, count) },
+	{ "bytes", ">BYTES", "4096 for each page", IS(BYTES, bytes), .flags = COLUMN_BRIEF },
+	{ "count", ">COUNT", "faults", IS(NUMBER, count), .flags = COLUMN_BRIEF },
 	{ "pages", ">PAGES", NULL, IS(NUMBER, sum.pages) },
 	{ "minor", ">MINOR", NULL, IS(NUMBER, sum.minor) },
 	{ "major", ">MAJOR", NULL, IS(NUMBER, sum.major) },
-	{ "file", "FILE", NULL, IS(TEXT, file) },
-	{ "stack", NULL, NULL, IS(STACK, sum.stack) },
+	{ "file", "FILE", NULL, IS(TEXT, file), .flags = COLUMN_BRIEF },
+	{ "stack", "FUNCTION", NULL, IS(STACK, sum.stack), .flags = COLUMN_BRIEF },
 };
 
 static const struct relation sum_relation = RELATION("growth", sum_columns, struct sum_row);

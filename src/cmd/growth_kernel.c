@@ -39,9 +39,17 @@ static void sums_free(struct kernel_sums *sums)
 static struct err *ask(struct call *call, const struct growth_ask *asked,
 		       struct kernel_names *names, struct kernel_sums *sums)
 {
+	static const struct column count = { "count", NULL, NULL,
+					     COLUMN(NUMBER, struct kernel_sum, count) };
+	struct err *err;
+	size_t left;
+
 	kernel_names_read(names);
-	return kernel_add_up(session_kernel(call->session), names, &asked->query.filter,
-			     procfs_clock(CLOCK_REALTIME), sums);
+	err = kernel_add_up(session_kernel(call->session), names, &asked->query.filter,
+			    procfs_clock(CLOCK_REALTIME), sums);
+	/* They are in order of bytes. */
+	return err ? err : growth_order(asked, asked->query.sort == SITE_SORT_COUNT ? &count : NULL,
+					sums->vec.at, sums->vec.nr, sizeof(*sums->vec.at), &left);
 }
 
 /* Most kernels do not count by line, and then nothing is said of it. */
@@ -88,16 +96,21 @@ static const struct relation frame_relation = RELATION("frames", frame_columns, 
 
 struct sum_row {
 	uint64_t bytes, count, seen;
-	const char *kind;
+	const char *kind, *function;	/* the innermost frame */
 	struct answer stack;
 };
 
 static const struct column sum_columns[] = {
-	{ "bytes", ">BYTES", NULL, COLUMN(BYTES, struct sum_row, bytes) },
-	{ "count", ">COUNT", NULL, COLUMN(NUMBER, struct sum_row, count) },
+	{ "bytes", ">BYTES", NULL, COLUMN(BYTES, struct sum_row, bytes),
+	  .flags = COLUMN_BRIEF },
+	{ "count", ">COUNT", NULL, COLUMN(NUMBER, struct sum_row, count),
+	  .flags = COLUMN_BRIEF },
 	{ "seen", ">SEEN", NULL, COLUMN(NUMBER, struct sum_row, seen) },
-	{ "kind", "KIND", NULL, COLUMN(TEXT, struct sum_row, kind) },
+	{ "kind", "KIND", NULL, COLUMN(TEXT, struct sum_row, kind),
+	  .flags = COLUMN_BRIEF },
 	{ "stack", NULL, NULL, COLUMN(ROWS, struct sum_row, stack), .rows = &frame_relation },
+	{ "function", "FUNCTION", NULL, COLUMN(TEXT, struct sum_row, function),
+	  .flags = COLUMN_BRIEF | COLUMN_NOT_IN_TCL },
 };
 
 static const struct relation sum_relation = RELATION("growth", sum_columns, struct sum_row);
@@ -135,10 +148,12 @@ static struct err *rows(struct call *call, struct growth_ask *asked, struct answ
 	for (size_t i = 0; !err && i < MIN(sums.vec.nr, asked->query.order.limit); i++) {
 		const struct kernel_sum *sum = &sums.vec.at[i];
 		struct sum_row row = { sum->bytes, sum->count, sum->seen,
-				       sum->pages ? "pages" : "objects", { .nr = 0 } };
+				       sum->pages ? "pages" : "objects", NULL, { .nr = 0 } };
 		struct err *add_err;
 
 		err = add_frames(growth, &names, sum->stack, &row.stack);
+		if (row.stack.nr)
+			row.function = ((const struct frame_row *)row.stack.at)->function;
 		add_err = answer_add(ret, &row);
 		err = err ? err : add_err;
 	}

@@ -15,7 +15,9 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	source = query_source(call, &query);
-	query_print_nobody(&query, call->out);
+	err = query_warn_of_nobody(call, &query);
+	if (err)
+		return err;
 	return call->brief ?
 		       blocks_print_brief(call->session, &source, &query.heap, call->out) :
 		       blocks_print(call->session, &source, &query.heap, call->verbose, call->out);

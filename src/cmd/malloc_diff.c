@@ -10,12 +10,14 @@
  * Two moments of the log are compared as they are. If one of the two is a file, both become models.
  */
 
+#include <fnmatch.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/text_set.h"
 #include "cmd/cmd.h"
 #include "cmd/moments.h"
@@ -29,6 +31,7 @@
 #include "report/sites.h"
 #include "session/history.h"
 #include "session/session.h"
+#include "symbol/name_glob.h"
 
 #define SAME_START_NS	1000000	/* an export has times as real numbers, which are not exact */
 
@@ -206,19 +209,122 @@ struct change_row {
 #define OF_FILES		COLUMN_WITH(struct change_row, files), .flags = COLUMN_ABSENT
 
 static const struct column change_columns[] = {
-	{ "bytes", ">BYTES", "second moment less first, signed", IS(CHANGE, change.bytes) },
-	{ "count", ">COUNT", "second moment less first, signed", IS(CHANGE, change.count) },
+	{ "bytes", ">BYTES", "second moment less first, signed", IS(CHANGE, change.bytes),
+	  .flags = COLUMN_BRIEF },
+	{ "count", ">COUNT", "second moment less first, signed", IS(CHANGE, change.count),
+	  .flags = COLUMN_BRIEF },
 	{ "stack", NULL, "with a FILE: - if the watched process has no such site", IS(STACK, stack),
 	  .flags = COLUMN_MAX_UNKNOWN },
 	{ "matched", "MATCHED", "with a FILE: by `build-id` or by `names`; empty: it is in one only",
 	  IS(TEXT, matched), OF_FILES },
 	{ "function", "FUNCTION", "with a FILE: that of the line `in NAME` of `malloc diff`",
-	  IS(TEXT, function), OF_FILES },
+	  IS(TEXT, function), COLUMN_WITH(struct change_row, function),
+	  .flags = COLUMN_ABSENT | COLUMN_BRIEF },
 	{ "frames", NULL, "with a FILE: a list of dicts", IS(ROWS, frames), OF_FILES,
 	  .rows = &frame_relation },
 };
 
 static const struct relation change_relation = RELATION("diff", change_columns, struct change_row);
+
+/* FILTER, sort and limit. */
+struct diff_words {
+	struct filter filter;
+	struct answer_order order;
+};
+
+static void diff_words_free(struct diff_words *words)
+{
+	filter_free(&words->filter);
+}
+
+/* Is it the second MOMENT or FILE, or what follows them? */
+static bool is_second(const struct call *call)
+{
+	const char *word = call->argc > 1 ? call->argv[1] : NULL;
+
+	return word && strcmp(word, "sort") && strcmp(word, "limit") &&
+	       !(call->argc > 2 && filter_is_attr(word));
+}
+
+static struct err *parse_words(const struct call *call, struct diff_words *ret)
+{
+	int at = 1 + is_second(call), used = 0;
+	struct err *err = filter_parse(call->argc - at, call->argv + at,
+				       1u << FILTER_FUNCTION | 1u << FILTER_MODULE, &ret->filter,
+				       NULL, &used);
+
+	at += used;
+	if (!err)
+		err = answer_order_parse(&change_relation, call->argc, call->argv, &at, &ret->order);
+	return !err && at < call->argc ? call_bad_word(call->argv[at]) : err;
+}
+
+static bool step_matches(const struct model *model, const struct model_step *step,
+			 const struct filter_cond *cond)
+{
+	uint32_t module = step->location->module;
+
+	if (cond->attr == FILTER_FUNCTION)
+		return name_glob_matches_text(cond->glob, step->frame->name) ||
+		       name_glob_matches_text(cond->glob, step->frame->full);
+	return module != MODEL_NO_MODULE &&
+	       (!fnmatch(cond->glob, model->modules.at[module].path, 0) ||
+		!fnmatch(cond->glob, path_base(model->modules.at[module].path), 0));
+}
+
+static struct err *site_matches(const struct diff *diff, const struct change *change,
+				const struct filter *filter, struct model_stack *stack, bool *ret)
+{
+	const struct model *model;
+	const struct model_site *site = compare_site(&diff->compare, change, &model);
+	struct err *err = model_stack_get(model, site, stack);
+
+	*ret = true;
+	vec_each(cond, &filter->conds) {
+		bool any = false;
+
+		vec_each(step, &stack->vec)
+			any |= step_matches(model, step, cond);
+		*ret &= any == (cond->relop == FILTER_EQ);
+	}
+	return err;
+}
+
+/* Keep the changes that match, and add them up again. */
+static struct err *apply_filter(const struct call *call, struct diff *diff,
+				const struct filter *filter)
+{
+	CLEANUP(stack_names_free) struct stack_names names;
+	struct difference *difference = &diff->compare.difference;
+	const struct filter_env env = { .log = session_log(call->session),
+					.stack_matches = stack_names_match, .ctx = &names };
+	struct model_stack stack = { VEC_INIT };
+	struct err *err = NULL;
+	size_t nr = 0;
+
+	stack_names_init(&names, call->session);
+	if (!filter->conds.nr)
+		return NULL;
+	difference->grown = difference->shrunk = 0;
+	for (size_t i = 0; !err && i < difference->vec.nr; i++) {
+		const struct change change = difference->vec.at[i];
+		const struct block any = { .stack = change.to };
+		bool keep = false;
+
+		if (diff->files)
+			err = site_matches(diff, &change, filter, &stack, &keep);
+		else
+			keep = filter_matches(filter, &env, &any);
+		if (!keep)
+			continue;
+		difference->vec.at[nr++] = change;
+		*(change.bytes < 0 ? &difference->shrunk : &difference->grown) +=
+			change.bytes < 0 ? -(uint64_t)change.bytes : (uint64_t)change.bytes;
+	}
+	difference->vec.nr = nr;
+	vec_free(&stack.vec);
+	return err;
+}
 
 static struct err *put_in_order(const struct answer_order *order, struct difference *difference)
 {
@@ -234,22 +340,20 @@ static struct err *put_in_order(const struct answer_order *order, struct differe
 /* The caller has set *ret to zeros, and frees it also after an error. */
 static struct err *ask(const struct call *call, struct diff *ret)
 {
+	CLEANUP(diff_words_free) struct diff_words words = { .filter = { VEC_INIT } };
 	struct compare *compare = &ret->compare;
-	bool two = call->argc > 1 && strcmp(call->argv[1], "sort") && strcmp(call->argv[1], "limit");
-	struct answer_order order;
-	int at = 1 + two;
-	struct err *err = answer_order_parse(&change_relation, call->argc, call->argv, &at, &order);
+	struct err *err = parse_words(call, &words);
 
-	if (!err && at < call->argc)
-		err = call_bad_word(call->argv[at]);
 	if (err)
 		return err;
 	compare->from = end_of(call, call->argv[0]);
-	compare->to = end_of(call, two ? call->argv[1] : "now");
+	compare->to = end_of(call, is_second(call) ? call->argv[1] : "now");
 	ret->files = compare->from.file || compare->to.file;
 	ret->live = !compare->from.file || !compare->to.file;
 	err = ret->files ? compare_files(call, ret) : compare_moments(call, compare);
-	return err ? err : put_in_order(&order, &compare->difference);
+	if (!err)
+		err = apply_filter(call, ret, &words.filter);
+	return err ? err : put_in_order(&words.order, &compare->difference);
 }
 
 /* Are both of one recording? */
@@ -259,32 +363,6 @@ static bool is_same_process(const struct diff *diff)
 
 	return !diff->files || (diff->live && diff->from.pid == diff->to.pid &&
 				MAX(from, to) - MIN(from, to) < SAME_START_NS);
-}
-
-static struct err *run(struct call *call)
-{
-	CLEANUP(diff_free) struct diff diff = { .files = false };
-	const struct compare *compare = &diff.compare;
-	const struct moment_name *from = &compare->from.name, *to = &compare->to.name;
-	struct err *err = ask(call, &diff);
-
-	if (!err)
-		err = diff.files ? compare_print(compare, call->out) :
-		      diff_moments_print(call->session, from, to, &compare->difference, call->out);
-	if (err)
-		return err;
-	if (is_same_process(&diff))
-		unrecorded_print(call->session, from->time_ns, to->time_ns, call->out);
-	if (diff.live)
-		err = lacks_print(call->session, call->out);
-	if (err)
-		return err;
-	if (diff.files)
-		compare_notes_print(compare, call->out);
-	diff_sums_print(&compare->difference, call->out);
-	if (!diff.files)
-		sampling_print(call->session, call->out);
-	return NULL;
 }
 
 /* All rows, in memory. */
@@ -365,7 +443,19 @@ static struct err *name_change(const struct diff *diff, struct model_stack *stac
 	return err;
 }
 
-static struct err *add_changes(const struct diff *diff, struct changes *changes)
+/* For -brief; a script asks for the names of a stack of the log itself. */
+static struct err *name_brief(struct stack_names *names, uint32_t stack, struct changes *changes,
+			      struct change_row *row)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = stack_names_headline(names, stack, &text);
+
+	return err ? err : keep(changes, str_text(&text), &row->function);
+}
+
+/* names may be NULL. */
+static struct err *add_changes(const struct diff *diff, struct stack_names *names,
+			       struct changes *changes)
 {
 	struct model_stack stack = { VEC_INIT };
 	struct err *err = add_frames(changes, &diff->from, 0);
@@ -378,6 +468,8 @@ static struct err *add_changes(const struct diff *diff, struct changes *changes)
 
 		if (diff->files)
 			err = name_change(diff, &stack, changes, &row);
+		else if (names)
+			err = name_brief(names, change->to, changes, &row);
 		if (!err)
 			err = vec_push(&changes->vec, row);
 	}
@@ -392,18 +484,49 @@ static struct err *add_changes(const struct diff *diff, struct changes *changes)
 static struct err *rows(struct call *call, struct answer *ret)
 {
 	CLEANUP(diff_free) struct diff diff = { .files = false };
+	CLEANUP(stack_names_free) struct stack_names names;
 	struct changes *changes = calloc(1, sizeof(*changes));
 	struct err *err;
 
+	stack_names_init(&names, call->session);
 	if (!changes)
 		return err_nomem;
 	*ret = (struct answer){ .of = &change_relation, .free = changes_free, .ctx = changes };
 	err = ask(call, &diff);
 	if (!err)
-		err = add_changes(&diff, changes);
+		err = add_changes(&diff, call->brief ? &names : NULL, changes);
 	ret->at = changes->vec.at;
 	ret->nr = changes->vec.nr;
 	return err;
+}
+
+static struct err *run(struct call *call)
+{
+	CLEANUP(diff_free) struct diff diff = { .files = false };
+	const struct compare *compare = &diff.compare;
+	const struct moment_name *from = &compare->from.name, *to = &compare->to.name;
+	struct err *err;
+
+	if (call->brief)
+		return query_print_brief(call, rows);
+	err = ask(call, &diff);
+	if (!err)
+		err = diff.files ? compare_print(compare, call->out) :
+		      diff_moments_print(call->session, from, to, &compare->difference, call->out);
+	if (err)
+		return err;
+	if (is_same_process(&diff))
+		unrecorded_print(call->session, from->time_ns, to->time_ns, call->out);
+	if (diff.live)
+		err = lacks_print(call->session, call->out);
+	if (err)
+		return err;
+	if (diff.files)
+		compare_notes_print(compare, call->out);
+	diff_sums_print(&compare->difference, call->out);
+	if (!diff.files)
+		sampling_print(call->session, call->out);
+	return NULL;
 }
 
 static const struct twin twin = {
@@ -417,7 +540,8 @@ static const struct twin twin = {
 
 const struct cmd cmd_malloc_diff = {
 	.name		= "malloc diff",
-	.usage		= "MOMENT|FILE ?MOMENT|FILE? ?sort bytes|count ?up?? ?limit N?",
+	.usage		= "MOMENT|FILE ?MOMENT|FILE? ?FILTER? "
+			  "?sort bytes|count ?up?? ?limit N?",
 	.brief		= "sites that grew or shrank between two moments or exports",
 	.help		= "MOMENT is one of:\n"
 			  "    NAME      a mark (`help malloc mark`)\n"
@@ -437,10 +561,13 @@ const struct cmd cmd_malloc_diff = {
 			  "Write ./before for a file of which there is a mark, too. Stacks are the\n"
 			  "same if build-id and offset of all frames are; if the program or a\n"
 			  "library was built anew, if its functions' names are. The answer says how\n"
-			  "many sites were matched by which, and how many are in one of the two only.\n",
+			  "many sites were matched by which, and how many are in one of the two only.\n"
+			  "FILTER has function and module, as in `help malloc allocations`; the sums\n"
+			  "are of what it keeps. -brief prints a line for each change.\n",
 	.run		= run,
 	.twin		= &twin,
 	.min_args	= 1,
 	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER | CMD_BRIEF,
 	.complete	= COMPLETE_DIFF,
 };

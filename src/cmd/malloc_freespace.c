@@ -67,6 +67,6 @@ const struct cmd cmd_malloc_freespace = {
 	.run		= run,
 	.twin		= &twin,
 	.max_args	= CMD_ANY,
-	.flags		= CMD_FILTER,
+	.flags		= CMD_FILTER | CMD_BRIEF,
 	.complete	= COMPLETE_BLOCKS,
 };

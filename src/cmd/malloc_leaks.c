@@ -13,10 +13,9 @@ static struct err *run(struct call *call)
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_leaks(call, &query);
 
-	if (err)
-		return err;
-	query_print_nobody(&query, call->out);
-	return (call->brief ? leaks_print_brief : leaks_print)(
+	if (!err)
+		err = query_warn_of_nobody(call, &query);
+	return err ? err : (call->brief ? leaks_print_brief : leaks_print)(
 		call->session, &query.found, &query.leaks, &call->shell->suppressions, call->out);
 }
 

@@ -16,7 +16,9 @@ static struct err *run(struct call *call)
 		return err;
 	when.since = chosen_moment_name(&query.since, query.now_ns);
 	when.at = chosen_moment_name(&query.at, query.now_ns);
-	query_print_nobody(&query, call->out);
+	err = query_warn_of_nobody(call, &query);
+	if (err)
+		return err;
 	return call->brief ? sites_print_brief(&query.names, query.by, &query.sites, &when, call->out) :
 			     sites_print(&query.names, query.by, &query.sites, &when, call->out);
 }

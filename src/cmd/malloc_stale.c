@@ -8,14 +8,6 @@
 #include "cmd/query.h"
 #include "report/leak_text.h"
 
-static struct err *run(struct call *call)
-{
-	CLEANUP(query_free) struct query query;
-	struct err *err = query_stale(call, &query);
-
-	return err ? err : stale_print(call->session, &query.found, &query.sites, call->out);
-}
-
 static struct err *rows(struct call *call, struct answer *ret)
 {
 	CLEANUP(query_free) struct query query;
@@ -23,7 +15,7 @@ static struct err *rows(struct call *call, struct answer *ret)
 
 	if (!err)
 		err = about_give(call, &query.found);
-	return err ? err : site_rows(&query.names, query.by, false, &query.sites, ret);
+	return err ? err : site_rows(&query.names, query.by, call->brief, &query.sites, ret);
 }
 
 static const struct twin twin = {
@@ -37,9 +29,20 @@ static const struct twin twin = {
 	.flags		= CMD_ABOUT,
 };
 
+static struct err *run(struct call *call)
+{
+	CLEANUP(query_free) struct query query = { .argc = 0 };
+	struct err *err;
+
+	if (call->brief)
+		return query_print_brief(call, rows);
+	err = query_stale(call, &query);
+	return err ? err : stale_print(call->session, &query.found, &query.sites, call->out);
+}
+
 const struct cmd cmd_malloc_stale = {
 	.name		= "malloc stale",
-	.usage		= "AGE",
+	.usage		= "AGE ?FILTER? ?sort KEY ?up?? ?limit N?",
 	.brief		= "old blocks that the program still points to, by site",
 	.help		= "AGE is like 90s, 5m, 2h, 1d. The answer has the recorded blocks that are\n"
 			  "older than AGE and reachable (also possibly lost ones): the program has\n"
@@ -49,9 +52,13 @@ const struct cmd cmd_malloc_stale = {
 			  "traceback. If most were freed, some case in the program leaks the\n"
 			  "others. If none was freed, they may be a cache, or live as long as the\n"
 			  "program does.\n"
+			  "FILTER, as in `help malloc allocations`, selects blocks; KEY is one of the\n"
+			  "figures of `help mdbg::sites`; -brief prints a line for each site.\n"
 			  "The target is stopped, as by `malloc leaks`.\n",
 	.run		= run,
 	.twin		= &twin,
 	.min_args	= 1,
-	.max_args	= 1,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER | CMD_BRIEF,
+	.complete	= COMPLETE_BLOCKS,
 };

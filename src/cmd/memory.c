@@ -236,7 +236,8 @@ static const struct column map_columns[] = {
 	{ "change", ">CHANGE", "of resident since last asked", MAP(CHANGE, change),
 	  COLUMN_WITH(struct map_row, has_change) },
 	{ "kind", "KIND", NULL, MAP(TEXT, kind) },
-	{ "thread", "THREAD", "of a stack: LWP id, or ended", MAP(TEXT, thread) },
+	{ "thread", "THREAD", "of a stack: LWP id, or ended", MAP(TEXT, thread),
+	  .flags = COLUMN_0_UNKNOWN },
 	{ "path", "PATH", NULL, MAP(TEXT, path) },
 };
 
@@ -259,7 +260,8 @@ static struct err *map_rows(struct call *call, struct answer *ret)
 
 		err = answer_add(ret, &(struct map_row){
 			map->map->start, map->map->end, map->sum, changes.vec.at[i],
-			memory_kind_names[map->kind], thread.at, map->map->path,
+			memory_kind_names[map->kind], map->thread ? thread.at : NULL,
+			map->map->path,
 			changes.known && map->sum.at[MEMORY_RSIZE] != MEMORY_UNKNOWN });
 	}
 	vec_free(&changes.vec);

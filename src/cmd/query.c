@@ -5,12 +5,15 @@
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/shell.h"
+#include "report/lack_text.h"
+#include "report/rows_text.h"
 #include "session/history.h"
 #include "session/session.h"
 
 #define NAME_ATTRS	(1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
 #define ALL_WORDS	((1u << SITE_WORDS) - 1)
-#define GROWTH_WORDS	(1u << WORD_LIMIT | 1u << WORD_SINCE)
+#define GROWTH_WORDS	(1u << WORD_SORT | 1u << WORD_LIMIT | 1u << WORD_SINCE)
 #define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)
 
 const char *const query_by[] = {
@@ -136,16 +139,38 @@ struct filter_env query_env(const struct call *call, struct query *query)
 	};
 }
 
-void query_print_nobody(struct query *query, struct out *out)
+struct err *query_print_brief(struct call *call,
+			      struct err *(*rows)(struct call *call, struct answer *ret))
+{
+	CLEANUP(stack_names_free) struct stack_names names;
+	struct answer answer = { .nr = 0 };
+	struct err *err = rows(call, &answer);
+	uint64_t nr = answer.nr;
+
+	stack_names_init(&names, call->session);
+	if (err)
+		answer_free(&answer);
+	else
+		err = rows_print(&answer, &names, call->out);
+	if (err)
+		return err;
+	out_f(call->out, "\n%" PRIu64 " rows\n", nr);
+	return session_log(call->session) ? lacks_print(call->session, call->out) : NULL;
+}
+
+struct err *query_warn_of_nobody(const struct call *call, struct query *query)
 {
 	const struct filter_cond *cond = stack_names_nobody(&query->names, &query->filter);
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err;
 
 	if (!cond)
-		return;
-	out_f(out, "No recorded stack has a %s that matches ",
-	      cond->attr == FILTER_MODULE ? "module" : "function");
-	out_outside(out, (struct outside){ cond->glob });
-	out_text(out, "\n\n");
+		return NULL;
+	err = str_addf(&text, "no recorded stack has a %s that matches %s",
+		       cond->attr == FILTER_MODULE ? "module" : "function", cond->glob);
+	if (!err)
+		report_warning(call->shell, str_text(&text), "");
+	return err;
 }
 
 struct block_source query_source(const struct call *call, struct query *query)
@@ -466,6 +491,10 @@ struct err *query_growth(const struct call *call, uint32_t attrs, bool logless,
 	if (!err)
 		err = parse_words(call, query, &spec, GROWTH_WORDS, end);
 	query->order.limit = spec.limit;
+	query->sort = spec.sort;
+	if (!err && spec.sort != SITE_SORT_BYTES && spec.sort != SITE_SORT_COUNT)
+		err = err_hint(err_create(ERR_USAGE, "'%s' is nothing to sort by",
+					  query_sort_keys[spec.sort]), "sort bytes or count");
 	return !err && query->since.word ? keep_since(query) : err;
 }
 

@@ -83,8 +83,15 @@ struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK
  * their figures.
  */
 struct err *query_stale(const struct call *call, struct query *query) MUST_CHECK;
-/* Print a line, before the answer, if a name in the filter is that of nobody. */
-void query_print_nobody(struct query *query, struct out *out);
+/*
+ * What -brief prints for a list: its rows, one a line, how many there are, and what the answers of this
+ * target lack.
+ */
+struct err *query_print_brief(struct call *call,
+			      struct err *(*rows)(struct call *call,
+						  struct answer *ret)) MUST_CHECK;
+/* Warn if a name in the filter is that of nobody. */
+struct err *query_warn_of_nobody(const struct call *call, struct query *query) MUST_CHECK;
 /* Where the rows of query->list come from. */
 struct block_source query_source(const struct call *call, struct query *query);
 void query_free(struct query *query);

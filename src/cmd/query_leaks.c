@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parse the words of `malloc leaks` and `malloc stale`, and search for what they list. */
 
+#include "answer/site_rows.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
@@ -96,34 +97,66 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	return err ? err : leaks_order(&query->leaks, &order);
 }
 
+/* Drop the blocks that the filter does not keep. */
+static void keep_matching(struct blocks *blocks, const struct filter *filter,
+			  const struct filter_env *env)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < blocks->vec.nr; i++)
+		if (filter_matches(filter, env, &blocks->vec.at[i]))
+			blocks->vec.at[nr++] = blocks->vec.at[i];
+	blocks->vec.nr = nr;
+}
+
 /* All-time counts were read before the search. */
 static struct err *find_stale(const struct call *call, struct query *query, uint64_t age,
 			      const struct log_totals *totals)
 {
 	const struct site_spec spec = { .by = SITE_STACK, .limit = UINT64_MAX, .totals = totals };
+	const struct filter_env env = query_env(call, query);
 	struct log *log = session_log(call->session);
 	struct err *err = session_leaks(call->session, LOOK_AUTO, true, &query->found);
 
 	if (!err)
 		err = leaks_stale(&query->found.held, log, query->now_ns, age, &query->blocks);
 	query->by = SITE_STACK;
-	return err ? err :
-		     sites_build(log, &query->blocks, &spec, query->now_ns, &query->sites);
+	if (err)
+		return err;
+	keep_matching(&query->blocks, &query->filter, &env);
+	return sites_build(log, &query->blocks, &spec, query->now_ns, &query->sites);
+}
+
+/* AGE, then FILTER, then sort and limit. */
+static struct err *parse_stale(struct query *query, uint64_t *age, struct answer_order *order)
+{
+	const char *const *argv = (const char *const *)query->argv;
+	int at = 1, used = 0;
+	struct err *err = parse_duration(argv[0], age);
+
+	if (!err)
+		err = filter_parse(query->argc - 1, argv + 1, FILTER_ALL, &query->filter, NULL,
+				   &used);
+	at += used;
+	if (!err)
+		err = answer_order_parse(&site_relation, query->argc, argv, &at, order);
+	return !err && at < query->argc ? call_bad_word(argv[at]) : err;
 }
 
 struct err *query_stale(const struct call *call, struct query *query)
 {
 	struct err *err = query_begin_recorded(call, query);
+	struct answer_order order;
 	struct log_totals totals;
 	uint64_t age;
 
 	if (!err)
-		err = parse_duration(query->argv[0], &age);
+		err = parse_stale(query, &age, &order);
 	if (!err)
 		err = session_totals(call->session, &totals);
 	if (err)
 		return err;
 	err = find_stale(call, query, age, &totals);
 	log_totals_free(&totals);
-	return err;
+	return err ? err : sites_order(&query->sites, &order);
 }

@@ -64,8 +64,10 @@ static void write_heading(const struct export_rows *rows, struct export_file *fi
 		export_file_f(file, "%s%s", before, column->key);
 		before = ",";
 	}
-	export_file_text(file, rows->stack ?
-				       ",sample,function,module,file,line,end,stack\n" : "\n");
+	if (rows->stack)
+		export_file_text(file, rows->named ? ",sample,module,file,line,end,stack" :
+						     ",sample,function,module,file,line,end,stack");
+	export_file_text(file, "\n");
 }
 
 static void write_value(const struct column *column, const void *row, struct export_file *file)
@@ -106,9 +108,10 @@ static void write_stack(const struct model_stack *stack, struct export_file *fil
 }
 
 /* The fields of a stack that is not there are empty. */
-static struct err *write_frames(const struct model *model, const struct model_site *site,
+static struct err *write_frames(const struct export_rows *rows, const struct model_site *site,
 				struct model_stack *stack, struct export_file *file)
 {
+	const struct model *model = rows->model;
 	const struct model_step *own;
 	struct err *err;
 	uint32_t module;
@@ -116,7 +119,7 @@ static struct err *write_frames(const struct model *model, const struct model_si
 	export_file_text(file, ",");
 	export_file_number(file, model->sample);
 	if (!site) {
-		export_file_text(file, ",,,,,,\n");
+		export_file_text(file, rows->named ? ",,,,,\n" : ",,,,,,\n");
 		return NULL;
 	}
 	err = model_stack_get(model, site, stack);
@@ -124,7 +127,8 @@ static struct err *write_frames(const struct model *model, const struct model_si
 		return err;
 	own = model_stack_own(stack);
 	module = own->location->module;
-	write_field(file, own->frame->name);
+	if (!rows->named)
+		write_field(file, own->frame->name);
 	write_field(file, module == MODEL_NO_MODULE ? "" :
 			  path_base(model->modules.at[module].path));
 	write_field(file, own->frame->file ? own->frame->file : "");
@@ -150,7 +154,7 @@ static struct err *write_row(const struct export_rows *rows, const void *row,
 		write_value(column, row, file);
 	}
 	if (rows->stack)
-		err = write_frames(rows->model, site, stack, file);
+		err = write_frames(rows, site, stack, file);
 	else
 		export_file_text(file, "\n");
 	return err ? err : export_file_check(file);

@@ -4,6 +4,7 @@
 #include "export/export_rows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "export/model.h"
 
@@ -27,9 +28,14 @@ struct err *export_rows_init(struct export_rows *rows, const struct model *model
 {
 	*rows = (struct export_rows){ .of = answer ? answer->of : &site_relation, .model = model,
 				      .answer = answer };
-	for (size_t i = 0; i < rows->of->nr; i++)
-		if (rows->of->columns[i].kind == COLUMN_STACK)
-			rows->stack = &rows->of->columns[i];
+	for (size_t i = 0; i < rows->of->nr; i++) {
+		const struct column *column = &rows->of->columns[i];
+
+		if (column->kind == COLUMN_STACK)
+			rows->stack = column;
+		if (!strcmp(column->key, "function") && !(column->flags & COLUMN_NOT_EXPORTED))
+			rows->named = true;
+	}
 	return rows->answer && rows->stack ? index_stacks(rows) : NULL;
 }
 

@@ -22,6 +22,7 @@ struct export_rows {
 	uint32_t *by_stack;		/* stack -> its site of the model, from 1; 0: it has none */
 	size_t nr_stacks;
 	const struct column *stack;	/* NULL: the rows have no stack */
+	bool named;			/* a column says of each row which function it is named after */
 };
 
 /* answer may be NULL. A model whose answer has stacks must have all of them (MODEL_ALL_FREED). */

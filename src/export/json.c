@@ -124,8 +124,9 @@ static json_t *make_row(struct maker *maker, const struct export_rows *rows, con
 		return object;
 	set(maker, object, "sample", number_of(maker->model->sample, true));
 	set(maker, object, "end", text_of(maker, site ? site->end : NULL));
-	set(maker, object, "function",
-	    text_of(maker, site ? model_stack_own(&maker->stack)->frame->name : NULL));
+	if (!rows->named)
+		set(maker, object, "function",
+		    text_of(maker, site ? model_stack_own(&maker->stack)->frame->name : NULL));
 	set(maker, object, "stack", site ? make_stack(maker) : json_null());
 	return object;
 }

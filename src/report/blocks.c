@@ -331,7 +331,7 @@ struct err *blocks_print_brief(struct session *session, const struct block_sourc
 	if (err)
 		return err;
 	out_heading(out, "Allocations Held by the Process:");
-	err = rows_print(&rows, COLUMN_BRIEF, out);
+	err = rows_print(&rows, NULL, out);
 	out_text(out, "\n");
 	if (!err)
 		err = print_notes(session, source, heap, out);

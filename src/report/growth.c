@@ -51,7 +51,7 @@ static void join(struct growth_sums *sums)
 
 struct err *growth_add_up(const struct held_pieces *pieces, enum held_kind kind,
 			  const struct filter *filter, const struct filter_env *env,
-			  uint64_t limit, struct growth_sums *ret)
+			  struct growth_sums *ret)
 {
 	struct err *err = NULL;
 
@@ -72,7 +72,6 @@ struct err *growth_add_up(const struct held_pieces *pieces, enum held_kind kind,
 	vec_sort(&ret->vec, by_stack);
 	join(ret);
 	vec_sort(&ret->vec, by_bytes);
-	ret->vec.nr = MIN(ret->vec.nr, limit);
 	return NULL;
 }
 

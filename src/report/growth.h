@@ -27,7 +27,7 @@ struct growth_sums {
 /* Add up the pieces of one kind that a filter keeps. The caller frees vec, also after an error. */
 struct err *growth_add_up(const struct held_pieces *pieces, enum held_kind kind,
 			  const struct filter *filter, const struct filter_env *env,
-			  uint64_t limit, struct growth_sums *ret) MUST_CHECK;
+			  struct growth_sums *ret) MUST_CHECK;
 /* Print a paragraph for each. */
 struct err *growth_print(struct stack_names *names, const struct session_growth_view *view,
 			 const struct growth_sums *sums, const char *heading,

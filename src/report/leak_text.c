@@ -284,7 +284,7 @@ struct err *leaks_print_brief(struct session *session, const struct session_leak
 	print_doubts(found, out);
 	stood_print_search(out, found);
 	out_text(out, "\n");
-	err = rows_print(&rows, COLUMN_BRIEF, out);
+	err = rows_print(&rows, NULL, out);
 	out_text(out, "\n");
 	if (!err)
 		err = lacks_print(session, out);

@@ -3,6 +3,7 @@
 
 #include "report/rows_text.h"
 
+#include "answer/stack_names.h"
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "heap/block.h"
@@ -28,8 +29,18 @@ static void add_heap(struct table *table, uint16_t heap)
 		table_cell(table, "%u", heap);
 }
 
+static void add_function(struct table *table, struct stack_names *names, uint32_t stack)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = stack_names_headline(names, stack, &text);
+
+	table_cell(table, "%s", text.len ? str_text(&text) : "-");
+	if (err && !table->err)
+		table->err = err;
+}
+
 static void add_cell(struct table *table, const struct column *column, const void *row,
-		     const struct out *out)
+		     struct stack_names *names, const struct out *out)
 {
 	const struct column_value is = column_get(column, row);
 	char text[32];
@@ -65,6 +76,9 @@ static void add_cell(struct table *table, const struct column *column, const voi
 	case COLUMN_TEXT:
 		table_cell(table, "%s", is.text);
 		break;
+	case COLUMN_STACK:
+		add_function(table, names, (uint32_t)is.number);
+		break;
 	default:
 		table_cell(table, "%" PRIu64, is.number);
 		break;
@@ -72,14 +86,14 @@ static void add_cell(struct table *table, const struct column *column, const voi
 }
 
 static struct err *print(struct answer *rows, const struct column *const *columns,
-			 struct table *table, struct out *out)
+			 struct stack_names *names, struct table *table, struct out *out)
 {
 	const void *row;
 	struct err *err = answer_next(rows, &row), *end_err;
 
 	for (uint64_t nr = 1; !err && row && !out_done(out); nr++) {
 		for (unsigned i = 0; i < table->columns; i++)
-			add_cell(table, columns[i], row, out);
+			add_cell(table, columns[i], row, names, out);
 		if (nr % PIECE == 0) {
 			err = table_flush(table, out);
 			progress_step("listing", nr, rows->nr);
@@ -93,7 +107,7 @@ static struct err *print(struct answer *rows, const struct column *const *column
 	return err ? err : end_err;
 }
 
-struct err *rows_print(struct answer *rows, unsigned flags, struct out *out)
+struct err *rows_print(struct answer *rows, struct stack_names *names, struct out *out)
 {
 	size_t nr = rows->of->nr;
 	AUTO_FREE const struct column **columns = calloc(nr, sizeof(*columns));
@@ -105,14 +119,14 @@ struct err *rows_print(struct answer *rows, unsigned flags, struct out *out)
 	for (size_t i = 0; !err && i < nr; i++) {
 		const struct column *column = &rows->of->columns[i];
 
-		if (!column->title || (flags && !(column->flags & flags)))
+		if (!column->title || !(column->flags & COLUMN_BRIEF))
 			continue;
 		columns[used] = column;
 		titles[used++] = column->title;
 	}
 	if (!err) {
 		table_init(&table, used, titles);
-		err = print(rows, columns, &table, out);
+		err = print(rows, columns, names, &table, out);
 	}
 	answer_free(rows);
 	return err;

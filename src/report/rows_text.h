@@ -5,9 +5,10 @@
 #include "answer/answer.h"
 
 struct out;
+struct stack_names;
 
 /*
- * Print the columns that have a title and one of these flags (0: all that have a title). There may be
- * millions of rows. Frees them.
+ * Print the columns that have a title and COLUMN_BRIEF. There may be millions of rows. names, for rows
+ * with a column of a stack, which is shown by its function; it may be NULL otherwise. Frees the rows.
  */
-struct err *rows_print(struct answer *rows, unsigned flags, struct out *out) MUST_CHECK;
+struct err *rows_print(struct answer *rows, struct stack_names *names, struct out *out) MUST_CHECK;

@@ -260,7 +260,7 @@ struct err *sites_print_brief(struct stack_names *names, enum site_by by, struct
 	if (err)
 		return err;
 	print_heading(&when->at, out);
-	err = rows_print(&rows, COLUMN_BRIEF, out);
+	err = rows_print(&rows, NULL, out);
 	out_text(out, "\n");
 	return err ? err : print_end(names, by, &sums, when, out);
 }

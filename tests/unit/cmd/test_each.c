@@ -176,7 +176,7 @@ TEST("refuses")
 		{ "mdbg::freespace -eahc b {set hit 1}", "'-eahc' is no option", "near it: -each VAR BODY" },
 		{ "mdbg::allocations size > 4K -Each b {set hit 1}", "'-Each' is no option", "near it: " },
 		{ "mdbg::stale 0s -eac b {set hit 1}", "'-eac' is no option", "near it: -each VAR BODY" },
-		{ "mdbg::stale -each b {set hit 1}", "too few words", "usage: mdbg::stale AGE ?-about VAR? ?-each" },
+		{ "mdbg::stale -each b {set hit 1}", "too few words", "usage: mdbg::stale AGE ?FILTER? ?sort KEY ?up?? ?limit N? ?-about VAR? ?-each" },
 		{ "mdbg::sites wrong -each b {set hit 1}", "'wrong' is not expected here",
 		  "usage: mdbg::sites ?by stack" },
 		{ "malloc allocations -each b {set hit 1}", "'-each' is not expected here",
