@@ -26,15 +26,18 @@
  *			Its columns are those of block_relation (answer/block_rows.h)
  *	samples, marks	what was held at other times
  */
-#define SCHEMA_TABLES \
-	"CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;" \
+#define SCHEMA_META \
+	"CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+/* What stacks need. */
+#define SCHEMA_STACKS \
 	"CREATE TABLE modules(id INTEGER PRIMARY KEY, path TEXT, build_id TEXT, start INTEGER," \
 	" \"end\" INTEGER, bias INTEGER);" \
 	"CREATE TABLE frames(id INTEGER PRIMARY KEY, pc INTEGER, function TEXT, module INTEGER" \
 	" REFERENCES modules(id), \"offset\" INTEGER, file TEXT, line INTEGER, inlined INTEGER," \
 	" function_offset INTEGER, \"full\" TEXT);" \
 	"CREATE TABLE stacks(stack INTEGER, depth INTEGER, frame INTEGER REFERENCES frames(id)," \
-	" PRIMARY KEY(stack, depth)) WITHOUT ROWID;" \
+	" PRIMARY KEY(stack, depth)) WITHOUT ROWID;"
+#define SCHEMA_HISTORY \
 	"CREATE TABLE samples(time REAL, bytes INTEGER, count INTEGER, rss INTEGER, gap INTEGER);" \
 	"CREATE TABLE marks(name TEXT PRIMARY KEY, time REAL, bytes INTEGER, count INTEGER)" \
 	" WITHOUT ROWID;"

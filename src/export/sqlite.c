@@ -510,7 +510,7 @@ static struct err *fill(struct database *database)
 		write_meta, write_modules, write_frames, write_sites, write_blocks, write_stacks,
 		write_history,
 	};
-	struct err *err = run(database, SCHEMA_TABLES);
+	struct err *err = run(database, SCHEMA_META SCHEMA_STACKS SCHEMA_HISTORY);
 
 	for (size_t i = 0; !err && i < ARRAY_SIZE(tables); i++)
 		err = tables[i](database);
@@ -523,13 +523,13 @@ static struct err *fill_rows(struct database *database, struct export_rows *rows
 	const struct model_site *site;
 	unsigned columns;
 	const void *row = NULL;
-	struct err *err = run(database, SCHEMA_TABLES);
+	struct err *err = run(database, rows->stack ? SCHEMA_META SCHEMA_STACKS : SCHEMA_META);
 
 	if (!err)
 		err = write_meta(database);
-	if (!err)
+	if (!err && rows->stack)
 		err = write_modules(database);
-	if (!err)
+	if (!err && rows->stack)
 		err = write_frames(database);
 	if (!err)
 		err = create_table(database, rows->of, &columns);
@@ -542,7 +542,7 @@ static struct err *fill_rows(struct database *database, struct export_rows *rows
 		if (!err)
 			err = export_rows_next(rows, &row, &site);
 	}
-	return err ? err : write_stacks(database);
+	return err || !rows->stack ? err : write_stacks(database);
 }
 
 /* rows is NULL for the sites and all that belongs to them. */

@@ -555,3 +555,101 @@ by_both case export-sampled 120 {
 	tell $t quit
 	ending $t
 }
+
+# Every list as a file: as many rows as scripts get, and the same keys.
+set exported_lists {allocations freespace leaks {stale 0s} {diff a} {memory maps} history threads maps modules probes {growth brk}}
+
+proc columns_of {json} {
+	return [lmap {all key} [regexp -all -inline {(?:^\{|,)"([a-z]+)":} [regsub -all {"stack":\[.*\]} $json {"stack":0}]] {set key}]
+}
+
+case export-any-list 60 {
+	with_export_target {
+		need_format $m json
+		live $m "malloc mark a"
+		live $m cont
+		live $m "growth start brk"
+		order $t "fill 5"
+		live $m interrupt
+		foreach list $::exported_lists {
+			set script "mdbg::[regsub { maps} $list {_maps}]"
+			foreach format {csv json sqlite} {
+				set n [live_value $m "llength \[$script\]"]
+				set text [live $m "export $format $::tmp/any.$format $list"]
+				check {[regexp {^(\d+) rows of [a-z_]+ written to } $text -> rows]} {$list: $text}
+				# The history has a sample more with each second.
+				check {$rows == $n || ($list eq "history" && $rows >= $n)} {$list as $format: $rows of $n rows}
+			}
+			set keys [live_value $m "if {\[llength \[set all \[$script\]\]\]} {dict keys \[lindex \$all 0\]}"]
+			set heading [split [lindex [split [slurp $::tmp/any.csv] "\n"] 0] ","]
+			set object [columns_of [lindex [split [slurp $::tmp/any.json] "\n"] 0]]
+			foreach key $keys {
+				# Exports have the time of a block, and the frames of a stack.
+				if {$key in {age heldby label frames} || ($key eq "function" && "stack" in $keys)} continue
+				check {$key in $heading} {$list: no $key in $heading}
+				check {![llength $object] || $key in $object} {$list: no $key in $object}
+			}
+		}
+		foreach {words why} {{csv FILE allocations size} {*a relation must follow*} {folded FILE leaks} {*folded has only sites*}} {
+			set command "export [string map [list FILE $::tmp/no] $words]"
+			check {[catch {live $m $command} said] && [string match $why $said]} {$command: $said}
+		}
+		check {![file exists $::tmp/no]} {a refused export has left a file}
+	}
+}
+
+# What malloc_usable_size gives, for glibc: the chunk less its word of size. And in each output.
+case usable-size 60 {
+	with_export_target {
+		need_format $m sqlite
+		foreach block [live_value $m mdbg::allocations] {
+			set size [dict get $block size]
+			set usable [dict get $block usable]
+			if {[dict get $block heap] eq "mmap"} {
+				check {$usable >= $size && ($usable + 16) % 4096 == 0} {$block}
+			} else {
+				check {$usable >= $size && $usable < $size + 40 && $usable % 16 == 8} {$block}
+			}
+		}
+		foreach format {csv json sqlite} {
+			live $m "export $format $::tmp/u.$format allocations limit 3"
+		}
+		check {[string match "*,preattach,usable,*" [slurp $::tmp/u.csv]]} {[slurp $::tmp/u.csv]}
+		check {[regexp {"usable":\d+} [slurp $::tmp/u.json]]} {[slurp $::tmp/u.json]}
+		check {[exec sqlite3 $::tmp/u.sqlite "SELECT count(*) FROM allocations WHERE usable >= size"] == 3} {sqlite}
+		set text [live $m "malloc allocations -v limit 2"]
+		check {[regexp {SEQ +USABLE +STACK TRACEBACK} $text]} {$text}
+		check {![string match "*USABLE*" [live $m "malloc allocations limit 2"]]} {it is there without -v}
+		check {[string match "*usable *malloc_usable_size*" [live $m "help mdbg::allocations"]]} {no help}
+	}
+	# Nothing is walked without a process.
+	set t [start grower]
+	set m [live_start -p [pid_of $t]]
+	order $t "fill 5"
+	finish $t
+	live $m "wait exit timeout 10"
+	check {[live_value $m {lsort -unique [lmap b [mdbg::allocations] {dict get $b usable}]}] eq "-"} {a size of nobody}
+	live_end $m
+}
+
+# A line a row: the same rows in the same order as scripts get them.
+case brief-lists 60 {
+	with_export_target {
+		live $m "malloc mark a"
+		live $m cont
+		order $t "fill 5"
+		live $m interrupt
+		foreach {list key} {{malloc sites} bytes {malloc sites by function} bytes {malloc leaks all} bytes
+			{malloc allocations sort size limit 50} size {malloc stale 0s} bytes {malloc diff a} bytes
+			{malloc leaks all sort count up limit 2} bytes {malloc stale 0s sort count limit 1} bytes} {
+			set want [live_value $m "lmap row \[mdbg::[lrange $list 1 end]\] {dict get \$row $key}"]
+			set got {}
+			check {[regexp {(?:^|\n)([A-Z ]*(?:BYTES|SIZE) .*?)\n\n} "[live $m "$list -brief"]\n\n" -> table]} {$list: no table}
+			foreach line [lrange [split $table "\n"] 1 end] {
+				if {![regexp {^ *(?:[a-z]+ +|0x[0-9a-f]+ +)?\+?(-?\d+)  +} $line -> value]} break
+				lappend got $value
+			}
+			check {[llength $want] && $got eq $want} {$list: $got is not $want}
+		}
+	}
+}
