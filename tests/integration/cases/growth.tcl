@@ -224,7 +224,7 @@ case growth-since 60 {
 		"since begun since begun" "*since is there twice*"
 		"since begun size > 3"	"*size*"
 		"at begun"		"*at*"
-		"since begun sort bytes" "*sort*"
+		"since begun sort age" "*sort*"
 	} {
 		foreach command {{growth mmap} {mdbg::growth mmap}} {
 			set got [live_error $m "$command $words"]
@@ -360,7 +360,7 @@ case growth-export 60 {
 		"folded /dev/null growth heap"	"*unknown kind 'heap'*"
 		"folded /dev/null growth brk"	"*brk is not recorded*"
 		"folded /dev/null growth kernel" "*no export of the kernel's stacks*"
-		"folded /dev/null growth mmap sort bytes" "*sort*"
+		"folded /dev/null growth mmap sort age" "*sort*"
 	} {
 		set got [live_error $m "export $words"]
 		check {[string match $error $got]} {export $words: $got}
@@ -702,7 +702,7 @@ case growth-bad-input 60 {
 		"growth start mmap mmap" "*mmap is there twice*"
 		"growth log malloc"	"*unknown kind 'malloc'*"
 		"growth log -v -v"	"*unknown kind '-v'*"
-		"mdbg::growth"		"*too few words*"
+		"mdbg::growth"		"*which KIND?*"
 		"mdbg::growth size > 3"	"*unknown kind 'size'*"
 		"growth mmaps"		"*unknown kind 'mmaps'*"
 	} {
@@ -714,7 +714,7 @@ case growth-bad-input 60 {
 		"growth start"		"*mmap is recorded already*"
 		"growth start mmap"	"*mmap is recorded already*"
 		"growth shm"		"*shm is not recorded*"
-		"growth sort bytes"	"*sort*"
+		"growth sort age"	"*sort*"
 		"growth heap == 1"	"*heap*"
 		"growth nonsense"	"*nonsense*"
 		"growth limit -1"	"*-1*"
