@@ -5,14 +5,21 @@
 
 #include <string.h>
 
+/* There are millions of rows: no call of memcpy for each value. */
 static uint64_t integer(const void *row, size_t at, size_t size)
 {
 	const char *is = (const char *)row + at;
-	uint64_t value = 0;
 
-	/* The processors that mdbg runs on are little-endian (arch/arch.h). */
-	memcpy(&value, is, MIN(size, sizeof(value)));
-	return value;
+	switch (size) {
+	case 1:
+		return *(const uint8_t *)is;
+	case 2:
+		return *(const uint16_t *)(const void *)is;
+	case 4:
+		return *(const uint32_t *)(const void *)is;
+	default:
+		return *(const uint64_t *)(const void *)is;
+	}
 }
 
 static bool is_known(const struct column *column, const void *row, uint64_t number)
@@ -49,16 +56,16 @@ struct column_value column_get(const struct column *column, const void *row)
 
 	if (column->kind == COLUMN_ROWS) {
 		value.rows = (const void *)is;
-		value.number = 1;
-	} else {
-		value.number = integer(row, column->at, column->size);
+		value.known = is_known(column, row, 1);
+		return value;
 	}
+	value.number = integer(row, column->at, column->size);
 	value.known = is_known(column, row, value.number);
 	if (column->kind == COLUMN_TEXT && value.number)
-		value.text = *(const char *const *)is;
+		value.text = *(const char *const *)(const void *)is;
 	else if (column->kind == COLUMN_REAL)
-		value.real = *(const double *)is;
-	else
+		value.real = *(const double *)(const void *)is;
+	else if (column->kind == COLUMN_AGE || column->kind == COLUMN_TIME)
 		value.real = (double)value.number / 1e9;
 	return value;
 }

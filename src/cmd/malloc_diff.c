@@ -475,7 +475,8 @@ static struct err *add_changes(const struct diff *diff, struct stack_names *name
 	}
 	vec_free(&stack.vec);
 	vec_each(row, &changes->vec) {
-		row->frames.each = &changes->steps.at[at];
+		if (row->frames.nr)
+			row->frames.each = &changes->steps.at[at];
 		at += row->frames.nr;
 	}
 	return err;
