@@ -8,10 +8,11 @@
 #include "cmd/values.h"
 #include "heap/filter.h"
 #include "report/address_text.h"
-#include "report/referrer_text.h"
 #include "report/lack_text.h"
+#include "report/referrer_text.h"
 #include "report/stood_text.h"
-#include "session/find_address.h"
+#include "session/heap.h"
+#include "session/leaks.h"
 #include "session/session.h"
 #include "symbol/symbol.h"
 

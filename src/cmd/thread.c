@@ -11,7 +11,7 @@
 #include "report/stood_text.h"
 #include "report/text_table.h"
 #include "report/traceback.h"
-#include "session/ended.h"
+#include "inspect/ended.h"
 #include "session/growth.h"
 
 pid_t frames_current_thread(const struct shell *shell)

@@ -38,7 +38,7 @@
  *	no block: a chunk that the allocator itself had in hand. malloc_consolidate takes a
  *	fastbin's chunks out of all lists before it frees them one by one; apart from masked links,
  *	only the registers of its thread lead to them. So it must be known which threads are inside
- *	the allocator (session/memory_view.c): chunks that their words lead to are left out, and
+ *	the allocator (inspect/memory_view.c): chunks that their words lead to are left out, and
  *	searched as roots
  *
  * Threads inside the allocator cause the last two cases. As long as any block is left out because

@@ -11,7 +11,7 @@
 #include "report/leak_text.h"
 #include "report/out.h"
 #include "report/traceback.h"
-#include "session/find_address.h"
+#include "inspect/find_address.h"
 #include "session/session.h"
 #include "symbol/symbol.h"
 

@@ -25,7 +25,7 @@
 #include "base/err.h"
 #include "growth/mapped_files.h"
 #include "growth/replay.h"
-#include "session/ended.h"
+#include "inspect/ended.h"
 
 struct log;
 struct session;

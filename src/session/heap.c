@@ -3,7 +3,7 @@
  * The heaps and the log at one moment (heap/heap_walk.h, heap/reconcile.h), in a stop or in a
  * snapshot (session/look.h).
  *
- * A thread that is inside the allocator (session/memory_view.h) may have a block that is in no
+ * A thread that is inside the allocator (inspect/memory_view.h) may have a block that is in no
  * record yet, or chunks half written. All words in its registers and on the top of its stack are
  * taken as words in flight. So before each look, if the target may run, the threads that are inside
  * run alone until they have come out; then mostly no thread is inside and nothing is uncertain.
@@ -17,12 +17,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "heap/reconcile.h"
+#include "inspect/heap_view.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
-#include "session/heap_view.h"
 #include "session/look.h"
 #include "session/private.h"
+#include "session/view_take.h"
 #include "tracee/core_target.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
@@ -54,7 +54,8 @@ struct job {
 
 #define JOB_INIT(of, heap, checks)	{ .session = (of), .ret = (heap), .view = MEMORY_VIEW_INIT, \
 					  .look = { LOOK_INIT }, \
-					  .walk = { .session = (of), .check = (checks), .ret = (heap) } }
+					  .walk = { .own_memory = &(of)->own_memory, .check = (checks), \
+						    .ret = (heap) } }
 
 static void job_free(struct job *job)
 {
@@ -63,69 +64,6 @@ static void job_free(struct job *job)
 	heap_view_free(&job->walk);
 	vec_free(&job->left_out.vec);
 	reconcile_free(&job->before);
-}
-
-struct err *session_heap_log(const struct memory_view *view, bool timed, struct packed_list *ret)
-{
-	struct packed_source source = {
-		.log = view->log,
-		.in_hand = &view->in_hand,
-		.until = view->until,
-		.process = view->process,
-		.timed = timed,
-	};
-
-	*ret = (struct packed_list){ .process = view->process, .timed = timed };
-	return view->log ? packed_from_log(&source, ret) : NULL;
-}
-
-static struct err *read_log(struct job *job)
-{
-	bool timed = job->held->timed;
-
-	packed_free(job->held);
-	return session_heap_log(&job->view, timed, job->held);
-}
-
-static struct err *merge(struct job *job)
-{
-	struct walk_merge merge = {
-		.log = job->view.log,
-		.in_hand = &job->view.in_hand,
-		.held = job->held,
-		.process = job->view.process,
-		.complete = job->view.complete,
-		.in_flight_word = job->walk.in_flight_words.vec.at,
-		.nr_in_flight = job->walk.in_flight_words.vec.nr,
-		.sure = job->before.sure.vec.at, .nr_sure = job->before.sure.vec.nr,
-	};
-
-	vec_clear(&job->left_out.vec);
-	return walk_merge(&job->ret->walk, &merge, &job->left_out);
-}
-
-void session_heap_free(struct session_heap *heap)
-{
-	if (heap->walked && !heap->lent)
-		heap_walk_free(&heap->walk);
-	heap->walked = false;
-}
-
-static struct err *look(struct job *job)
-{
-	struct err *err;
-
-	session_heap_free(job->ret);
-	job->ret->complete = job->view.complete;
-	job->ret->process = job->view.process;
-	job->walk.view = &job->view;
-	err = heap_view_walk(&job->walk);
-	job->calm = !err && job->ret->calm ? job->calm + 1 : 0;
-	if (!err && job->held)
-		err = read_log(job);
-	if (!err)
-		err = merge(job);
-	return err;
 }
 
 /*
@@ -139,6 +77,16 @@ static bool is_certain(const struct job *job)
 	       (!heap_walk_all_damage(&job->ret->walk) || job->calm >= CALM_ROUNDS);
 }
 
+static struct err *look(struct job *job)
+{
+	struct err *err;
+
+	job->walk.view = &job->view;
+	err = heaps_walk(&job->walk, &job->before, job->held, &job->left_out);
+	job->calm = !err && job->ret->calm ? job->calm + 1 : 0;
+	return err;
+}
+
 /* Look again and again; each look keeps what it needs from the one before. */
 static struct err *look_when_drained(void *ctx, bool *done_ret)
 {
@@ -148,11 +96,11 @@ static struct err *look_when_drained(void *ctx, bool *done_ret)
 	if (job->ret->walked)
 		err = reconcile_keep(&job->before, &job->ret->walk, &job->left_out);
 	if (!err && job->may_run)
-		err = memory_view_drain(job->session, &job->drain_budget);
+		err = view_drain(job->session, &job->drain_budget);
 	memory_view_free(&job->view);
 	job->view = (struct memory_view)MEMORY_VIEW_INIT;
 	if (!err)
-		err = memory_view_take(job->session, false, &job->view);
+		err = view_take(job->session, false, &job->view);
 	if (!err)
 		reconcile_drop_freed(&job->before, job->view.log, job->view.complete);
 	if (!err)
@@ -254,90 +202,21 @@ struct err *session_heap_checked(struct session *session, struct session_heap *r
 	return finish(&job, look_until_certain(&job, false), ret, NULL, NULL);
 }
 
-/*
- * A block that was freed since, and whose slot in the log another block has taken, is in no record:
- * it cannot be distinguished from one that was allocated before the attach. There is none if
- * nothing was freed. *records: those of then that are still to be found; if these are all, there is
- * none either (they are counted exactly only where nobody is in the middle of a call).
- */
-static bool is_complete(const struct memory_view *view, const struct session_heap *heap,
-			const uint64_t *records)
-{
-	const struct log_accounts *then = &view->accounts;
-
-	if (!view->complete)
-		return false;
-	if (log_accounts_get(view->log).frees == then->frees)
-		return true;
-	return records && heap->calm && !view->in_hand.vec.nr &&
-	       *records == then->allocs - then->frees - then->replaced;
-}
-
-static struct walk_merge merge_of_past(const struct heap_view *walk)
-{
-	const struct memory_view *view = walk->view;
-
-	return (struct walk_merge){
-		.log = view->log,
-		.in_hand = &view->in_hand,
-		.process = view->process,
-		.until = view->until,
-		.in_flight_word = walk->in_flight_words.vec.at,
-		.nr_in_flight = walk->in_flight_words.vec.nr,
-	};
-}
-
-static struct err *merge_past(struct job *job, bool timed, struct packed_list *list)
-{
-	const struct memory_view *view = job->walk.view;
-	struct walk_merge merge = merge_of_past(&job->walk);
-	struct err *err = session_heap_log(view, timed, list);
-
-	/* Ask this after the log was read, because the log goes on meanwhile. */
-	merge.complete = job->ret->complete = is_complete(view, job->ret, NULL);
-	return err ? err : packed_merge_past(list, &job->ret->walk, &merge, &job->left_out);
-}
-
-struct err *session_heap_past(struct session *session, const struct memory_view *view, bool timed,
-			      struct session_heap *ret, struct packed_list *held_ret)
-{
-	struct session_heap heap = SESSION_HEAP_INIT;
-	struct packed_list list = PACKED_INIT;
-	struct job job = JOB_INIT(session, &heap, false);
-	struct err *err;
-
-	job.walk.view = view;
-	heap.process = view->process;
-	err = heap_view_walk(&job.walk);
-	if (!err)
-		err = merge_past(&job, timed, &list);
-	heap.under_way = job.left_out.vec.nr;
-	return finish(&job, err, ret, &list, held_ret);
-}
-
 /* For struct look: the heaps of a snapshot, and notes of what the log had then. */
 static struct err *walk_past(void *ctx, enum look_sure *sure_ret)
 {
 	struct job *job = ctx;
-	const struct memory_view *view = &job->look.view;
 	unsigned calm = job->calm;
-	struct walk_merge merge;
-	uint64_t records = 0;
 	struct err *err;
 
 	forget(job);
-	job->ret->process = view->process;
-	job->walk.view = view;
-	err = heap_view_walk(&job->walk);
+	job->walk.view = &job->look.view;
+	err = heaps_walk_past(&job->walk, &job->left_out);
 	if (err)
 		return err;
-	merge = merge_of_past(&job->walk);
-	err = walk_merge_past(&job->ret->walk, &merge, &job->left_out, &job->ret->gone, &records);
-	job->ret->complete = is_complete(view, job->ret, &records);
-	job->ret->under_way = job->left_out.vec.nr;
 	job->calm = job->ret->calm ? calm + 1 : 0;
 	*sure_ret = is_certain(job) ? LOOK_SURE : LOOK_UNSURE;
-	return err;
+	return NULL;
 }
 
 static struct err *past_found(void *ctx)

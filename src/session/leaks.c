@@ -8,13 +8,15 @@
 #include <string.h>
 
 #include "base/trace.h"
+#include "inspect/find_address.h"
+#include "inspect/leak_search.h"
+#include "inspect/leak_stacks.h"
 #include "os/tracer.h"
 #include "probe/trap_ledger.h"
-#include "session/find_address.h"
-#include "session/private.h"
-#include "session/leak_search.h"
-#include "session/leak_stacks.h"
+#include "session/heap.h"
 #include "session/look.h"
+#include "session/private.h"
+#include "session/view_take.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
 #include "tracee/wait.h"
@@ -84,24 +86,6 @@ static struct err *await(struct job *job, struct err *(*look)(void *ctx, bool *d
 	return target_wait(job->session->current->target, &wait, &done);
 }
 
-/* err is that of the walk. */
-static struct err *take_walk(struct job *job, struct err *err)
-{
-	struct session_leaks *ret = job->ret;
-
-	if (err && (err->code == ERR_NOMEM || err->code == ERR_GONE))
-		return err;
-	if (err) {
-		snprintf(ret->why, sizeof(ret->why), "%.255s", err->msg);
-		return NULL;
-	}
-	ret->walked = true;
-	ret->damages = ret->heap.walk.damages;
-	ret->uncertain = ret->heap.walk.uncertain;
-	ret->caches_known = ret->heap.walk.caches_known;
-	return NULL;
-}
-
 /* During the walk a target that was running may run on for moments and begin another realloc. */
 static struct err *find_blocks(struct job *job, bool may_run)
 {
@@ -120,8 +104,8 @@ static struct err *find_blocks(struct job *job, bool may_run)
 		if (!err && !*ret->why) {
 			packed_free(&ret->held);
 			session_heap_free(&ret->heap);
-			err = take_walk(job, session_heap_stopped(job->session, may_run, job->timed,
-								  &ret->heap, &ret->held));
+			err = leaks_take_walk(ret, session_heap_stopped(job->session, may_run, job->timed,
+									&ret->heap, &ret->held));
 		}
 		if (!err)
 			err = take_in_hand(job, &in_hand);
@@ -136,13 +120,28 @@ static struct err *find_blocks(struct job *job, bool may_run)
 /* The blocks of the log, as the view has it. */
 static struct err *log_blocks(struct job *job, const struct memory_view *view)
 {
-	return job->ret->walked ? NULL : session_heap_log(view, job->timed, &job->ret->held);
+	return job->ret->walked ? NULL : heaps_list_log(view, job->timed, &job->ret->held);
+}
+
+struct naming {
+	const struct memory_view *view;
+	const struct find_places *places;
+	struct session_find *find;
+};
+
+static struct err *name_places(struct session *session UNUSED, void *arg)
+{
+	const struct naming *naming = arg;
+
+	return find_address_name(naming->view, naming->places, naming->find);
 }
 
 /* stopped: on the tracer thread, in a stop. */
 static struct err *find_around(struct job *job, struct memory_view *view, bool stopped)
 {
 	struct session_find *find = job->find;
+	struct find_places places;
+	struct naming naming = { view, &places, find };
 	struct err *err;
 
 	/* An earlier look was of no use. */
@@ -153,8 +152,11 @@ static struct err *find_around(struct job *job, struct memory_view *view, bool s
 	job->ret->heap = (struct session_heap)SESSION_HEAP_INIT;
 	find->heap.process = view->process;
 	snprintf(find->heap.why, sizeof(find->heap.why), "%.255s", job->ret->why);
-	err = find_referrers(job->session, view, stopped, job->address, job->limit, find);
-	find->generation = job->session->current->target->modules.generation;
+	err = find_address_search(view, job->address, job->limit, find, &places);
+	if (!err)
+		err = stopped ? name_places(job->session, &naming) :
+				session_call(job->session, name_places, &naming);
+	find_address_free_places(&places);
 	find->maps = view->maps;
 	view->maps = (struct proc_maps){ VEC_INIT };
 	return err;
@@ -166,34 +168,26 @@ static struct err *search_held(struct session *session, bool stood, void *arg)
 	struct err *err = find_blocks(job, !stood);
 
 	if (!err)
-		err = memory_view_take(session, true, &job->view);
+		err = view_take(session, true, &job->view);
 	if (!err && job->at_end)
-		leak_stacks_leave_exit(session, &job->view);
+		leak_stacks_leave_exit(&job->view);
 	job->ret->core = job->view.core;
 	if (!err)
 		err = log_blocks(job, &job->view);
 	if (!err && job->find)
 		err = find_around(job, &job->view, true);
 	else if (!err)
-		err = search_run(session, &job->view, &job->ret->heap.walk, job->ret);
+		err = leak_search_run(&job->view, &job->ret->heap.walk, job->ret);
 	if (!err && !job->find)
-		leak_holders_walk(session, &job->view, job->ret);
+		leak_stacks_find_frames(&job->view, job->ret);
 	return err;
 }
 
 static void forget_look(struct job *job)
 {
-	struct session_leaks *ret = job->ret;
-
 	memory_view_free(&job->view);
 	job->view = (struct memory_view)MEMORY_VIEW_INIT;
-	packed_free(&ret->held);
-	reach_free(&ret->mark);
-	vec_free(&ret->holders);
-	session_heap_free(&ret->heap);
-	ret->walked = false;
-	ret->blind_threads = ret->under_way = 0;
-	ret->unread = (struct search_unread){ 0, 0 };
+	leaks_forget(job->ret);
 }
 
 static struct err *search_stopped(struct session *session, bool stood, void *arg)
@@ -205,16 +199,10 @@ static struct err *search_stopped(struct session *session, bool stood, void *arg
 	return search_held(session, stood, arg);
 }
 
-/*
- * Were the heaps in the middle of a change? Then free chunks may be taken for blocks, and for lost
- * ones. Damage that stays while nobody is inside the allocator is no change.
- */
+/* Damage that stays while nobody is inside the allocator is no change. */
 static bool is_torn(const struct job *job)
 {
-	const struct session_leaks *ret = job->ret;
-
-	return ret->walked && (ret->damages || ret->uncertain || !ret->caches_known) &&
-	       job->calm < CALM_ROUNDS;
+	return leaks_torn(job->ret) && job->calm < CALM_ROUNDS;
 }
 
 /* For struct look: use the heaps of the snapshot, or only the log as it was at that moment. */
@@ -228,8 +216,9 @@ static struct err *walk_snapshot(void *ctx, enum look_sure *sure_ret)
 	forget_look(job);
 	ret->under_way = under_way;	/* found in the stop */
 	if (!*ret->why)
-		err = take_walk(job, session_heap_past(job->session, &job->look.view, job->timed,
-						       &ret->heap, &ret->held));
+		err = leaks_take_walk(ret, heaps_list_past(&job->look.view,
+							   &job->session->own_memory, job->timed,
+							   &ret->heap, &ret->held));
 	job->calm = ret->walked && ret->heap.calm ? job->calm + 1 : 0;
 	*sure_ret = !ret->walked ? LOOK_SURE : is_torn(job) ? LOOK_TORN :
 		    ret->heap.under_way ? LOOK_UNSURE : LOOK_SURE;
@@ -237,11 +226,11 @@ static struct err *walk_snapshot(void *ctx, enum look_sure *sure_ret)
 }
 
 /* The stacks are the snapshot's; the modules, whose rows lead through them, the tracer's. */
-static struct err *walk_holders(struct session *session, void *arg)
+static struct err *walk_holders(struct session *session UNUSED, void *arg)
 {
 	struct job *job = arg;
 
-	leak_holders_walk(session, &job->look.view, job->ret);
+	leak_stacks_find_frames(&job->look.view, job->ret);
 	return NULL;
 }
 
@@ -252,8 +241,13 @@ static struct err *search_snapshot(void *ctx)
 
 	if (job->find)
 		return find_around(job, &job->look.view, false);
-	err = search_run(job->session, &job->look.view, &job->ret->heap.walk, job->ret);
+	err = leak_search_run(&job->look.view, &job->ret->heap.walk, job->ret);
 	return err ? err : session_call(job->session, walk_holders, job);
+}
+
+static bool is_root(const struct session *session, const struct proc_map *map)
+{
+	return leak_search_is_root(session->region, map);
 }
 
 static struct err *search(struct job *job, enum look_how how)
@@ -264,7 +258,7 @@ static struct err *search(struct job *job, enum look_how how)
 	look->session = job->session;
 	look->how = how;
 	look->deep = true;
-	look->wants = search_is_root;
+	look->wants = is_root;
 	look->settled = has_settled;
 	look->stopped = search_stopped;
 	look->walked = walk_snapshot;
@@ -338,27 +332,6 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 	return err;
 }
 
-/*
- * The blocks are lent to the caller, for as long as the session has its target; leaks_stale
- * replaces held.live.
- */
-static struct err *lend(const struct session_leaks *found, struct session_leaks *ret)
-{
-	struct session_leaks lent = *found;
-	struct err *err;
-
-	lent.lent = true;
-	lent.held.live.at = NULL;
-	lent.held.live.nr = lent.held.live.room = 0;
-	err = vec_reserve(&lent.held.live, found->held.live.nr);
-	if (err)
-		return err;
-	vec_each(live, &found->held.live)
-		lent.held.live.at[lent.held.live.nr++] = *live;
-	*ret = lent;
-	return NULL;
-}
-
 /* The answer says that there is damage, and `malloc check` is to say where. */
 static void check_at_end(struct session *session, const struct session_leaks *leaks)
 {
@@ -419,7 +392,7 @@ static struct err *found_at_end(const struct session *session, struct session_le
 	struct err *err;
 
 	if (session->end_leaks)
-		return lend(session->end_leaks, ret);
+		return leaks_lend(session->end_leaks, ret);
 	if (*session->end_err.msg)
 		return err_wrap(err_adopt(&session->end_err), "at the end of process %d",
 				process->pid);

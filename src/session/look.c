@@ -10,7 +10,7 @@
 #include "base/trace.h"
 #include "os/tracer.h"
 #include "session/private.h"
-#include "session/walk_limit.h"
+#include "session/view_take.h"
 #include "tracee/forkable.h"
 #include "tracee/target.h"
 #include "tracee/wait.h"
@@ -68,7 +68,7 @@ static struct err *make_copies(struct look *look, struct snapshot_copies *copies
 static struct err *has_calmed_down(void *ctx, bool *done_ret)
 {
 	struct look *look = ctx;
-	struct err *err = memory_view_drain(look->session, &look->drain);
+	struct err *err = view_drain(look->session, &look->drain);
 
 	*done_ret = !look->settled;
 	return err || !look->settled ? err : look->settled(look->ctx, done_ret);
@@ -94,7 +94,7 @@ static struct err *take_snapshot(struct session *session, bool stood UNUSED, voi
 
 	look->cannot_move = !target_can_move(session->current->target, NULL, NULL);
 	if (!err)
-		err = memory_view_take_unmapped(session, look->deep, &look->view);
+		err = view_take_unmapped(session, look->deep, &look->view);
 	if (!err)
 		err = make_copies(look, &copies);
 	if (!err) {
@@ -334,7 +334,8 @@ struct err *look_run(struct look *look)
 	uint64_t stop_ns;
 	struct err *err;
 
-	walk_limit_prepare(look->session);
+	/* Before the stop: it takes a millisecond. */
+	memory_limits_of(0, MEMORY_LIMITS_OWN, &look->session->own_memory);
 	if (look->how == LOOK_STOP || session_state(look->session) != SESSION_RUNNING)
 		return in_stop(look);
 	err = stop_estimate_get(look->session, &estimate);

@@ -41,9 +41,9 @@
  */
 #pragma once
 
-#include "session/memory_view.h"
-#include "session/stop_estimate.h"
+#include "inspect/memory_view.h"
 #include "os/smaps.h"
+#include "session/stop_estimate.h"
 #include "tracee/snapshot.h"
 
 enum look_how { LOOK_AUTO, LOOK_STOP, LOOK_SNAPSHOT };
@@ -57,7 +57,7 @@ enum look_sure {
 struct look {
 	struct session *session;
 	enum look_how how;
-	bool deep;	/* memory_view_take; and the estimate is that of a search */
+	bool deep;	/* view_take; and the estimate is that of a search */
 	/* Is the memory of this mapping needed? Asked about those that a fork does not copy. */
 	bool (*wants)(const struct session *session, const struct proc_map *map);
 	/* Tracer thread, stopped: may the snapshot be made now? NULL: at any time. */

@@ -16,8 +16,7 @@
  *	what there is		event_queue session_state allocator blind log_budget lacks
  *				growth_kernel
  *	processes		process pause deferred route agent
- *	looked at, in a stop	tls ended memory_view walk_limit brief_attach snapshot_end stop_estimate
- *				look heap_view heap leak_stacks leak_search find_address leaks
+ *	looked at, in a stop	view_take brief_attach snapshot_end stop_estimate look heap leaks
  *				unknown_frees
  *	probes			forked_copies_clean handover handover_gap growth arm_target untraced
  *				growth_faults process_names probed threads user_probes trim history recording
@@ -145,7 +144,7 @@ struct session {
 	uint32_t told;
 	struct room room;		/* that there was for the log when that was made */
 	struct log_budget budget;	/* what the log may take; tracer thread */
-	/* what mdbg itself may take, as of the last walk (walk_limit.h); kind 0: not known */
+	/* what mdbg itself may take, as of the last look (inspect/walk_limit.h); kind 0: not known */
 	struct memory_limit own_memory;
 	struct blind blind;		/* tracer thread; the main thread while that waits for it */
 	/* the target has forked since it was attached to, with old_maps */

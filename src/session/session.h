@@ -18,6 +18,7 @@
 #include "symbol/symbol.h"
 #include "unwind/stack_walk.h"
 
+struct ended_threads;
 struct in_hand;
 struct session_event;
 struct log_totals;
@@ -270,6 +271,8 @@ struct session_threads {
 };
 
 struct err *session_threads(struct session *session, struct session_threads *ret) MUST_CHECK;
+/* Threads that have ended and that nobody has joined (inspect/ended.h). */
+struct err *session_ended_threads(struct session *session, struct ended_threads *ret) MUST_CHECK;
 
 struct session_stack {
 	pid_t lwp;

@@ -3,11 +3,12 @@
 
 #include <stdio.h>
 
+#include "inspect/ended.h"
 #include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "tracee/core_target.h"
 #include "tracee/backtrace.h"
+#include "tracee/core_target.h"
 #include "tracee/target.h"
 
 /* What /proc says about the thread, while it runs on. */
@@ -213,4 +214,17 @@ struct err *session_registers(struct session *session, pid_t lwp, struct regs *r
 	struct err *err = session_need_view(session);
 
 	return err ? err : session_call_held(session, registers_held, &job, NULL);
+}
+
+static struct err *ended_job(struct session *session, void *arg)
+{
+	return ended_find(session->current->target, arg);
+}
+
+struct err *session_ended_threads(struct session *session, struct ended_threads *ret)
+{
+	struct err *err = session_need_view(session);
+
+	*ret = (struct ended_threads){ .vec = VEC_INIT };
+	return err ? err : session_call(session, ended_job, ret);
 }

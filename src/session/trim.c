@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "inspect/memory_view.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/heap.h"
 #include "session/look.h"
 #include "session/private.h"
-#include "session/memory_view.h"
+#include "session/view_take.h"
 #include "tracee/backtrace.h"
 #include "tracee/gadget.h"
 #include "tracee/patch.h"
@@ -266,7 +267,7 @@ static struct err *look(struct trimmer *trimmer)
 	memory_view_free(&trimmer->view);
 	trimmer->view = (struct memory_view)MEMORY_VIEW_INIT;
 	if (!err)
-		err = memory_view_take(trimmer->session, true, &trimmer->view);
+		err = view_take(trimmer->session, true, &trimmer->view);
 	if (!err)
 		err = find_functions(trimmer);
 	if (!err)
@@ -281,7 +282,7 @@ static struct err *look_when_drained(void *ctx, bool *done_ret)
 	struct err *err = NULL;
 
 	if (trimmer->may_run)
-		err = memory_view_drain(trimmer->session, &trimmer->drain_budget);
+		err = view_drain(trimmer->session, &trimmer->drain_budget);
 	if (!err)
 		err = look(trimmer);
 	*done_ret = !err;

@@ -14,7 +14,7 @@
  *	half done	what others do without a lock is made for others to come in between. What a program
  *			of one thread does is not (it pushes to a fastbin with plain stores), but
  *			there it is that thread itself that makes the call. So it must not be inside the
- *			allocator (session/memory_view.h): its stack is walked, to the end, and has no
+ *			allocator (inspect/memory_view.h): its stack is walked, to the end, and has no
  *			frame of the allocator, and none of a signal, which may have come in the middle
  *			of anything. Nobody may be in brk or sbrk, which know of no other thread
  *	damage		makes malloc_trim abort the process: the heaps are walked first, and whatever

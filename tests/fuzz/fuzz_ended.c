@@ -4,7 +4,7 @@
  * to an end, and who is said to have ended is a control block that says so.
  */
 
-#include "session/ended.h"
+#include "inspect/ended.h"
 
 #include <stdlib.h>
 

@@ -4,12 +4,12 @@
  * threads. It is read in bounds, and a block that is found at an address holds it.
  */
 
-#include "session/tls.h"
+#include "inspect/tls.h"
 
 #include <stdlib.h>
 
 #include "named.h"
-#include "session/memory_view.h"
+#include "inspect/memory_view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -48,22 +48,24 @@ static void check(const struct tls *tls, const struct memory_view *view)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	static struct named named;
-	struct memory_view view =
- { .memory = &named.memory.memory, .arch = arch_host(), .has_glibc = true };
+	struct memory_view view = {
+		.memory = &named.memory.memory, .target = &named.target, .arch = arch_host(),
+		.has_glibc = true,
+	};
 	struct tls tls;
 
 	if (!named.module.elf)
 		named_open(&named, names);
 	named_memory(&named, bytes, len);
 	for (uint32_t i = 0; i < THREADS; i++) {
-		struct memory_view_thread thread =
-						{ .tid = (pid_t)i + 1, .tp =
-						 NAMED_BASE + 256 + 32 * i };
+		struct memory_view_thread thread = {
+			.tid = (pid_t)i + 1, .tp = NAMED_BASE + 256 + 32 * i,
+		};
 
 		if (vec_push(&view.threads, thread))
 			abort();
 	}
-	tls_read(&named.target, &view, &tls);
+	tls_read(&view, &tls);
 	check(&tls, &view);
 	tls_free(&tls);
 	vec_free(&view.threads);

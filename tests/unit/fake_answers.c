@@ -8,7 +8,6 @@
 
 #include "heap/block.h"
 #include "log/totals.h"
-#include "session/find_address.h"
 #include "session/heap.h"
 #include "session/leaks.h"
 #include "session/trim.h"
@@ -52,10 +51,6 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 	return err;
 }
 
-void session_heap_free(struct session_heap *heap UNUSED)
-{
-}
-
 /* Nothing points to anything: all is definitely lost. */
 struct err *session_leaks(struct session *session, enum look_how how UNUSED, bool timed,
 			  struct session_leaks *ret)
@@ -74,12 +69,6 @@ struct err *session_leaks(struct session *session, enum look_how how UNUSED, boo
 	else
 		*ret = leaks;
 	return err;
-}
-
-void session_leaks_free(struct session_leaks *leaks)
-{
-	packed_free(&leaks->held);
-	reach_free(&leaks->mark);
 }
 
 /* One word of memory points to each: to the start of the first block, and to byte 8 of the others. */
@@ -113,12 +102,6 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 	else
 		*ret = find;
 	return err;
-}
-
-void session_find_free(struct session_find *find)
-{
-	session_leaks_free(&find->in);
-	vec_free(&find->vec);
 }
 
 struct err *session_trim(struct session *session UNUSED, struct session_trim *ret)
@@ -172,11 +155,6 @@ struct err *session_memory_changes(struct session *session, const struct memory_
 	for (size_t i = 0; i < use->vec.nr; i++)
 		fake_check(vec_push(&ret->vec, -5));
 	return NULL;
-}
-
-const char *session_referrer_word(enum session_referrer_kind kind UNUSED)
-{
-	return "memory";
 }
 
 struct err *session_threads(struct session *session, struct session_threads *ret)

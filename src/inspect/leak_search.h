@@ -8,7 +8,7 @@
 #include "heap/referrers.h"
 
 struct heap_walk;
-struct session;
+struct region;
 struct session_find;
 struct session_leaks;
 struct memory_view;
@@ -18,8 +18,8 @@ struct proc_map;
  * Mark the blocks in *ret, which also says what is known of their walk (`walk` is read only if
  * ret->walked). The view must be deep. Any thread.
  */
-struct err *search_run(const struct session *session, const struct memory_view *view,
-		       const struct heap_walk *walk, struct session_leaks *ret) MUST_CHECK;
+struct err *leak_search_run(const struct memory_view *view, const struct heap_walk *walk,
+			    struct session_leaks *ret) MUST_CHECK;
 
 /* The origin of a word that is a root by itself. */
 enum search_from {
@@ -44,15 +44,16 @@ struct search_origins {
 
 /*
  * Find the places that point to a block (heap/referrers.h), with the roots and blocks of
- * search_run. find->in is as there, but nothing is marked; find->heap has the walk. The place of a
+ * leak_search_run. find->in is as there, but nothing is marked; find->heap has the walk. The place of a
  * REFERRER_WORD is the index of its origin, which is a register or a chunk. The caller frees
  * *origins, after an error as well; they are filled in before spec->is_firm is called.
  */
-struct err *search_referrers(const struct session *session, const struct memory_view *view,
-			     struct session_find *find, const struct referrers_spec *spec,
-			     struct search_origins *origins, struct referrers *ret) MUST_CHECK;
+struct err *leak_search_referrers(const struct memory_view *view, struct session_find *find,
+				  const struct referrers_spec *spec,
+				  struct search_origins *origins,
+				  struct referrers *ret) MUST_CHECK;
 /*
  * Is this mapping searched for pointers? (glibc's heaps and mdbg's own memory are decided
- * elsewhere.)
+ * elsewhere.) region: as in struct memory_view.
  */
-bool search_is_root(const struct session *session, const struct proc_map *map);
+bool leak_search_is_root(const struct region *region, const struct proc_map *map);

@@ -3,7 +3,7 @@
  * `malloc find`: what is at an address of the heaps, and which places point to it.
  *
  * The places are found by the leak search's own notion of roots, blocks and dead memory
- * (session/leaks.h): a place that is not listed here cannot keep a block from being lost there, and
+ * (inspect/leaks.h): a place that is not listed here cannot keep a block from being lost there, and
  * the other way round. Whether the place is itself in a lost block is not examined.
  *
  *	register	of a thread, of the vector unit too, where it is in no system call
@@ -18,16 +18,16 @@
  *
  * Dynamic TLS is a block, and the table that leads to it is another block. For static and dynamic
  * TLS the answer has the module and the offset in its data, if the loader's list has them
- * (session/tls.h).
+ * (inspect/tls.h).
  */
 #pragma once
 
 #include "heap/referrers.h"
+#include "inspect/leak_search.h"
+#include "inspect/leaks.h"
 #include "os/procfs.h"
-#include "session/heap.h"
-#include "session/leaks.h"
 
-struct session;
+struct memory_view;
 
 enum session_referrer_kind {
 	SESSION_REFERRER_REGISTER, SESSION_REFERRER_VECTOR, SESSION_REFERRER_CHUNK,
@@ -66,25 +66,24 @@ struct session_find {
 	uint64_t unread;		/* bytes of roots and blocks, where there may be more */
 };
 
-/*
- * Looks at the target in a stop or in a snapshot (look.h). At most `limit` firm places are listed, and as
- * many others. ERR_STATE: there is no memory to look at (call session_heap: the log still has the
- * block). ERR_CANCELLED.
- */
-struct err *session_find(struct session *session, uint64_t address, size_t limit,
-			 struct session_find *ret) MUST_CHECK;
 void session_find_free(struct session_find *find);
 /* "register", "vector", "stack" ... */
 const char *session_referrer_word(enum session_referrer_kind kind);
 
-/* For session/leaks.c. */
-
-struct memory_view;
+/* What was found, before it is known what it is. */
+struct find_places {
+	struct search_origins origins;	/* of words; see leak_search_referrers */
+	struct referrers referrers;
+};
 
 /*
- * find has the blocks, and heap the walk if there was one. stopped: the target is stopped, view was
- * taken in this stop, and this is the tracer thread; else it is the main thread, and the view is of
- * a snapshot.
+ * Any thread: find the places in a view that point to the block at or around address, at most
+ * `limit` firm ones and as many others. find has the blocks, and heap the walk if there was one.
+ * After an error as well, free *ret.
  */
-struct err *find_referrers(struct session *session, const struct memory_view *view, bool stopped,
-			   uint64_t address, size_t limit, struct session_find *find) MUST_CHECK;
+struct err *find_address_search(const struct memory_view *view, uint64_t address, size_t limit,
+				struct session_find *find, struct find_places *ret) MUST_CHECK;
+/* Tracer thread: say what they are, which fills in the rest of find. */
+struct err *find_address_name(const struct memory_view *view, const struct find_places *places,
+			      struct session_find *find) MUST_CHECK;
+void find_address_free_places(struct find_places *places);

@@ -24,17 +24,15 @@
 
 #define WALK_LIMIT_COST		24u	/* bytes in the list of chunks, of links, and of blocks */
 
-struct session;
-
 struct walk_limit {
 	uint64_t chunks;		/* UINT64_MAX: any number */
-	bool own;			/* it is mdbg's memory that has no room for more */
+	const struct memory_limit *own;	/* of mdbg, whose memory has no room for more; or NULL */
 };
 
-/* What mdbg itself may take. Call this without the target stopped: it takes a millisecond. */
-void walk_limit_prepare(struct session *session);
-/* The bound for the memory of pages_of; 0: no process has it. */
-void walk_limit_find(const struct session *session, pid_t pages_of, struct walk_limit *ret);
+/*
+ * The bound for the memory of pages_of; 0: no process has it. own: what mdbg itself may take; kind
+ * 0: not known. It is read before the target is stopped, since that takes a millisecond.
+ */
+void walk_limit_find(const struct memory_limit *own, pid_t pages_of, struct walk_limit *ret);
 /* In place of the ERR_RANGE by which a walk ended at this bound; other errors stay. */
-struct err *walk_limit_say(const struct session *session, const struct walk_limit *limit,
-			   struct err *err) MUST_CHECK;
+struct err *walk_limit_say(const struct walk_limit *limit, struct err *err) MUST_CHECK;

@@ -33,7 +33,7 @@ struct tls_block {
 };
 
 /* The offset of a field, as glibc tells debuggers by a symbol _thread_db_... False: not known. */
-bool thread_db_offset(const struct target *target, const char *name, uint32_t *ret);
+bool tls_db_offset(const struct target *target, const char *name, uint32_t *ret);
 
 /* More are not examined, since the target can write to the table. */
 #define TLS_BLOCKS_MAX	65536u
@@ -51,7 +51,7 @@ struct tls {
  * Tracer thread, with the target stopped. Data that cannot be read stay unknown. Free with
  * tls_free.
  */
-void tls_read(const struct target *target, const struct memory_view *view, struct tls *ret);
+void tls_read(const struct memory_view *view, struct tls *ret);
 void tls_free(struct tls *tls);
 /*
  * How many bytes below a thread pointer are static thread-local memory, in the thread that has the

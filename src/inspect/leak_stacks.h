@@ -16,7 +16,6 @@
 struct memory_view;
 struct memory_view_thread;
 struct search_origins;
-struct session;
 struct session_leaks;
 
 struct leak_stack {
@@ -39,7 +38,7 @@ struct err *leak_stacks_ended(const struct memory_view *view, uint64_t tls_size,
 struct err *leak_stacks_split(const struct leak_stacks *stacks, struct reach_ranges *roots,
 			      struct reach_ranges *on_stack_ret) MUST_CHECK;
 /* leaks->holders, of leaks->mark: whose stacks and registers they are. */
-struct err *leak_holders_take(const struct leak_stacks *stacks,
+struct err *leak_stacks_holders(const struct leak_stacks *stacks,
 			      const struct search_origins *origins,
 			      struct session_leaks *leaks) MUST_CHECK;
 
@@ -50,11 +49,10 @@ struct err *leak_holders_take(const struct leak_stacks *stacks,
  * cannot begin behind the call: nothing needs to follow it, so the address there may be the next
  * function's. Tracer thread.
  */
-void leak_stacks_leave_exit(struct session *session, struct memory_view *view);
+void leak_stacks_leave_exit(struct memory_view *view);
 
 /*
  * Find the functions whose frames the words of leaks->holders lie in. Tracer thread; the view is a
  * snapshot, or of a target that still stands.
  */
-void leak_holders_walk(struct session *session, const struct memory_view *view,
-		       struct session_leaks *leaks);
+void leak_stacks_find_frames(const struct memory_view *view, struct session_leaks *leaks);

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The places that point to a block, and what they are (find_address.h). */
 
-#include "session/find_address.h"
+#include "inspect/find_address.h"
 
-#include "session/private.h"
-#include "session/leak_search.h"
-#include "session/tls.h"
-#include "session/memory_view.h"
+#include "inspect/leak_search.h"
+#include "inspect/memory_view.h"
+#include "inspect/tls.h"
 #include "tracee/backtrace.h"
 #include "tracee/target.h"
 
 #define CONTROL_MAX	65536u
 
 struct finder {
-	struct session *session;
 	const struct memory_view *view;
-	struct search_origins origins;
+	const struct search_origins *origins;
 	struct session_find *find;
 	struct tls tls;
 	/* The last stack that was walked. */
@@ -45,7 +43,7 @@ static bool is_firm(void *ctx, const struct referrer *referrer)
 	const struct memory_view *view = finder->view;
 
 	if (referrer->in == REFERRER_WORD) {
-		const struct search_origin *origin = &finder->origins.vec.at[referrer->place];
+		const struct search_origin *origin = &finder->origins->vec.at[referrer->place];
 
 		return origin->from == SEARCH_REGISTER && origin->index == view->arch->sp;
 	}
@@ -63,7 +61,7 @@ static void walk_stack(struct finder *finder, const struct memory_view_thread *t
 	stack_frames_free(&finder->frames);
 	finder->walked = thread->tid;
 	/* Without memory for it the frames are not found. */
-	err_ignore(memory_view_frames(finder->session, finder->view, thread, &finder->frames));
+	err_ignore(memory_view_frames(finder->view, thread, &finder->frames));
 }
 
 /* Is the place in a frame that the walk has reached? */
@@ -149,7 +147,7 @@ static void look_at_tls(const struct finder *finder, struct session_referrer *re
 static void take_word(const struct finder *finder, const struct referrer *referrer,
 		      struct session_referrer *ret)
 {
-	const struct search_origin *origin = &finder->origins.vec.at[referrer->place];
+	const struct search_origin *origin = &finder->origins->vec.at[referrer->place];
 
 	ret->place = 0;
 	ret->tid = origin->tid;
@@ -211,43 +209,37 @@ static uint64_t block_around(const struct session_find *find, uint64_t address)
 		       chunk_held(&chunk) && address >= chunk.address ? chunk.address : 0;
 }
 
-struct naming {
-	struct finder *finder;
-	const struct referrers *referrers;
-};
-
-static struct err *name_places(struct session *session, void *arg)
+struct err *find_address_search(const struct memory_view *view, uint64_t address, size_t limit,
+				struct session_find *find, struct find_places *ret)
 {
-	struct naming *naming = arg;
-	struct finder *finder = naming->finder;
-	struct err *err;
-
-	tls_read(session->current->target, finder->view, &finder->tls);
-	err = take_all(finder, naming->referrers);
-	tls_free(&finder->tls);
-	return err;
-}
-
-struct err *find_referrers(struct session *session, const struct memory_view *view, bool stopped,
-			   uint64_t address, size_t limit, struct session_find *find)
-{
-	struct finder finder = { .session = session, .view = view, .find = find };
+	struct finder finder = { .view = view, .origins = &ret->origins };
 	struct referrers_spec spec = {
 		.address = address, .otherwise = block_around(find, address),
 		.limit = limit, .is_firm = is_firm, .ctx = &finder,
 	};
-	struct referrers referrers;
-	struct naming naming = { &finder, &referrers };
-	struct err *err = search_referrers(session, view, find, &spec, &finder.origins, &referrers);
 
-	if (!err) {
-		err = stopped ? name_places(session, &naming) :
-				session_call(session, name_places, &naming);
-		referrers_free(&referrers);
-	}
-	vec_free(&finder.origins.vec);
+	*ret = (struct find_places){ .origins = { VEC_INIT } };
+	return leak_search_referrers(view, find, &spec, &ret->origins, &ret->referrers);
+}
+
+struct err *find_address_name(const struct memory_view *view, const struct find_places *places,
+			      struct session_find *find)
+{
+	struct finder finder = { .view = view, .origins = &places->origins, .find = find };
+	struct err *err;
+
+	tls_read(view, &finder.tls);
+	err = take_all(&finder, &places->referrers);
+	tls_free(&finder.tls);
 	stack_frames_free(&finder.frames);
+	find->generation = view->target->modules.generation;
 	return err;
+}
+
+void find_address_free_places(struct find_places *places)
+{
+	referrers_free(&places->referrers);
+	vec_free(&places->origins.vec);
 }
 
 void session_find_free(struct session_find *find)

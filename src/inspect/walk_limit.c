@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How many chunks a walk may find (theory in walk_limit.h). */
 
-#include "session/walk_limit.h"
+#include "inspect/walk_limit.h"
 
 #include <inttypes.h>
 
 #include "os/procfs.h"
-#include "session/private.h"
 
 #define CHUNK_LEAST	32u
 /* The kernel's counts lag behind, by up to 64 pages for each thread or processor. */
 #define SLACK		(64ull << 20)
-
-void walk_limit_prepare(struct session *session)
-{
-	memory_limits_of(0, MEMORY_LIMITS_OWN, &session->own_memory);
-}
 
 static uint64_t chunks_of(pid_t pages_of)
 {
@@ -29,24 +23,23 @@ static uint64_t chunks_of(pid_t pages_of)
 	return UINT64_MAX;
 }
 
-void walk_limit_find(const struct session *session, pid_t pages_of, struct walk_limit *ret)
+void walk_limit_find(const struct memory_limit *own, pid_t pages_of, struct walk_limit *ret)
 {
-	uint64_t own = session->own_memory.kind && session->own_memory.left != UINT64_MAX ?
-		session->own_memory.left / 2 / WALK_LIMIT_COST : UINT64_MAX;
+	uint64_t most = own->kind && own->left != UINT64_MAX ? own->left / 2 / WALK_LIMIT_COST :
+							       UINT64_MAX;
 
 	ret->chunks = pages_of ? chunks_of(pages_of) : UINT64_MAX;
-	ret->own = own < ret->chunks;
-	ret->chunks = MIN(ret->chunks, own);
+	ret->own = most < ret->chunks ? own : NULL;
+	ret->chunks = MIN(ret->chunks, most);
 }
 
-struct err *walk_limit_say(const struct session *session, const struct walk_limit *limit,
-			   struct err *err)
+struct err *walk_limit_say(const struct walk_limit *limit, struct err *err)
 {
-	const struct memory_limit *own = &session->own_memory;
+	const struct memory_limit *own = limit->own;
 
 	if (!err || err->code != ERR_RANGE)
 		return err;
-	if (!limit->own)
+	if (!own)
 		return err_create(ERR_FORMAT, "its heaps seem to have more chunks than its memory has "
 				  "room for (%" PRIu64 "): they are damaged, or a forgery",
 				  limit->chunks);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Threads that have ended and that nobody has joined (ended.h). */
 
-#include "session/ended.h"
+#include "inspect/ended.h"
 
-#include "session/private.h"
-#include "session/tls.h"
+#include "inspect/tls.h"
 #include "tracee/target.h"
 
 #define THREADS_MAX	(1u << 20)
@@ -21,12 +20,12 @@ static bool read_layout(const struct target *target, struct layout *ret)
 	uint64_t global = modules_symbol(&target->modules, "_rtld_global");
 	uint32_t used, user;
 
-	if (!global || !thread_db_offset(target, "_thread_db_rtld_global__dl_stack_used", &used) ||
-	    !thread_db_offset(target, "_thread_db_rtld_global__dl_stack_user", &user) ||
-	    !thread_db_offset(target, "_thread_db_list_t_next", &ret->next) ||
-	    !thread_db_offset(target, "_thread_db_pthread_list", &ret->list) ||
-	    !thread_db_offset(target, "_thread_db_pthread_tid", &ret->tid) ||
-	    !thread_db_offset(target, "_thread_db_pthread_cancelhandling", &ret->cancelhandling))
+	if (!global || !tls_db_offset(target, "_thread_db_rtld_global__dl_stack_used", &used) ||
+	    !tls_db_offset(target, "_thread_db_rtld_global__dl_stack_user", &user) ||
+	    !tls_db_offset(target, "_thread_db_list_t_next", &ret->next) ||
+	    !tls_db_offset(target, "_thread_db_pthread_list", &ret->list) ||
+	    !tls_db_offset(target, "_thread_db_pthread_tid", &ret->tid) ||
+	    !tls_db_offset(target, "_thread_db_pthread_cancelhandling", &ret->cancelhandling))
 		return false;
 	ret->head[0] = global + used;
 	ret->head[1] = global + user;
@@ -92,17 +91,4 @@ struct err *ended_find(const struct target *target, struct ended_threads *ret)
 	for (unsigned i = 0; !err && ret->known && i < ARRAY_SIZE(layout.head); i++)
 		err = follow(target, &layout, layout.head[i], ret);
 	return err;
-}
-
-static struct err *ended_job(struct session *session, void *arg)
-{
-	return ended_find(session->current->target, arg);
-}
-
-struct err *session_ended_threads(struct session *session, struct ended_threads *ret)
-{
-	struct err *err = session_need_view(session);
-
-	*ret = (struct ended_threads){ .vec = VEC_INIT };
-	return err ? err : session_call(session, ended_job, ret);
 }

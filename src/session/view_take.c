@@ -16,7 +16,7 @@
  * any more: it has found damage.
  */
 
-#include "session/memory_view.h"
+#include "session/view_take.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -26,9 +26,9 @@
 #include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"
+#include "tracee/backtrace.h"
 #include "tracee/core_target.h"
 #include "tracee/region.h"
-#include "tracee/backtrace.h"
 #include "tracee/target.h"
 #include "tracee/tcb.h"
 #include "tracee/wait.h"
@@ -188,7 +188,7 @@ static bool goes_on(struct thread *thread, void *ctx)
  * sooner or later. A thread that stays (its call asks a slow kernel for memory) is looked at as it
  * is. If all threads count as inside, all would run.
  */
-struct err *memory_view_drain(struct session *session, uint64_t *budget)
+struct err *view_drain(struct session *session, uint64_t *budget)
 {
 	struct inside inside = { .session = session };
 	const struct target_wait wait = {
@@ -356,12 +356,15 @@ static struct err *take_log(const struct session *session, struct memory_view *v
 	return session_in_hand(session, &view->in_hand);
 }
 
-struct err *memory_view_take_unmapped(struct session *session, bool deep, struct memory_view *ret)
+struct err *view_take_unmapped(struct session *session, bool deep, struct memory_view *ret)
 {
 	struct target *target = session->current->target;
 	struct memory_view view = MEMORY_VIEW_INIT;
 	struct err *err;
 
+	view.target = target;
+	view.probes = session->current->probes;
+	view.region = session->region;
 	view.arch = target->arch;
 	view.memory = target->memory;
 	if (target->core)
@@ -381,10 +384,10 @@ struct err *memory_view_take_unmapped(struct session *session, bool deep, struct
 	return err;
 }
 
-struct err *memory_view_take(struct session *session, bool deep, struct memory_view *ret)
+struct err *view_take(struct session *session, bool deep, struct memory_view *ret)
 {
 	struct memory_view view;
-	struct err *err = memory_view_take_unmapped(session, deep, &view);
+	struct err *err = view_take_unmapped(session, deep, &view);
 
 	if (err)
 		return err;
@@ -394,71 +397,6 @@ struct err *memory_view_take(struct session *session, bool deep, struct memory_v
 	else
 		*ret = view;
 	return err;
-}
-
-size_t memory_view_stack_words(const struct memory_view *view,
-			       const struct memory_view_thread *thread,
-			       uint64_t word[MEMORY_VIEW_STACK_WORDS])
-{
-	uint64_t low = memory_view_stack_low(view, thread) & ~7ull;
-	size_t got;
-
-	/* It may be less, where the stack ends. */
-	if (memory_read_some(view->memory, low, word, MEMORY_VIEW_STACK_WORDS * sizeof(*word),
-			     &got))
-		return 0;
-	return got / sizeof(*word);
-}
-
-bool memory_view_stack_bounds(const struct memory_view *view, uint64_t tp, uint64_t *start_ret,
-			      uint64_t *end_ret)
-{
-	uint64_t word[2];
-
-	if (!view->stack_offset || !tp ||
-	    memory_read(view->memory, tp + view->stack_offset, word, sizeof(word)) || !word[0] ||
-	    __builtin_add_overflow(word[0], word[1], end_ret))
-		return false;
-	*start_ret = word[0];
-	return true;
-}
-
-bool memory_view_stack(const struct memory_view *view, const struct memory_view_thread *thread,
-		       uint64_t *start_ret, uint64_t *end_ret)
-{
-	uint64_t sp = regs_get(&thread->regs, view->arch->sp), tp = thread->tp, end;
-	const struct proc_map *map = proc_maps_find(&view->maps, sp);
-
-	if (map && !strcmp(map->path, "[stack]")) {
-		*start_ret = map->start;
-		*end_ret = map->end;
-		return true;
-	}
-	*end_ret = tp;
-	return memory_view_stack_bounds(view, tp, start_ret, &end) && sp >= *start_ret &&
-	       sp < tp && tp < end;
-}
-
-struct err *memory_view_frames(struct session *session, const struct memory_view *view,
-			       const struct memory_view_thread *thread, struct stack_frames *ret)
-{
-	struct probes *probes = session->current->probes;
-	struct regs regs = thread->regs;
-
-	if (probes)
-		area_walk_regs(probes, view->memory, &thread->regs, &regs);
-	return stack_frames(session->current->target, view->memory, &regs,
-			    probes ? &probes->walk_area : NULL, ret);
-}
-
-void memory_view_free(struct memory_view *view)
-{
-	proc_maps_free(&view->maps);
-	vec_free(&view->threads);
-	vec_free(&view->vectors);
-	vec_free(&view->in_hand.vec);
-	vec_free(&view->code);
-	vec_free(&view->libcs);
 }
 
 struct err *session_maps(struct session *session, struct proc_maps *ret)

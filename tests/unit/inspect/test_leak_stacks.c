@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which memory is a stack, by what a target has in its control blocks. */
 
-#include "session/leak_stacks.h"
+#include "inspect/leak_stacks.h"
 
 #include "arch/arch.h"
 #include "memory_array.h"
 #include "os/procparse.h"
-#include "session/memory_view.h"
+#include "inspect/memory_view.h"
 #include "unit.h"
 
 /* The mappings. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A memory view: the state of a target at one moment, as far as walks of its heaps and the search
- * for leaks need it. It is taken in one stop. Code that works on it asks the target for nothing
- * more, so the memory may come from another source than the live process, and the log may go on
- * (`until`).
+ * for leaks need it. It is taken in one stop (session/view_take.h). Code that works on it asks the
+ * process for nothing more, so the memory may come from another source than the live process, and
+ * the log may go on (`until`).
  */
 #pragma once
 
@@ -14,15 +14,16 @@
 #include "probe/probe.h"
 
 struct core_file;
-struct session;
+struct region;
 struct stack_frames;
+struct target;
 
 struct memory_view_thread {
 	pid_t tid;
 	bool stopped;		/* false: it is stuck, and regs has at most SP and PC */
 	bool placed;		/* SP is known */
 	bool in_syscall;
-	bool inside;		/* in the allocator, or perhaps: see memory_view.c */
+	bool inside;		/* in the allocator, or perhaps: see session/view_take.c */
 	bool aborts;		/* the allocator has called abort in it */
 	bool blind;		/* its vector registers could not be read */
 	struct regs regs;
@@ -41,6 +42,13 @@ struct memory_view_libc {
 };
 
 struct memory_view {
+	/*
+	 * Its modules and the rows of their code, for functions of the tracer thread: they are as they
+	 * are now. Nothing is asked of its process.
+	 */
+	struct target *target;
+	struct probes *probes;		/* NULL: none */
+	const struct region *region;	/* what mdbg has mapped in it, with the log; NULL: nothing */
 	const struct arch *arch;
 	struct memory *memory;
 	pid_t pages_of;			/* the process that has the memory; 0: none */
@@ -67,15 +75,6 @@ struct memory_view {
 
 #define MEMORY_VIEW_INIT	{ .memory = NULL, .until = UINT64_MAX }
 
-/*
- * Take a view of the live process, on the tracer thread, with the target stopped; it is valid until
- * the target runs on. deep: with the vector registers and the starts of the stacks.
- */
-struct err *memory_view_take(struct session *session, bool deep,
-			     struct memory_view *ret) MUST_CHECK;
-/* The same without `maps`, which a snapshot has, too: there may be 65,000. */
-struct err *memory_view_take_unmapped(struct session *session, bool deep,
-				      struct memory_view *ret) MUST_CHECK;
 void memory_view_free(struct memory_view *view);
 
 /*
@@ -113,17 +112,7 @@ bool memory_view_stack_bounds(const struct memory_view *view, uint64_t tp, uint6
 bool memory_view_stack(const struct memory_view *view, const struct memory_view_thread *thread,
 		       uint64_t *start_ret, uint64_t *end_ret);
 
-/*
- * The frames of a stopped thread (tracee/backtrace.h). Tracer thread; the modules, whose rows lead
- * through them, are the target's as it is now.
- */
-struct err *memory_view_frames(struct session *session, const struct memory_view *view,
+/* The frames of a stopped thread (tracee/backtrace.h). Tracer thread. */
+struct err *memory_view_frames(const struct memory_view *view,
 			       const struct memory_view_thread *thread,
 			       struct stack_frames *ret) MUST_CHECK;
-
-/*
- * Let only the threads that are inside the allocator run until they have come out, for at most
- * *budget nanoseconds; the time that was used is subtracted. The target is stopped before and
- * after.
- */
-struct err *memory_view_drain(struct session *session, uint64_t *budget) MUST_CHECK;

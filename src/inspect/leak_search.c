@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The search for leaks in a view (theory in leaks.h). */
 
-#include "session/leak_search.h"
+#include "inspect/leak_search.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/trace.h"
+#include "inspect/find_address.h"
+#include "inspect/leak_stacks.h"
+#include "inspect/memory_view.h"
+#include "inspect/tls.h"
 #include "os/local_files.h"
-#include "session/find_address.h"
-#include "session/leak_stacks.h"
-#include "session/private.h"
-#include "session/memory_view.h"
-#include "session/tls.h"
 #include "tracee/region.h"
+#include "tracee/target.h"
 
 #define CHUNK_HEADER	16u
 #define UNASKED_LEAST	(64ull << 20)
 
 struct job {
-	const struct session *session;
 	const struct memory_view *view;
 	const struct heap_walk *walk;	/* if walked */
 	struct session_leaks *ret;
@@ -90,16 +89,16 @@ static bool is_private_anonymous(const struct proc_map *map)
 }
 
 /* The file of the log. A program may have one of that name for itself. */
-static bool is_ours(const struct session *session, const struct proc_map *map)
+static bool is_ours(const struct region *region, const struct proc_map *map)
 {
 	struct file_id file = file_id_of_map(map);
 
-	return session->region && file_id_same(&file, &session->region->origin.file);
+	return region && file_id_same(&file, &region->origin.file);
 }
 
-bool search_is_root(const struct session *session, const struct proc_map *map)
+bool leak_search_is_root(const struct region *region, const struct proc_map *map)
 {
-	if (!map->read || is_ours(session, map))
+	if (!map->read || is_ours(region, map))
 		return false;
 	return map->write || (!proc_map_is_exec(map) && is_private_anonymous(map) && !*map->path);
 }
@@ -175,7 +174,7 @@ static struct err *leave_out_heaps(struct job *job)
 /* The mappings of mdbg, which the kernel may have merged with their neighbours. */
 static struct err *leave_out_ours(struct job *job)
 {
-	const struct region *region = job->session->region;
+	const struct region *region = job->view->region;
 	const struct journal *journal = region ? region->journal : NULL;
 	uint32_t nr = journal ? journal_entries(journal) : 0;
 	struct err *err = NULL;
@@ -196,7 +195,7 @@ static struct reach_range find_mapped(const struct job *job, uint64_t at)
 	const struct proc_maps *maps = &job->view->maps;
 	size_t low = LOWER_BOUND(i, 0, maps->vec.nr, maps->vec.at[i].end <= at);
 
-	while (low < maps->vec.nr && is_ours(job->session, &maps->vec.at[low]))
+	while (low < maps->vec.nr && is_ours(job->view->region, &maps->vec.at[low]))
 		low++;
 	if (low == maps->vec.nr)
 		return (struct reach_range){ UINT64_MAX, UINT64_MAX };
@@ -259,7 +258,7 @@ static void note_unread(struct job *job, const struct proc_map *map)
 	for (; memory_next(job->view->memory, at, map->end, &start, &end); at = end)
 		left -= end - start;
 	if (local_files_is_device(map) ||
-	    local_files_place(&job->files, job->session->current->pid, map->dev_major,
+	    local_files_place(&job->files, job->view->target->pid, map->dev_major,
 			      map->dev_minor) == FILE_UNKNOWN)
 		unread->elsewhere += left;
 	else
@@ -275,7 +274,7 @@ static struct err *sort_maps(struct job *job)
 
 		if (map->exec)
 			err = add_range(&job->code, map->start, map->end);
-		if (err || !search_is_root(job->session, map))
+		if (err || !leak_search_is_root(job->view->region, map))
 			continue;
 		note_unread(job, map);
 		err = add_range(has_blocks(job, map) ? &job->heap : &job->root, map->start,
@@ -501,10 +500,10 @@ static struct err *split_stacks(struct job *job)
 	return err ? err : leak_stacks_split(&job->stacks, &job->root, &job->on_stack);
 }
 
-struct err *search_run(const struct session *session, const struct memory_view *view,
-		       const struct heap_walk *walk, struct session_leaks *ret)
+struct err *leak_search_run(const struct memory_view *view, const struct heap_walk *walk,
+			    struct session_leaks *ret)
 {
-	struct job job = { .session = session, .view = view, .walk = walk, .ret = ret,
+	struct job job = { .view = view, .walk = walk, .ret = ret,
 			   .files = LOCAL_FILES_INIT };
 	struct err *err = collect(&job);
 	struct reach_source source;
@@ -520,7 +519,7 @@ struct err *search_run(const struct session *session, const struct memory_view *
 		trace_line("marked %" PRIu64 " bytes in %" PRIu64 " us", ret->mark.root_bytes +
 			   ret->mark.heap_bytes + ret->mark.block_bytes, (cpu_now() - begun) / 1000);
 	if (!err)
-		err = leak_holders_take(&job.stacks, &job.origins, ret);
+		err = leak_stacks_holders(&job.stacks, &job.origins, ret);
 	job_free(&job);
 	return err;
 }
@@ -542,11 +541,11 @@ static void drop_made_up(struct job *job)
 	job->words.nr = job->origins.vec.nr = nr;
 }
 
-struct err *search_referrers(const struct session *session, const struct memory_view *view,
-			     struct session_find *find, const struct referrers_spec *spec,
-			     struct search_origins *origins, struct referrers *ret)
+struct err *leak_search_referrers(const struct memory_view *view, struct session_find *find,
+				  const struct referrers_spec *spec,
+				  struct search_origins *origins, struct referrers *ret)
 {
-	struct job job = { .session = session, .view = view, .walk = &find->heap.walk,
+	struct job job = { .view = view, .walk = &find->heap.walk,
 			   .ret = &find->in, .files = LOCAL_FILES_INIT };
 	struct reach_source source;
 	struct err *err = collect(&job);
@@ -559,16 +558,4 @@ struct err *search_referrers(const struct session *session, const struct memory_
 	job.origins = (struct search_origins){ VEC_INIT };
 	job_free(&job);
 	return err;
-}
-
-void session_leaks_free(struct session_leaks *leaks)
-{
-	if (leaks->lent) {
-		vec_free(&leaks->held.live);
-		return;
-	}
-	packed_free(&leaks->held);
-	reach_free(&leaks->mark);
-	vec_free(&leaks->holders);
-	session_heap_free(&leaks->heap);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Walks the heaps of a view (heap_view.h). */
 
-#include "session/heap_view.h"
+#include "inspect/heap_view.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "heap/reconcile.h"
-#include "session/private.h"
-#include "session/walk_limit.h"
+#include "inspect/walk_limit.h"
+#include "probe/allocators.h"
+#include "tracee/target.h"
 
 void heap_view_free(struct heap_view *walk)
 {
@@ -211,11 +212,11 @@ static struct err *walk_heaps(struct heap_view *walk)
 	struct walk_limit limit;
 	struct err *err;
 
-	walk_limit_find(walk->session, walk->view->pages_of, &limit);
+	walk_limit_find(walk->own_memory, walk->view->pages_of, &limit);
 	source.most_chunks = limit.chunks;
 	err = walk->view->allocator->walk(&source, &walk->ret->walk);
 	known_free(&known);
-	return walk_limit_say(walk->session, &limit, err);
+	return walk_limit_say(&limit, err);
 }
 
 /* Chunks that words in flight point to count as in hand, too. */
@@ -234,7 +235,7 @@ struct err *heap_view_walk(struct heap_view *walk)
 	struct err *err;
 
 	if (!walk->view->allocator)
-		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", walk->session->current->pid);
+		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", walk->view->target->pid);
 	err = look_at_maps(walk);
 	if (!err)
 		err = look_at_libcs(walk);

@@ -6,12 +6,14 @@
 #pragma once
 
 #include "base/word_list.h"
-#include "session/heap.h"
-#include "session/memory_view.h"
+#include "inspect/heaps.h"
+#include "inspect/memory_view.h"
+
+struct memory_limit;
 
 struct heap_view {
-	struct session *session;
 	const struct memory_view *view;
+	const struct memory_limit *own_memory;	/* what mdbg itself may take (walk_limit.h) */
 	bool check;			/* the links of the bins, too */
 	struct session_heap *ret;	/* gets the walk, and what is known of the heaps */
 	struct word_list in_flight_words;	/* of the threads inside; sorted */

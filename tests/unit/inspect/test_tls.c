@@ -2,8 +2,8 @@
 /* Tables of thread-local data: what is read of them, and that no table makes it more. */
 
 #include "arch/arch.h"
-#include "session/tls.h"
-#include "session/memory_view.h"
+#include "inspect/tls.h"
+#include "inspect/memory_view.h"
 #include "tracee/target.h"
 #include "unit.h"
 
@@ -56,7 +56,10 @@ static struct memory memory = { .read = read_words };
 
 static void memory_view_make(struct memory_view *view)
 {
-	*view = (struct memory_view){ .memory = &memory, .arch = arch_host(), .has_glibc = true };
+	static struct target target;	/* without modules */
+
+	*view = (struct memory_view){ .memory = &memory, .target = &target, .arch = arch_host(),
+				      .has_glibc = true };
 	for (uint32_t i = 0; i < THREADS; i++) {
 		struct memory_view_thread thread = { .tid = (pid_t)i + 1, .tp = TP + i * PAGE };
 
@@ -66,13 +69,12 @@ static void memory_view_make(struct memory_view *view)
 
 TEST("each thread has its own")
 {
-	struct target target = { .pid = 0 };
 	struct memory_view view;
 	struct tls tls;
 
 	memory_view_make(&view);
 	length = 3;
-	tls_read(&target, &view, &tls);
+	tls_read(&view, &tls);
 	/* One that is not made yet is none. */
 	CU_ASSERT_EQUAL(tls.blocks.nr, 2 * THREADS);
 	for (size_t i = 0; i < THREADS; i++)
@@ -87,14 +89,13 @@ TEST("each thread has its own")
 /* The target writes the tables: as long as can be, all of them. */
 TEST("long tables")
 {
-	struct target target = { .pid = 0 };
 	struct memory_view view;
 	struct tls tls;
 
 	memory_view_make(&view);
 	length = 4096;
 	reads = 0;
-	tls_read(&target, &view, &tls);
+	tls_read(&view, &tls);
 	CU_ASSERT_EQUAL(tls.blocks.nr, TLS_BLOCKS_MAX);
 	CU_ASSERT(reads <= 4 * THREADS);
 	CU_ASSERT_EQUAL(tls_low(&tls, &view, 0), TP - BELOW);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finds the thread-local data of modules and threads (theory in tls.h). */
 
-#include "session/tls.h"
+#include "inspect/tls.h"
 
 #include <link.h>
 
 #include "base/cleanup.h"
-#include "session/memory_view.h"
+#include "inspect/memory_view.h"
 #include "tracee/target.h"
 
 #define MODULES_MAX	4096u	/* with thread-local data; more are not looked at */
@@ -30,7 +30,7 @@ struct layout {
 };
 
 /* "const uint32_t NAME[3] = { bits, elements, offset }" */
-bool thread_db_offset(const struct target *target, const char *name, uint32_t *ret)
+bool tls_db_offset(const struct target *target, const char *name, uint32_t *ret)
 {
 	uint64_t address = modules_symbol(&target->modules, name);
 	uint32_t field[3];
@@ -48,12 +48,12 @@ static bool read_layout(const struct target *target, struct layout *ret)
 	uint32_t first;
 
 	return global && size &&
-	       thread_db_offset(target, "_thread_db_rtld_global__dl_tls_dtv_slotinfo_list", &first) &&
-	       thread_db_offset(target, "_thread_db_dtv_slotinfo_list_len", &ret->len) &&
-	       thread_db_offset(target, "_thread_db_dtv_slotinfo_list_next", &ret->next) &&
-	       thread_db_offset(target, "_thread_db_dtv_slotinfo_list_slotinfo", &ret->slots) &&
-	       thread_db_offset(target, "_thread_db_dtv_slotinfo_map", &ret->map) &&
-	       thread_db_offset(target, "_thread_db_dtv_slotinfo_gen", &ret->generation) &&
+	       tls_db_offset(target, "_thread_db_rtld_global__dl_tls_dtv_slotinfo_list", &first) &&
+	       tls_db_offset(target, "_thread_db_dtv_slotinfo_list_len", &ret->len) &&
+	       tls_db_offset(target, "_thread_db_dtv_slotinfo_list_next", &ret->next) &&
+	       tls_db_offset(target, "_thread_db_dtv_slotinfo_list_slotinfo", &ret->slots) &&
+	       tls_db_offset(target, "_thread_db_dtv_slotinfo_map", &ret->map) &&
+	       tls_db_offset(target, "_thread_db_dtv_slotinfo_gen", &ret->generation) &&
 	       !memory_read(target->memory, size, &ret->slot_size, sizeof(ret->slot_size)) &&
 	       !memory_read_u64(target->memory, global + first, &ret->first);
 }
@@ -196,14 +196,14 @@ static void read_tables(const struct memory_view *view, const struct slots *slot
 	}
 }
 
-void tls_read(const struct target *target, const struct memory_view *view, struct tls *ret)
+void tls_read(const struct memory_view *view, struct tls *ret)
 {
 	struct slots slots = { VEC_INIT };
 
 	*ret = (struct tls){ VEC_INIT, VEC_INIT };
 	if (!view->has_glibc)
 		return;
-	read_slots(target, &slots);
+	read_slots(view->target, &slots);
 	read_tables(view, &slots, ret);
 	vec_free(&slots.vec);
 }

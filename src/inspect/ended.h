@@ -21,7 +21,6 @@
 #include "base/err.h"
 #include "base/vec.h"
 
-struct session;
 struct target;
 
 struct ended_threads {
@@ -31,5 +30,3 @@ struct ended_threads {
 
 /* Tracer thread, or any while the target does not change. The caller frees vec. */
 struct err *ended_find(const struct target *target, struct ended_threads *ret) MUST_CHECK;
-/* Main thread. */
-struct err *session_ended_threads(struct session *session, struct ended_threads *ret) MUST_CHECK;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Stacks among the roots of a leak search (leak_stacks.h). */
 
-#include "session/leak_stacks.h"
+#include "inspect/leak_stacks.h"
 
 #include <stdlib.h>
 
-#include "session/leak_search.h"
-#include "session/leaks.h"
-#include "session/memory_view.h"
-#include "session/private.h"
+#include "inspect/leak_search.h"
+#include "inspect/leaks.h"
+#include "inspect/memory_view.h"
 #include "tracee/backtrace.h"
 #include "tracee/target.h"
 
@@ -157,7 +156,7 @@ static void place_holder(const struct leak_stacks *stacks, const struct search_o
 	}
 }
 
-struct err *leak_holders_take(const struct leak_stacks *stacks,
+struct err *leak_stacks_holders(const struct leak_stacks *stacks,
 			      const struct search_origins *origins, struct session_leaks *ret)
 {
 	struct err *err = vec_reserve(&ret->holders, ret->mark.holders.nr);
@@ -192,13 +191,12 @@ static struct reach_range find_exit(const struct target *target)
 	return is;
 }
 
-static void leave_exit(struct session *session, const struct memory_view *view,
-		       const struct reach_range *exit_is, struct memory_view_thread *thread)
+static void leave_exit(const struct memory_view *view, const struct reach_range *exit_is, struct memory_view_thread *thread)
 {
 	struct stack_frames frames;
 
 	/* Without memory for it the frames are not found. */
-	if (memory_view_frames(session, view, thread, &frames))
+	if (memory_view_frames(view, thread, &frames))
 		return;
 	for (uint32_t i = 0; i + 1 < frames.nr; i++) {
 		uint64_t pc = frames.pc[i] - (i > 0), slot = frames.slot[i + 1];
@@ -211,22 +209,22 @@ static void leave_exit(struct session *session, const struct memory_view *view,
 	stack_frames_free(&frames);
 }
 
-void leak_stacks_leave_exit(struct session *session, struct memory_view *view)
+void leak_stacks_leave_exit(struct memory_view *view)
 {
-	struct reach_range exit_is = find_exit(session->current->target);
+	struct reach_range exit_is = find_exit(view->target);
 
 	for (size_t i = 0; exit_is.start < exit_is.end && i < view->threads.nr; i++)
 		if (view->threads.at[i].stopped)
-			leave_exit(session, view, &exit_is, &view->threads.at[i]);
+			leave_exit(view, &exit_is, &view->threads.at[i]);
 }
 
-static void walk_thread(struct session *session, const struct memory_view *view,
-			const struct memory_view_thread *thread, struct session_leaks *leaks)
+static void walk_thread(const struct memory_view *view, const struct memory_view_thread *thread,
+			struct session_leaks *leaks)
 {
 	struct stack_frames frames;
 
 	/* Without memory for it the frames are not found. */
-	if (memory_view_frames(session, view, thread, &frames))
+	if (memory_view_frames(view, thread, &frames))
 		return;
 	vec_each(holder, &leaks->holders) {
 		if (holder->in == SESSION_HOLDER_STACK && holder->tid == thread->tid)
@@ -245,11 +243,10 @@ static bool has_holder(const struct session_leaks *leaks, pid_t tid)
 	return false;
 }
 
-void leak_holders_walk(struct session *session, const struct memory_view *view,
-		       struct session_leaks *leaks)
+void leak_stacks_find_frames(const struct memory_view *view, struct session_leaks *leaks)
 {
-	leaks->generation = session->current->target->modules.generation;
+	leaks->generation = view->target->modules.generation;
 	for (size_t i = 0; i < view->threads.nr; i++)
 		if (view->threads.at[i].stopped && has_holder(leaks, view->threads.at[i].tid))
-			walk_thread(session, view, &view->threads.at[i], leaks);
+			walk_thread(view, &view->threads.at[i], leaks);
 }
