@@ -11,7 +11,7 @@
 #include "report/unknown_free_text.h"
 #include "session/heap.h"
 #include "session/session.h"
-#include "session/unknown_frees.h"
+#include "inspect/unknown_frees.h"
 
 struct check {
 	struct session_heap heap;	/* it is not walked if there is no process, or no glibc */

@@ -19,7 +19,7 @@
  *				(operator delete leads to free): else it is unknown
  *	unknown			all else: mostly a block from before the attach, or one that was freed so
  *				long ago that another has its record's place. What is no block at all is
- *				among them, and the reader tells it (session/unknown_frees.h); but where
+ *				among them, and the reader tells it (inspect/unknown_frees.h); but where
  *				the stack was then the writer must say
  *
  * A log that samples has few retired records, and remembers no unknown frees. Those of allocators

@@ -10,7 +10,7 @@
 #include "report/out.h"
 #include "report/traceback.h"
 #include "session/session.h"
-#include "session/unknown_frees.h"
+#include "inspect/unknown_frees.h"
 
 #define INDENT	4u
 

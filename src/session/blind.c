@@ -46,7 +46,7 @@ void blind_begin(struct session *session)
 
 	if (!procfs_status(session->current->target->mem.tid, &status))
 		blind.threads = status.threads;
-	blind.known = !allocator_pulse(session->current->target, &blind.pulse);
+	blind.known = !allocator_libcs_pulse(session->current->target, &blind.pulse);
 	session->blind = blind;
 }
 
@@ -62,7 +62,7 @@ static struct err *look_job(struct session *session, void *arg)
 
 	look->changed = false;
 	look->silent = blind->known && is_silent(session);
-	if (!look->silent || allocator_pulse(session->current->target, &pulse))
+	if (!look->silent || allocator_libcs_pulse(session->current->target, &pulse))
 		return NULL;	/* what cannot be read proves nothing */
 	look->changed = pulse.sum != blind->pulse.sum;
 	blind->changes += look->changed;

@@ -369,3 +369,37 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 		session_heap_free(ret);
 	return err;
 }
+
+struct unknown_frees_job {
+	struct blocks blocks;
+	struct session_unknown_frees *ret;
+};
+
+static struct err *unknown_frees_job(struct session *session, void *arg)
+{
+	const struct process *process = session->current;
+	struct unknown_frees_job *job = arg;
+	const struct unknown_frees_by by = {
+		.log = &session->region->log, .blocks = &job->blocks,
+		.modules = process->target ? &process->target->modules : NULL,
+		.probes = process->probes,
+	};
+
+	return unknown_frees_judge(&by, job->ret);
+}
+
+struct err *session_unknown_frees(struct session *session, struct session_unknown_frees *ret)
+{
+	struct unknown_frees_job job = { BLOCKS_INIT, ret };
+	struct in_hand in_hand = { VEC_INIT };
+	struct err *err = session_in_hand(session, &in_hand);
+
+	*ret = (struct session_unknown_frees){ .vec = VEC_INIT };
+	if (!err)
+		err = blocks_from_log(&session->region->log, &in_hand, &job.blocks);
+	if (!err)
+		err = session_call(session, unknown_frees_job, &job);
+	blocks_free(&job.blocks);
+	vec_free(&in_hand.vec);
+	return err;
+}

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "inspect/heaps.h"
+#include "inspect/unknown_frees.h"
 
 struct session;
 
@@ -58,3 +59,6 @@ struct err *session_heap_stopped(struct session *session, bool may_run, bool tim
 				 struct session_heap *ret, struct packed_list *held_ret) MUST_CHECK;
 /* Only that walk, with one look, and with a check of the links of the bins. */
 struct err *session_heap_checked(struct session *session, struct session_heap *ret) MUST_CHECK;
+/* The unknown frees of the log, which there must be (inspect/unknown_frees.h). Main thread. */
+struct err *session_unknown_frees(struct session *session,
+				  struct session_unknown_frees *ret) MUST_CHECK;

@@ -4,6 +4,8 @@
 #include "session/memory_use.h"
 
 #include "base/cleanup.h"
+#include "inspect/memory_owners.h"
+#include "os/pagemap.h"
 #include "session/private.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
@@ -99,6 +101,47 @@ static struct err *add_held(struct session *session, struct memory_look *look)
 	return err;
 }
 
+struct facts_job {
+	const struct proc_maps *maps;
+	struct memory_facts *facts;
+	struct memory_owners *owners;
+};
+
+static struct err *facts_job(struct session *session, void *arg)
+{
+	const struct process *process = session->current;
+	struct facts_job *job = arg;
+
+	return memory_owners_facts(process->target, process->probes, job->maps, job->facts,
+				   job->owners);
+}
+
+/* pagemap: not open for a core file. */
+static struct err *find_owners(struct session *session, const struct smaps *smaps,
+			       struct pagemap *pagemap, struct memory_owners *owners)
+{
+	const struct session_allocators *all = session_allocators(session);
+	const struct target *target = session->current->target;
+	struct memory_facts facts = { .tid_offset = 0 };
+	struct facts_job job = { &smaps->maps, &facts, owners };
+	struct proc_tasks tasks = { VEC_INIT };
+	const struct memory_owners_of of = {
+		.pid = session->current->pid, .smaps = smaps, .memory = session_memory(session),
+		.pagemap = pagemap, .tasks = target->core ? NULL : &tasks,
+		.unknown_heaps = all->partly || (!all->walkable && all->nr + all->others),
+		.log = session_recorded(session) && session->nr_processes == 1 ?
+			session_log(session) : NULL,
+	};
+	struct err *err = session_call(session, facts_job, &job);
+
+	if (!err && of.tasks)
+		err = procfs_tasks(target->mem.tid, &tasks);
+	if (!err)
+		err = memory_owners_find(&of, &facts, owners);
+	vec_free(&tasks.vec);
+	return err;
+}
+
 static struct err *make(struct session *session, struct smaps *smaps, struct memory_use *ret)
 {
 	const struct target *target = session->current->target;
@@ -108,7 +151,7 @@ static struct err *make(struct session *session, struct smaps *smaps, struct mem
 
 	if (!target->core)
 		pagemap_open(target->mem.tid, &pagemap);
-	err = session_memory_owners(session, smaps, &pagemap, &owners);
+	err = find_owners(session, smaps, &pagemap, &owners);
 	if (!err)
 		err = memory_use_make(smaps, &owners, pagemap.fd < 0 ? NULL : &pagemap, ret);
 	pagemap_close(&pagemap);

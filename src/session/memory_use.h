@@ -55,12 +55,5 @@ struct memory_changes {
 struct err *session_memory_changes(struct session *session, const struct memory_use *use,
 				   struct memory_changes *ret) MUST_CHECK;
 
-/* The functions below are for the session only. */
-
-/*
- * In memory_owners.c: whose the anonymous memory among the mappings of smaps is. A part that cannot
- * be read is left out.
- */
-struct err *session_memory_owners(struct session *session, const struct smaps *smaps,
-				  struct pagemap *pagemap, struct memory_owners *ret) MUST_CHECK;
+/* For the session only. */
 void session_memory_forget(struct session *session);

@@ -17,10 +17,9 @@
  *				growth_kernel
  *	processes		process pause deferred route agent
  *	looked at, in a stop	view_take brief_attach snapshot_end stop_estimate look heap leaks
- *				unknown_frees
  *	probes			forked_copies_clean handover handover_gap growth arm_target untraced
  *				growth_faults process_names probed threads user_probes trim history recording
- *				memory_owners memory_use
+ *				memory_use
  *	from attach to detach	follow watch leave attach open_core interrupt react session
  */
 #pragma once
@@ -29,9 +28,9 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
-#include "heap/heap_walk.h"
-#include "probe/user_functions.h"
+#include "inspect/allocator_libcs.h"
 #include "probe/runtimes.h"
+#include "probe/user_functions.h"
 #include "session/blind.h"
 #include "session/growth.h"
 #include "session/history.h"
@@ -78,16 +77,6 @@ struct session_allocators {
 	const struct allocator *first;	/* NULL: not known */
 	const struct allocator *walkable;	/* whose heaps may be walkable; or NULL */
 	char text[160];			/* the names of all: session_allocator */
-};
-
-#define ALLOCATOR_DATA	4u	/* writable segments of a module */
-
-/* The C libraries of a process, for looks at their arenas without a stop. */
-struct allocator_libcs {
-	const struct allocator *allocator;	/* theirs; NULL: there is none */
-	struct heap_libc libc[HEAP_LIBCS_MAX];
-	size_t nr;
-	struct heap_map data[HEAP_LIBCS_MAX][ALLOCATOR_DATA];
 };
 
 /* The runtimes in a process's modules of a generation. pid 0: not looked for yet. */
@@ -247,12 +236,6 @@ struct err *session_call(struct session *session,
 /* These are in allocator.c, and run on the main thread. */
 
 const struct session_allocators *session_allocators(struct session *session);
-/* Any thread: the address of this allocator's main arena in its module; 0: no symbol has it. */
-uint64_t allocator_main_arena(const struct allocator *allocator, struct module *module);
-/* Tracer thread. *ret points to itself. */
-void allocator_libcs(const struct modules *modules, struct allocator_libcs *ret);
-/* Tracer thread; the target may run. ERR_UNSUPPORTED, ERR_NOTFOUND: there are no such arenas. */
-struct err *allocator_pulse(const struct target *target, struct heap_pulse *ret) MUST_CHECK;
 
 /* These are in pause.c, and run on the tracer thread. */
 

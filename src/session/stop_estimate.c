@@ -68,7 +68,7 @@ static struct err *look_at_arenas(struct session *session, void *arg)
 {
 	struct heap_pulse pulse = { 0 };
 
-	err_ignore(allocator_pulse(session->current->target, &pulse));
+	err_ignore(allocator_libcs_pulse(session->current->target, &pulse));
 	*(uint64_t *)arg = pulse.acquired;
 	return NULL;
 }

@@ -320,7 +320,7 @@ static struct err *take_libc(const struct session *session, struct module *modul
 	struct memory_view_libc libc = {
 		.start = module->start,
 		.end = module->end,
-		.main_arena = allocator_main_arena(view->allocator, module),
+		.main_arena = allocator_libcs_main_arena(view->allocator, module),
 	};
 	struct err *err;
 

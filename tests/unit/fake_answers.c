@@ -11,7 +11,6 @@
 #include "session/heap.h"
 #include "session/leaks.h"
 #include "session/trim.h"
-#include "session/unknown_frees.h"
 
 struct err *session_totals(const struct session *session, struct log_totals *ret)
 {
@@ -242,15 +241,4 @@ struct err *session_unknown_frees(struct session *session, struct session_unknow
 	};
 	log_each_unknown_free(&session->region->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, ret);
 	return NULL;
-}
-
-void session_unknown_frees_free(struct session_unknown_frees *unknown_frees)
-{
-	vec_free(&unknown_frees->vec);
-}
-
-const char *session_unknown_free_word(enum session_unknown_free_kind kind)
-{
-	(void)kind;
-	return "double";
 }

@@ -1,32 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Whose the anonymous memory of the process is, while the process runs on.
- *
- *	heaps	The allocator's own data say it (glibc_ranges). Of other allocators the mappings
- *		count in which the log has blocks.
- *	stacks	A thread that libc has made has its control block in the last page of its stack's
- *		memory, and the block begins with two words that point at the block itself (the ABI
- *		of x86-64, and glibc's `self`). The block names its thread and the bounds of its
- *		stack, at offsets that are known if probes are in (tracee/tcb.h). The stack of a
- *		thread that has ended and was not joined stays, and so does its block. If the kernel
- *		has made one mapping of a stack and of what lies behind it, the block is looked for
- *		where a stack of the size of others would end.
- *		Threads that are not found so, of another libc or on a stack of the program's, are
- *		found by their SP if they wait.
- *	mdbg's	Its journal lists them.
- *
- * No page is read that the process has not touched, because a read would make the kernel give it
- * one.
- */
+/* Finds out whose memory is (theory in memory_owners.h). */
+
+#include "inspect/memory_owners.h"
 
 #include "agent/state.h"
 #include "base/page.h"
-#include "os/pagemap.h"
 #include "heap/block.h"
 #include "heap/heap_walk.h"
+#include "os/pagemap.h"
 #include "probe/allocators.h"
 #include "probe/probe.h"
-#include "session/private.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
 
@@ -38,28 +21,28 @@
 #define OTHERS_MOST	1000u		/* mappings without a guard page that are tried */
 
 struct finder {
-	struct session *session;
-	const struct smaps *smaps;
+	const struct memory_owners_of *of;
+	const struct memory_facts *facts;
 	struct memory_owners *owners;
-	struct memory *memory;
-	/* Facts from the tracer thread. */
-	struct allocator_libcs libcs;
-	uint32_t tid_offset, stack_offset;	/* 0: not known */
-	/* Of the search for stacks. */
-	struct pagemap *pagemap;
-	struct proc_tasks tasks, found;		/* all threads; those whose stacks were found */
+	struct proc_tasks found;		/* threads whose stacks were found */
 	uint64_t size;				/* of the last stack */
 };
+
+static struct err *add_to(struct memory_owners *owners, uint64_t start, uint64_t end,
+			  enum memory_kind kind, pid_t thread)
+{
+	struct memory_owner owner = { start, end, kind, thread };
+
+	return start < end ? vec_push(&owners->vec, owner) : NULL;
+}
 
 static struct err *add_owner(struct finder *finder, uint64_t start, uint64_t end,
 			     enum memory_kind kind, pid_t thread)
 {
-	struct memory_owner owner = { start, end, kind, thread };
-
-	return start < end ? vec_push(&finder->owners->vec, owner) : NULL;
+	return add_to(finder->owners, start, end, kind, thread);
 }
 
-static struct err *add_own(struct finder *finder, const struct region *region)
+static struct err *add_own(const struct region *region, struct memory_owners *owners)
 {
 	uint32_t nr = region && region->journal ? journal_entries(region->journal) : 0;
 	struct err *err = NULL;
@@ -71,24 +54,40 @@ static struct err *add_own(struct finder *finder, const struct region *region)
 		    (entry->kind != JOURNAL_MAPPING && entry->kind != JOURNAL_REGION &&
 		     entry->kind != JOURNAL_DATA && entry->kind != JOURNAL_LOG))
 			continue;
-		err = add_owner(finder, entry->address, entry->address + entry->len, MEMORY_OWN, 0);
+		err = add_to(owners, entry->address, entry->address + entry->len, MEMORY_OWN, 0);
 	}
 	return err;
 }
 
-/* What only the tracer thread knows. It touches nothing of the process. */
-static struct err *facts_job(struct session *session, void *arg)
+/* Of a core file the registers are known, and nothing else is. */
+static struct err *add_core_stacks(const struct target *target, const struct proc_maps *maps,
+				   struct memory_owners *owners)
 {
-	struct finder *finder = arg;
-	struct target *target = session->current->target;
-	const struct probes *probes = session->current->probes;
+	struct thread *thread;
+	struct err *err = NULL;
 
-	allocator_libcs(&target->modules, &finder->libcs);
-	if (probes && probes->state) {
-		finder->tid_offset = probes->state->tid_offset;
-		finder->stack_offset = probes->state->stack_offset;
+	for_each_thread(thread, target) {
+		const struct proc_map *map =
+			proc_maps_find(maps, regs_get(&thread->regs, target->arch->tp));
+
+		if (!err && thread->tid != target->pid && map && proc_map_is_anonymous(map))
+			err = add_to(owners, map->start, map->end, MEMORY_STACKS, thread->tid);
 	}
-	return add_own(finder, target->region);
+	return err;
+}
+
+struct err *memory_owners_facts(const struct target *target, const struct probes *probes,
+				const struct proc_maps *maps, struct memory_facts *ret,
+				struct memory_owners *owners)
+{
+	struct err *err = target->core ? add_core_stacks(target, maps, owners) : NULL;
+
+	allocator_libcs_find(&target->modules, &ret->libcs);
+	if (probes && probes->state) {
+		ret->tid_offset = probes->state->tid_offset;
+		ret->stack_offset = probes->state->stack_offset;
+	}
+	return err ? err : add_own(target->region, owners);
 }
 
 static bool is_touched(void *ctx, uint64_t address)
@@ -96,7 +95,7 @@ static bool is_touched(void *ctx, uint64_t address)
 	struct finder *finder = ctx;
 	uint64_t start, end;
 
-	return pagemap_next(finder->pagemap, address, address + PAGE, &start, &end);
+	return pagemap_next(finder->of->pagemap, address, address + PAGE, &start, &end);
 }
 
 static struct err *find_heaps(struct finder *finder)
@@ -104,18 +103,18 @@ static struct err *find_heaps(struct finder *finder)
 	VEC(struct heap_map) maps = VEC_INIT;
 	struct heap_ranges ranges = { .vec = VEC_INIT };
 	struct heap_source source = {
-		.memory = finder->memory,
-		.libc = finder->libcs.libc, .nr_libcs = finder->libcs.nr,
-		.touched = finder->pagemap->fd < 0 ? NULL : is_touched, .ctx = finder,
+		.memory = finder->of->memory,
+		.libc = finder->facts->libcs.libc, .nr_libcs = finder->facts->libcs.nr,
+		.touched = finder->of->pagemap->fd < 0 ? NULL : is_touched, .ctx = finder,
 	};
 	struct err *err = NULL;
 
-	finder->owners->whole = !finder->libcs.allocator;
-	if (!finder->libcs.allocator || !finder->libcs.allocator->ranges ||
-	    !finder->libcs.libc[0].nr_data)
+	finder->owners->whole = !finder->facts->libcs.allocator;
+	if (!finder->facts->libcs.allocator || !finder->facts->libcs.allocator->ranges ||
+	    !finder->facts->libcs.libc[0].nr_data)
 		return NULL;
-	for (size_t i = 0; i < finder->smaps->maps.vec.nr && !err; i++) {
-		const struct proc_map *map = &finder->smaps->maps.vec.at[i];
+	for (size_t i = 0; i < finder->of->smaps->maps.vec.nr && !err; i++) {
+		const struct proc_map *map = &finder->of->smaps->maps.vec.at[i];
 		struct heap_map is = { map->start, map->end, !strcmp(map->path, "[heap]"),
 				       proc_map_is_anonymous(map) };
 
@@ -125,7 +124,7 @@ static struct err *find_heaps(struct finder *finder)
 	source.map = maps.at;
 	source.nr_maps = maps.nr;
 	if (!err)
-		err = finder->libcs.allocator->ranges(&source, &ranges);
+		err = finder->facts->libcs.allocator->ranges(&source, &ranges);
 	finder->owners->whole = ranges.whole;
 	for (size_t i = 0; i < ranges.vec.nr && !err; i++)
 		err = add_owner(finder, ranges.vec.at[i].start, ranges.vec.at[i].end,
@@ -157,23 +156,21 @@ static struct err *note_block(const struct block *block, uint64_t slot UNUSED, v
  */
 static struct err *find_by_blocks(struct finder *finder)
 {
-	struct session *session = finder->session;
-	const struct session_allocators *all = session_allocators(session);
-	struct with_blocks is = { .maps = &finder->smaps->maps, .vec = VEC_INIT };
+	const struct log *log = finder->of->log;
+	struct with_blocks is = { .maps = &finder->of->smaps->maps, .vec = VEC_INIT };
 	size_t nr = is.maps->vec.nr;
 	struct err *err;
 
-	if (!all->partly && (all->walkable || !(all->nr + all->others)))
+	if (!finder->of->unknown_heaps)
 		return NULL;
 	finder->owners->whole = false;
-	if (!session_recorded(session) || session->nr_processes > 1 ||
-	    log_live(session_log(session)) > BLOCKS_MOST)
+	if (!log || log_live(log) > BLOCKS_MOST)
 		return NULL;
 	err = vec_reserve(&is.vec, nr);
 	if (err)
 		return err;
 	memset(is.vec.at, 0, nr * sizeof(*is.vec.at));
-	err = blocks_each(session_log(session), NULL, note_block, &is);
+	err = blocks_each(log, NULL, note_block, &is);
 	for (size_t i = 0; i < nr && !err; i++)
 		if (is.vec.at[i] && proc_map_is_anonymous(&is.maps->vec.at[i]))
 			err = add_owner(finder, is.maps->vec.at[i].start, is.maps->vec.at[i].end,
@@ -194,10 +191,10 @@ static pid_t thread_of(struct finder *finder, uint64_t tcb)
 {
 	int32_t tid;
 
-	if (!finder->tid_offset ||
-	    memory_read(finder->memory, tcb + finder->tid_offset, &tid, sizeof(tid)))
+	if (!finder->facts->tid_offset ||
+	    memory_read(finder->of->memory, tcb + finder->facts->tid_offset, &tid, sizeof(tid)))
 		return 0;
-	return has_task(&finder->tasks, tid) ? tid : MEMORY_ENDED;
+	return has_task(finder->of->tasks, tid) ? tid : MEMORY_ENDED;
 }
 
 /* The bounds of the stack's memory, with its guard pages, as its control block has them. */
@@ -205,8 +202,8 @@ static bool bounds_of(struct finder *finder, uint64_t tcb, uint64_t *start_ret, 
 {
 	uint64_t word[2];
 
-	if (!finder->stack_offset ||
-	    memory_read(finder->memory, tcb + finder->stack_offset, word, sizeof(word)) ||
+	if (!finder->facts->stack_offset ||
+	    memory_read(finder->of->memory, tcb + finder->facts->stack_offset, word, sizeof(word)) ||
 	    !word[0] || word[0] > tcb || word[1] > STACK_MOST || word[0] + word[1] <= tcb)
 		return false;
 	*start_ret = word[0];
@@ -220,8 +217,8 @@ static uint64_t find_tcb(struct finder *finder, uint64_t end)
 {
 	uint64_t page = end - PAGE, word[PAGE / sizeof(uint64_t)];
 
-	if (!pagemap_is_touched(finder->pagemap, page) ||
-	    memory_read(finder->memory, page, word, sizeof(word)))
+	if (!pagemap_is_touched(finder->of->pagemap, page) ||
+	    memory_read(finder->of->memory, page, word, sizeof(word)))
 		return 0;
 	for (unsigned at = PAGE - TCB_ALIGN; at < PAGE; at -= TCB_ALIGN)
 		if (word[at / 8] == page + at && word[at / 8 + 2] == page + at)
@@ -232,7 +229,7 @@ static uint64_t find_tcb(struct finder *finder, uint64_t end)
 /* Is there a guard page right before the mapping? */
 static bool has_guard(const struct finder *finder, size_t i)
 {
-	const struct proc_map *map = &finder->smaps->maps.vec.at[i];
+	const struct proc_map *map = &finder->of->smaps->maps.vec.at[i];
 
 	return i && map[-1].end == map->start && proc_map_is_anonymous(&map[-1]) &&
 	       !map[-1].read && !map[-1].write && !map[-1].exec;
@@ -245,9 +242,9 @@ static bool has_guard(const struct finder *finder, size_t i)
 static bool is_stack(struct finder *finder, const struct proc_map *map, uint64_t tcb,
 		     uint64_t *start_ret, uint64_t *end_ret)
 {
-	if (finder->stack_offset)
+	if (finder->facts->stack_offset)
 		return bounds_of(finder, tcb, start_ret, end_ret);
-	if (!has_guard(finder, (size_t)(map - finder->smaps->maps.vec.at)))
+	if (!has_guard(finder, (size_t)(map - finder->of->smaps->maps.vec.at)))
 		return false;
 	finder->size = *end_ret - *start_ret + PAGE;
 	return true;
@@ -278,10 +275,10 @@ static bool is_in_memory(const struct smaps *smaps, size_t i)
 
 static bool may_be_stack(const struct finder *finder, size_t i)
 {
-	const struct proc_map *map = &finder->smaps->maps.vec.at[i];
+	const struct proc_map *map = &finder->of->smaps->maps.vec.at[i];
 
 	return proc_map_is_anonymous(map) && map->read && map->write &&
-	       map->end - map->start >= STACK_LEAST && is_in_memory(finder->smaps, i);
+	       map->end - map->start >= STACK_LEAST && is_in_memory(finder->of->smaps, i);
 }
 
 static struct err *try_map(struct finder *finder, const struct proc_map *map)
@@ -302,7 +299,7 @@ static struct err *try_map(struct finder *finder, const struct proc_map *map)
  */
 static struct err *find_stacks(struct finder *finder)
 {
-	size_t nr = finder->smaps->maps.vec.nr, others = 0, before = finder->owners->vec.nr;
+	size_t nr = finder->of->smaps->maps.vec.nr, others = 0, before = finder->owners->vec.nr;
 	struct err *err = NULL;
 
 	finder->size = STACK_USUAL;
@@ -310,16 +307,16 @@ static struct err *find_stacks(struct finder *finder)
 		if (!may_be_stack(finder, i))
 			continue;
 		if (has_guard(finder, i))
-			err = try_map(finder, &finder->smaps->maps.vec.at[i]);
+			err = try_map(finder, &finder->of->smaps->maps.vec.at[i]);
 		else
 			others++;
 	}
 	if (err || finder->owners->vec.nr > before ||
-	    (finder->tasks.vec.nr == 1 && others > OTHERS_MOST))
+	    (finder->of->tasks->vec.nr == 1 && others > OTHERS_MOST))
 		return err;
 	for (size_t i = 0; i < nr && !err; i++)
 		if (may_be_stack(finder, i) && !has_guard(finder, i))
-			err = try_map(finder, &finder->smaps->maps.vec.at[i]);
+			err = try_map(finder, &finder->of->smaps->maps.vec.at[i]);
 	return err;
 }
 
@@ -331,73 +328,34 @@ static struct err *find_by_sp(struct finder *finder)
 	struct err *err = NULL;
 
 	vec_sort(&finder->found.vec, by_tid);
-	for (size_t i = 0; i < finder->tasks.vec.nr && !err; i++) {
-		pid_t tid = finder->tasks.vec.at[i];
+	for (size_t i = 0; i < finder->of->tasks->vec.nr && !err; i++) {
+		pid_t tid = finder->of->tasks->vec.at[i];
 		const struct proc_map *map;
 		uint64_t sp = 0;
 
-		if (tid == finder->session->current->pid || has_task(&finder->found, tid) ||
+		if (tid == finder->of->pid || has_task(&finder->found, tid) ||
 		    procfs_stack_pointer(tid, &sp) || !sp)
 			continue;
-		map = proc_maps_find(&finder->smaps->maps, sp);
+		map = proc_maps_find(&finder->of->smaps->maps, sp);
 		if (map && proc_map_is_anonymous(map) && map->write)
 			err = add_owner(finder, map->start, map->end, MEMORY_STACKS, tid);
 	}
 	return err;
 }
 
-/* Of a core file the registers are known, and nothing else is. */
-static struct err *find_core_stacks(struct finder *finder)
+struct err *memory_owners_find(const struct memory_owners_of *of, const struct memory_facts *facts,
+			       struct memory_owners *owners)
 {
-	struct session_threads threads = { .vec = VEC_INIT };
-	struct err *err = session_threads(finder->session, &threads);
+	struct finder finder = { .of = of, .facts = facts, .owners = owners };
+	struct err *err = NULL;
 
-	for (size_t i = 0; i < threads.vec.nr && !err; i++) {
-		const struct session_thread *thread = &threads.vec.at[i];
-		const struct proc_map *map = proc_maps_find(&finder->smaps->maps, thread->pthread);
-
-		if (!thread->main && map && proc_map_is_anonymous(map))
-			err = add_owner(finder, map->start, map->end, MEMORY_STACKS, thread->lwp);
+	if (of->tasks) {
+		err = find_stacks(&finder);
+		if (!err)
+			err = find_by_sp(&finder);
+		vec_free(&finder.found.vec);
 	}
-	vec_free(&threads.vec);
-	return err;
-}
-
-static struct err *find_live_stacks(struct finder *finder, pid_t tid)
-{
-	struct err *err = procfs_tasks(tid, &finder->tasks);
-
-	if (!err)
-		err = find_stacks(finder);
-	if (!err)
-		err = find_by_sp(finder);
-	vec_free(&finder->tasks.vec);
-	vec_free(&finder->found.vec);
-	return err;
-}
-
-struct err *session_memory_owners(struct session *session, const struct smaps *smaps,
-				  struct pagemap *pagemap, struct memory_owners *ret)
-{
-	struct memory_owners owners = { .vec = VEC_INIT };
-	struct finder finder = {
-		.session = session, .smaps = smaps, .owners = &owners,
-		.memory = session_memory(session),
-		.tasks = { VEC_INIT }, .found = { VEC_INIT }, .pagemap = pagemap,
-	};
-	const struct target *target = session->current->target;
-	struct err *err = session_call(session, facts_job, &finder);
-
-	if (!err)
-		err = target->core ? find_core_stacks(&finder) :
-				     find_live_stacks(&finder, target->mem.tid);
 	if (!err)
 		err = find_heaps(&finder);
-	if (!err)
-		err = find_by_blocks(&finder);
-	if (err)
-		vec_free(&owners.vec);
-	else
-		*ret = owners;
-	return err;
+	return err ? err : find_by_blocks(&finder);
 }

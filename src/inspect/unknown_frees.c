@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Judges the unknown frees of the log. */
 
-#include "session/unknown_frees.h"
+#include "inspect/unknown_frees.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,14 +9,10 @@
 #include "base/path.h"
 #include "probe/patch_watch.h"
 #include "probe/probe.h"
-#include "session/private.h"
-#include "tracee/region.h"
-#include "tracee/target.h"
+#include "tracee/module.h"
 
 struct job {
-	struct session *session;
-	const struct log *log;
-	struct blocks blocks;		/* of the log, in order */
+	const struct unknown_frees_by *by;
 	struct session_unknown_frees *ret;
 	struct err *err;
 };
@@ -48,7 +44,7 @@ static bool add_double(const struct log_unknown_free *free, void *ctx)
 {
 	struct session_unknown_free unknown = unknown_free_of(free);
 	struct job *job = ctx;
-	const struct probes *probes = job->session->current->probes;
+	const struct probes *probes = job->by->probes;
 
 	unknown.kind = SESSION_UNKNOWN_FREE_DOUBLE;
 	if (probes && !unknown.process &&
@@ -73,12 +69,12 @@ static const struct block *block_before(const struct blocks *blocks, uint64_t wa
  */
 static bool is_inside(const struct job *job, struct session_unknown_free *unknown)
 {
-	const struct block *block = block_before(&job->blocks, unknown->free.address);
+	const struct block *block = block_before(job->by->blocks, unknown->free.address);
 
 	if (!block || block->process != unknown->process || unknown->address == block->address ||
 	    unknown->address - block->address >= block->size || *job->ret->untold)
 		return false;
-	if (block->time <= job->log->header->gap || block->time >= unknown->free.time)
+	if (block->time <= job->by->log->header->gap || block->time >= unknown->free.time)
 		return false;
 	unknown->around = *block;
 	return true;
@@ -101,11 +97,11 @@ static bool in_segments(const struct module *module, uint64_t address)
 /* The module that was mapped at that time. Modules of followed children are not known. */
 static bool is_in_module(const struct job *job, struct session_unknown_free *unknown)
 {
-	const struct target *target = job->session->current->target;
-	uint32_t generation = log_stack_get(job->log, unknown->free.stack).generation;
+	const struct modules *modules = job->by->modules;
+	uint32_t generation = log_stack_get(job->by->log, unknown->free.stack).generation;
 
-	for (size_t i = 0; target && !unknown->process && i < target->modules.all.nr; i++) {
-		const struct module *module = target->modules.all.at[i];
+	for (size_t i = 0; modules && !unknown->process && i < modules->all.nr; i++) {
+		const struct module *module = modules->all.at[i];
 
 		if (generation < module->came || generation >= module->died ||
 		    !in_segments(module, unknown->address))
@@ -137,10 +133,10 @@ static bool add_invalid(const struct log_unknown_free *free, void *ctx)
 
 static void find_doubts(const struct job *job, const struct log_accounts *accounts)
 {
-	const struct probes *probes = job->session->current->probes;
+	const struct probes *probes = job->by->probes;
 	struct session_unknown_frees *ret = job->ret;
 
-	if (log_config(job->log).sample)
+	if (log_config(job->by->log).sample)
 		snprintf(ret->untold, sizeof(ret->untold), "the log samples");
 	else if (probes && *probes->incomplete)
 		snprintf(ret->untold, sizeof(ret->untold), "%.159s", probes->incomplete);
@@ -150,43 +146,19 @@ static void find_doubts(const struct job *job, const struct log_accounts *accoun
 			 accounts->voided);
 }
 
-/* This runs on the tracer thread, which owns the modules. */
-static struct err *unknown_frees_job(struct session *session UNUSED, void *arg)
+struct err *unknown_frees_judge(const struct unknown_frees_by *by, struct session_unknown_frees *ret)
 {
-	struct job *job = arg;
-	struct log_accounts accounts = log_accounts_get(job->log);
+	struct job job = { by, ret, NULL };
+	struct log_accounts accounts = log_accounts_get(by->log);
 
-	job->ret->doubles = accounts.double_frees;
-	find_doubts(job, &accounts);
-	log_each_unknown_free(job->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, job);
-	if (!job->err)
-		log_each_unknown_free(job->log, LOG_UNKNOWN_FREE_OTHER, add_invalid, job);
-	return job->err;
-}
-
-static struct err *read_blocks(const struct session *session, struct blocks *ret)
-{
-	struct in_hand in_hand = { VEC_INIT };
-	struct err *err = session_in_hand(session, &in_hand);
-
-	if (!err)
-		err = blocks_from_log(&session->region->log, &in_hand, ret);
-	vec_free(&in_hand.vec);
-	return err;
-}
-
-struct err *session_unknown_frees(struct session *session, struct session_unknown_frees *ret)
-{
-	struct job job = { session, &session->region->log, BLOCKS_INIT, ret, NULL };
-	struct err *err = read_blocks(session, &job.blocks);
-
-	*ret = (struct session_unknown_frees){ .vec = VEC_INIT };
-	if (!err)
-		err = session_call(session, unknown_frees_job, &job);
-	blocks_free(&job.blocks);
-	if (err)
+	*ret = (struct session_unknown_frees){ .vec = VEC_INIT, .doubles = accounts.double_frees };
+	find_doubts(&job, &accounts);
+	log_each_unknown_free(by->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, &job);
+	if (!job.err)
+		log_each_unknown_free(by->log, LOG_UNKNOWN_FREE_OTHER, add_invalid, &job);
+	if (job.err)
 		session_unknown_frees_free(ret);
-	return err;
+	return job.err;
 }
 
 void session_unknown_frees_free(struct session_unknown_frees *unknown_frees)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Double frees, and frees of what is no block, among the unknown frees of the log
- * (log/unknown_free.h). For the main thread.
+ * (log/unknown_free.h).
  *
  * A double free was recognised when it happened. A free of something that is no block is recognised
  * now, if it is certain that it was none then: the address was on the caller's own stack, in a
@@ -12,7 +12,8 @@
 
 #include "heap/block.h"
 
-struct session;
+struct modules;
+struct probes;
 
 enum session_unknown_free_kind {
 	SESSION_UNKNOWN_FREE_DOUBLE,		/* free.block is what it was */
@@ -39,9 +40,17 @@ struct session_unknown_frees {
 	char doubt[192];		/* why those in vec may be correct frees; "" */
 };
 
-/* There must be a log. */
-struct err *session_unknown_frees(struct session *session,
-				  struct session_unknown_frees *ret) MUST_CHECK;
+/* By what they are judged. */
+struct unknown_frees_by {
+	const struct log *log;
+	struct blocks *blocks;		/* of the log, in order */
+	const struct modules *modules;	/* NULL: none are known */
+	const struct probes *probes;	/* NULL: there are none */
+};
+
+/* Tracer thread, which owns the modules. */
+struct err *unknown_frees_judge(const struct unknown_frees_by *by,
+				struct session_unknown_frees *ret) MUST_CHECK;
 void session_unknown_frees_free(struct session_unknown_frees *unknown_frees);
 /* "double", "stack", "inside", "module" */
 const char *session_unknown_free_word(enum session_unknown_free_kind kind);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where the C libraries of a process have the data of their arenas, for looks at these without a
+ * stop.
+ */
+#pragma once
+
+#include "heap/heap_walk.h"
+
+struct allocator;
+struct module;
+struct modules;
+struct target;
+
+#define ALLOCATOR_DATA	4u	/* writable segments of a module */
+
+struct allocator_libcs {
+	const struct allocator *allocator;	/* theirs; NULL: there is none */
+	struct heap_libc libc[HEAP_LIBCS_MAX];
+	size_t nr;
+	struct heap_map data[HEAP_LIBCS_MAX][ALLOCATOR_DATA];
+};
+
+/* Tracer thread. *ret points to itself. */
+void allocator_libcs_find(const struct modules *modules, struct allocator_libcs *ret);
+/* Any thread: the address of this allocator's main arena in its module; 0: no symbol has it. */
+uint64_t allocator_libcs_main_arena(const struct allocator *allocator, struct module *module);
+/* Tracer thread; the target may run. ERR_UNSUPPORTED, ERR_NOTFOUND: there are no such arenas. */
+struct err *allocator_libcs_pulse(const struct target *target,
+				  struct heap_pulse *ret) MUST_CHECK;
