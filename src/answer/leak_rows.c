@@ -74,20 +74,20 @@ struct err *leaks_order(struct leaks *leaks, const struct answer_order *order)
 
 struct making {
 	struct session *session;
-	const struct session_leaks *found;
+	const struct leak_marks *found;
 	const struct leaks *leaks;
 	const struct suppressions *suppressions;
 	struct stack_names names;
 };
 
 static struct holder_row holder_row_of(const struct making *making,
-				       const struct session_holder *holder)
+				       const struct leak_holder *holder)
 {
 	static const char *const words[] = {
-		[SESSION_HOLDER_STACK] = "stack", [SESSION_HOLDER_REGISTER] = "register",
-		[SESSION_HOLDER_VECTOR] = "vector",
+		[LEAK_HOLDER_STACK] = "stack", [LEAK_HOLDER_REGISTER] = "register",
+		[LEAK_HOLDER_VECTOR] = "vector",
 	};
-	const struct session_leaks *found = making->found;
+	const struct leak_marks *found = making->found;
 	const struct reach_holder *is = &found->mark.holders.at[holder->number];
 	const struct leak_sum *sum = &making->leaks->by_holder.at[holder->number];
 
@@ -98,8 +98,8 @@ static struct holder_row holder_row_of(const struct making *making,
 		.count = sum->blocks,
 		.place = is->is_register ? 0 : is->place,
 		.thread = (uint32_t)holder->tid,
-		.in_register = holder->in == SESSION_HOLDER_REGISTER,
-		.reg = holder->in == SESSION_HOLDER_REGISTER ?
+		.in_register = holder->in == LEAK_HOLDER_REGISTER,
+		.reg = holder->in == LEAK_HOLDER_REGISTER ?
 			session_arch(making->session)->reg_names[holder->index] : NULL,
 		.pc = holder->pc,
 		.returns = holder->returns,
@@ -110,12 +110,12 @@ static struct holder_row holder_row_of(const struct making *making,
 static struct err *find_holders(const struct making *making, const struct leak *leak,
 				struct answer *ret)
 {
-	const struct session_leaks *found = making->found;
+	const struct leak_marks *found = making->found;
 	struct err *err = NULL;
 
 	*ret = (struct answer)ANSWER_KEPT(&holder_relation);
 	for (size_t i = 0; !err && leak->stack_blocks && i < found->holders.nr; i++) {
-		const struct session_holder *holder = &found->holders.at[i];
+		const struct leak_holder *holder = &found->holders.at[i];
 		uint32_t block = found->mark.holders.at[holder->number].block;
 		struct block is = packed_block(&found->held, block);
 		struct holder_row row = holder_row_of(making, holder);
@@ -157,7 +157,7 @@ static struct err *add_row(struct making *making, const struct leak *leak, struc
 	return err ? err : add_err;
 }
 
-struct err *leak_rows(struct session *session, const struct session_leaks *found,
+struct err *leak_rows(struct session *session, const struct leak_marks *found,
 		      const struct leaks *leaks, const struct suppressions *suppressions,
 		      struct answer *ret)
 {

@@ -6,7 +6,7 @@
 #include "heap/leak.h"
 
 struct session;
-struct session_leaks;
+struct leak_marks;
 struct suppressions;
 
 /* A word of a stack or register. What it does not have is 0. */
@@ -36,6 +36,6 @@ extern const struct relation leak_relation;
  */
 struct err *leaks_order(struct leaks *leaks, const struct answer_order *order) MUST_CHECK;
 /* The rows need nothing of what is given. suppressions are those of the leaks. */
-struct err *leak_rows(struct session *session, const struct session_leaks *found,
+struct err *leak_rows(struct session *session, const struct leak_marks *found,
 		      const struct leaks *leaks, const struct suppressions *suppressions,
 		      struct answer *ret) MUST_CHECK;

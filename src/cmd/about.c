@@ -30,7 +30,7 @@ struct err *about_take(struct call *call, const char **argv)
 	return NULL;
 }
 
-static Tcl_Obj *about_dict(const struct session_leaks *found)
+static Tcl_Obj *about_dict(const struct leak_marks *found)
 {
 	const struct reach_result *mark = &found->mark;
 	Tcl_Obj *dict = Tcl_NewDictObj();
@@ -51,7 +51,7 @@ static Tcl_Obj *about_dict(const struct session_leaks *found)
 	return dict;
 }
 
-struct err *about_give(const struct call *call, const struct session_leaks *found)
+struct err *about_give(const struct call *call, const struct leak_marks *found)
 {
 	if (!call->about_var || Tcl_ObjSetVar2(call->shell->tcl, call->about_var, NULL,
 					       about_dict(found), TCL_LEAVE_ERR_MSG))

@@ -109,7 +109,7 @@ struct err *export_model(const struct call *call, bool blocks, enum model_freed 
 			 struct query *query, struct model *ret)
 {
 	const struct filter_env env = query_env(call, query);
-	const struct session_heap *heap = &query->heap;
+	const struct heaps *heap = &query->heap;
 	CLEANUP(moment_free) struct moment sampled = MOMENT_INIT;
 	AUTO_STR struct str options = STR_INIT;
 	struct early early = { 0 };

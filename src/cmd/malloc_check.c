@@ -14,9 +14,9 @@
 #include "inspect/unknown_frees.h"
 
 struct check {
-	struct session_heap heap;	/* it is not walked if there is no process, or no glibc */
+	struct heaps heap;	/* it is not walked if there is no process, or no glibc */
 	bool recorded;			/* false: no free is known, and unknown_frees is empty */
-	struct session_unknown_frees unknown_frees;
+	struct unknown_frees unknown_frees;
 };
 
 static struct err *check_get(struct call *call, struct check *ret)
@@ -26,7 +26,7 @@ static struct err *check_get(struct call *call, struct check *ret)
 
 	if (err)
 		return err;
-	ret->unknown_frees = (struct session_unknown_frees){ .vec = VEC_INIT };
+	ret->unknown_frees = (struct unknown_frees){ .vec = VEC_INIT };
 	ret->recorded = session_recorded(call->session);
 	if (ret->recorded) {
 		log_clock_update(session_log(call->session));
@@ -35,14 +35,14 @@ static struct err *check_get(struct call *call, struct check *ret)
 		err = err_create(ERR_UNSUPPORTED, "%s", ret->heap.why);
 	}
 	if (err)
-		session_heap_free(&ret->heap);
+		heaps_free(&ret->heap);
 	return err;
 }
 
 static void check_free(struct check *check)
 {
-	session_unknown_frees_free(&check->unknown_frees);
-	session_heap_free(&check->heap);
+	unknown_frees_free(&check->unknown_frees);
+	heaps_free(&check->heap);
 }
 
 static const char *places(uint64_t nr)
@@ -50,7 +50,7 @@ static const char *places(uint64_t nr)
 	return nr == 1 ? "place is" : "places are";
 }
 
-static void print_sums(const struct session_heap *heap, struct out *out)
+static void print_sums(const struct heaps *heap, struct out *out)
 {
 	out_f(out, "%zu heaps, %" PRIu64 " chunks: ", heap->walk.arenas.nr,
 	      heap->walk.chunks.nr);
@@ -137,26 +137,26 @@ static void add_first(Tcl_Obj *dict, const struct log *log, const struct log_fre
 	dict_double(dict, "firsttime", (double)log_clock_realtime(log, first->time) / 1e9);
 }
 
-static Tcl_Obj *unknown_free_dict(const struct log *log, const struct session_unknown_free *unknown)
+static Tcl_Obj *unknown_free_dict(const struct log *log, const struct unknown_free *unknown)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
-	dict_text(dict, "kind", session_unknown_free_word(unknown->kind));
+	dict_text(dict, "kind", unknown_frees_word(unknown->kind));
 	dict_address(dict, "address", unknown->address);
 	dict_number(dict, "thread", log_thread_get(log, unknown->free.thread).lwp);
 	dict_double(dict, "time", (double)log_clock_realtime(log, unknown->free.time) / 1e9);
 	dict_number(dict, "stack", unknown->free.stack);
-	if (unknown->kind == SESSION_UNKNOWN_FREE_DOUBLE) {
+	if (unknown->kind == UNKNOWN_FREE_DOUBLE) {
 		dict_address(dict, "block", unknown->address);
 		dict_number(dict, "size", unknown->free.block.size);
 		dict_number(dict, "allocstack", unknown->free.block.stack);
 		dict_number(dict, "history", unknown->free.history);
 		add_first(dict, log, &unknown->free.first);
-	} else if (unknown->kind == SESSION_UNKNOWN_FREE_INSIDE) {
+	} else if (unknown->kind == UNKNOWN_FREE_INSIDE) {
 		dict_address(dict, "block", unknown->around.address);
 		dict_number(dict, "size", unknown->around.size);
 		dict_number(dict, "allocstack", unknown->around.stack);
-	} else if (unknown->kind == SESSION_UNKNOWN_FREE_MODULE) {
+	} else if (unknown->kind == UNKNOWN_FREE_MODULE) {
 		dict_text(dict, "module", unknown->module);
 	}
 	return dict;

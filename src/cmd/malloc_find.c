@@ -21,7 +21,7 @@
 struct found {
 	uint64_t address;
 	bool searched;			/* for pointers to it; otherwise only find.heap is set */
-	struct session_find find;
+	struct find_address find;
 };
 
 static struct err *parse(const struct call *call, uint64_t *address_ret, uint64_t *limit_ret)
@@ -56,7 +56,7 @@ static struct err *look(struct call *call, uint64_t limit, struct found *ret)
 
 static void found_free(struct found *found)
 {
-	session_find_free(&found->find);
+	find_address_free(&found->find);
 }
 
 /* Parse ADDRESS ?limit N?, and look. The caller calls found_free, also after an error. */
@@ -65,7 +65,7 @@ static struct err *found_get(struct call *call, struct found *ret)
 	uint64_t limit;
 	struct err *err;
 
-	*ret = (struct found){ .find.heap = SESSION_HEAP_INIT };
+	*ret = (struct found){ .find.heap = HEAPS_INIT };
 	err = parse(call, &ret->address, &limit);
 	return err ? err : look(call, limit, ret);
 }
@@ -139,8 +139,8 @@ static struct err *add_unknown(const struct call *call, const struct found *foun
 	return NULL;
 }
 
-static void add_memory(struct symbols *symbols, const struct session_find *find,
-		       const struct session_referrer *referrer, enum symbol_names names,
+static void add_memory(struct symbols *symbols, const struct find_address *find,
+		       const struct find_referrer *referrer, enum symbol_names names,
 		       Tcl_Obj *dict)
 {
 	struct referrer_memory is = referrer_memory(symbols, find, referrer, names);
@@ -152,8 +152,8 @@ static void add_memory(struct symbols *symbols, const struct session_find *find,
 	dict_text(dict, "mapping", is.mapping);
 }
 
-static void add_tls(struct symbols *symbols, const struct session_find *find,
-		    const struct session_referrer *referrer, enum symbol_names names, Tcl_Obj *dict)
+static void add_tls(struct symbols *symbols, const struct find_address *find,
+		    const struct find_referrer *referrer, enum symbol_names names, Tcl_Obj *dict)
 {
 	struct symbol_tls is = referrer_tls(symbols, find, referrer);
 
@@ -162,7 +162,7 @@ static void add_tls(struct symbols *symbols, const struct session_find *find,
 	dict_number(dict, "within", is.offset);
 }
 
-static void add_of_block(const struct session_find *find, const struct session_referrer *referrer,
+static void add_of_block(const struct find_address *find, const struct find_referrer *referrer,
 			 Tcl_Obj *dict)
 {
 	struct block is = packed_block(&find->in.held, referrer->block), *block = &is;
@@ -175,32 +175,32 @@ static void add_of_block(const struct session_find *find, const struct session_r
 }
 
 static Tcl_Obj *referrer_dict(const struct call *call, struct symbols *symbols,
-			      const struct session_find *find,
-			      const struct session_referrer *referrer)
+			      const struct find_address *find,
+			      const struct find_referrer *referrer)
 {
 	enum symbol_names names = session_naming(call->session)->names;
 	const struct arch *arch = session_arch(call->session);
 	struct block is = packed_block(&find->in.held, find->block), *block = &is;
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
-	dict_text(dict, "kind", session_referrer_word(referrer->kind));
+	dict_text(dict, "kind", find_address_word(referrer->kind));
 	dict_number(dict, "keeps", referrer->firm);
 	dict_number(dict, "to", referrer->word - block->address);
 	if (referrer->place)
 		dict_address(dict, "place", referrer->place);
 	if (referrer->tid)
 		dict_number(dict, "thread", (uint64_t)referrer->tid);
-	if (referrer->kind == SESSION_REFERRER_REGISTER)
+	if (referrer->kind == FIND_REFERRER_REGISTER)
 		dict_text(dict, "register", arch->reg_names[referrer->index]);
-	if (referrer->kind == SESSION_REFERRER_STACK && referrer->pc) {
+	if (referrer->kind == FIND_REFERRER_STACK && referrer->pc) {
 		dict_address(dict, "pc", referrer->pc);
 		dict_number(dict, "returns", referrer->returns);
 	}
-	if (referrer->kind == SESSION_REFERRER_TLS || referrer->kind == SESSION_REFERRER_CONTROL)
+	if (referrer->kind == FIND_REFERRER_TLS || referrer->kind == FIND_REFERRER_CONTROL)
 		dict_address(dict, "pthread", referrer->tp);
-	if (referrer->kind == SESSION_REFERRER_MEMORY)
+	if (referrer->kind == FIND_REFERRER_MEMORY)
 		add_memory(symbols, find, referrer, names, dict);
-	if (referrer->kind == SESSION_REFERRER_BLOCK)
+	if (referrer->kind == FIND_REFERRER_BLOCK)
 		add_of_block(find, referrer, dict);
 	if (referrer->tls_module)
 		add_tls(symbols, find, referrer, names, dict);
@@ -209,7 +209,7 @@ static Tcl_Obj *referrer_dict(const struct call *call, struct symbols *symbols,
 
 static struct err *add_what(const struct call *call, const struct found *found, Tcl_Obj *dict)
 {
-	const struct session_find *find = &found->find;
+	const struct find_address *find = &found->find;
 	struct block block;
 
 	if (find->block == REFERRERS_NO_BLOCK)

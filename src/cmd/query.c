@@ -118,12 +118,12 @@ void query_free(struct query *query)
 	chosen_moment_free(&query->since);
 	chosen_moment_free(&query->at);
 	sites_free(&query->sites);
-	session_leaks_free(&query->found);
+	leak_marks_free(&query->found);
 	leaks_free(&query->leaks);
 	stack_suppress_free(&query->suppress);
 	list_free(query->list);
 	blocks_free(&query->blocks);
-	session_heap_free(&query->heap);
+	heaps_free(&query->heap);
 	stack_names_free(&query->names);
 	filter_free(&query->filter);
 }
@@ -190,7 +190,7 @@ struct listing {
 	struct list_source source;
 };
 
-static struct err *list_at(void *ctx, const struct session_heap *heap,
+static struct err *list_at(void *ctx, const struct heaps *heap,
 			   const struct session_heap_moment *moment)
 {
 	struct listing *listing = ctx;

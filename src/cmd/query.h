@@ -27,7 +27,7 @@ struct query {
 	uint64_t now_ns;	/* since the epoch */
 	struct list *list;	/* of query_blocks, query_free_chunks */
 	struct blocks blocks;	/* of query_stale */
-	struct session_heap heap;	/* of the list */
+	struct heaps heap;	/* of the list */
 	/* Of query_sites: */
 	enum site_by by;
 	struct chosen_moment since, at;
@@ -36,7 +36,7 @@ struct query {
 	enum site_sort sort;
 	bool sorted;		/* sort was among the words */
 	/* Set by query_leaks: */
-	struct session_leaks found;
+	struct leak_marks found;
 	struct leaks leaks;
 	struct stack_suppress suppress;
 };

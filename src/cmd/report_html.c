@@ -149,7 +149,7 @@ static struct err *make(const struct call *call, struct making *making)
 	/* The blocks without a record are those of the same look. */
 	if (!err && making->leaks.found.heap.walked) {
 		making->sites.heap = making->leaks.found.heap;
-		making->leaks.found.heap = (struct session_heap)SESSION_HEAP_INIT;
+		making->leaks.found.heap = (struct heaps)HEAPS_INIT;
 	}
 	if (!err)
 		err = export_model(&sites, false, MODEL_NO_FREED, &making->sites, &making->model);

@@ -28,7 +28,7 @@ struct export_file;
 struct leaks;
 struct model;
 struct session;
-struct session_leaks;
+struct leak_marks;
 struct stack_names;
 
 /* A difference of two moments. */
@@ -44,7 +44,7 @@ struct report {
 	const struct model *model;	/* with the part `freed` or without */
 	/* The leak search: all kinds are listed. NULL: there was none, and no_leaks says why. */
 	const struct leaks *leaks;
-	const struct session_leaks *found;
+	const struct leak_marks *found;
 	const char *no_leaks;
 	VEC(struct report_difference) differences;
 	const char *no_differences;	/* why there is none, or NULL */

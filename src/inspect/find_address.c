@@ -14,22 +14,22 @@
 struct finder {
 	const struct memory_view *view;
 	const struct search_origins *origins;
-	struct session_find *find;
+	struct find_address *find;
 	struct tls tls;
 	/* The last stack that was walked. */
 	pid_t walked;
 	struct stack_frames frames;
 };
 
-static const char *const words[SESSION_REFERRER_KINDS] = {
-	[SESSION_REFERRER_REGISTER] = "register", [SESSION_REFERRER_VECTOR] = "vector",
-	[SESSION_REFERRER_CHUNK] = "chunk", [SESSION_REFERRER_STACK] = "stack",
-	[SESSION_REFERRER_TLS] = "tls", [SESSION_REFERRER_CONTROL] = "control",
-	[SESSION_REFERRER_MEMORY] = "memory", [SESSION_REFERRER_HEAP] = "heap",
-	[SESSION_REFERRER_BLOCK] = "block",
+static const char *const words[FIND_REFERRER_KINDS] = {
+	[FIND_REFERRER_REGISTER] = "register", [FIND_REFERRER_VECTOR] = "vector",
+	[FIND_REFERRER_CHUNK] = "chunk", [FIND_REFERRER_STACK] = "stack",
+	[FIND_REFERRER_TLS] = "tls", [FIND_REFERRER_CONTROL] = "control",
+	[FIND_REFERRER_MEMORY] = "memory", [FIND_REFERRER_HEAP] = "heap",
+	[FIND_REFERRER_BLOCK] = "block",
 };
 
-const char *session_referrer_word(enum session_referrer_kind kind)
+const char *find_address_word(enum find_referrer_kind kind)
 {
 	return words[kind];
 }
@@ -66,7 +66,7 @@ static void walk_stack(struct finder *finder, const struct memory_view_thread *t
 
 /* Is the place in a frame that the walk has reached? */
 static bool find_frame(struct finder *finder, const struct memory_view_thread *thread,
-		       struct session_referrer *referrer)
+		       struct find_referrer *referrer)
 {
 	if (!thread->stopped)
 		return false;
@@ -76,7 +76,7 @@ static bool find_frame(struct finder *finder, const struct memory_view_thread *t
 }
 
 static bool is_tls(const struct finder *finder, const struct memory_view_thread *thread,
-		   struct session_referrer *referrer)
+		   struct find_referrer *referrer)
 {
 	uint64_t start, end;
 
@@ -87,13 +87,13 @@ static bool is_tls(const struct finder *finder, const struct memory_view_thread 
 
 		if (referrer->place < tls_low(&finder->tls, finder->view, number))
 			return false;
-		referrer->kind = SESSION_REFERRER_TLS;
+		referrer->kind = FIND_REFERRER_TLS;
 	} else {
 		if (referrer->place - thread->tp >= CONTROL_MAX ||
 		    !memory_view_stack_bounds(finder->view, thread->tp, &start, &end) ||
 		    thread->tp - start >= end - start || referrer->place >= end)
 			return false;
-		referrer->kind = SESSION_REFERRER_CONTROL;
+		referrer->kind = FIND_REFERRER_CONTROL;
 	}
 	referrer->tid = thread->tid;
 	referrer->tp = thread->tp;
@@ -102,7 +102,7 @@ static bool is_tls(const struct finder *finder, const struct memory_view_thread 
 
 /* Is the place in a frame, or above SP in memory that is known to be a stack? */
 static bool is_stack(struct finder *finder, const struct memory_view_thread *thread,
-		     struct session_referrer *referrer)
+		     struct find_referrer *referrer)
 {
 	const struct memory_view *view = finder->view;
 	uint64_t sp = regs_get(&thread->regs, view->arch->sp), start, end;
@@ -115,12 +115,12 @@ static bool is_stack(struct finder *finder, const struct memory_view_thread *thr
 	known = memory_view_stack(view, thread, &start, &end) && referrer->place < end;
 	if (!find_frame(finder, thread, referrer) && !known)
 		return false;
-	referrer->kind = SESSION_REFERRER_STACK;
+	referrer->kind = FIND_REFERRER_STACK;
 	referrer->tid = thread->tid;
 	return true;
 }
 
-static void look_at_root(struct finder *finder, struct session_referrer *referrer)
+static void look_at_root(struct finder *finder, struct find_referrer *referrer)
 {
 	const struct memory_view *view = finder->view;
 
@@ -133,7 +133,7 @@ static void look_at_root(struct finder *finder, struct session_referrer *referre
 }
 
 /* This holds for all kinds of memory. */
-static void look_at_tls(const struct finder *finder, struct session_referrer *referrer)
+static void look_at_tls(const struct finder *finder, struct find_referrer *referrer)
 {
 	const struct tls_block *block = tls_at(&finder->tls, referrer->place);
 
@@ -145,21 +145,21 @@ static void look_at_tls(const struct finder *finder, struct session_referrer *re
 }
 
 static void take_word(const struct finder *finder, const struct referrer *referrer,
-		      struct session_referrer *ret)
+		      struct find_referrer *ret)
 {
 	const struct search_origin *origin = &finder->origins->vec.at[referrer->place];
 
 	ret->place = 0;
 	ret->tid = origin->tid;
 	ret->index = origin->index;
-	ret->kind = origin->from == SEARCH_REGISTER ? SESSION_REFERRER_REGISTER :
-		    origin->from == SEARCH_VECTOR ? SESSION_REFERRER_VECTOR :
-			    SESSION_REFERRER_CHUNK;
+	ret->kind = origin->from == SEARCH_REGISTER ? FIND_REFERRER_REGISTER :
+		    origin->from == SEARCH_VECTOR ? FIND_REFERRER_VECTOR :
+			    FIND_REFERRER_CHUNK;
 }
 
 static struct err *take(struct finder *finder, const struct referrer *referrer)
 {
-	struct session_referrer is = { .firm = referrer->firm, .place = referrer->place,
+	struct find_referrer is = { .firm = referrer->firm, .place = referrer->place,
 				     .word = referrer->word, .block = referrer->block };
 
 	switch (referrer->in) {
@@ -167,14 +167,14 @@ static struct err *take(struct finder *finder, const struct referrer *referrer)
 		take_word(finder, referrer, &is);
 		break;
 	case REFERRER_ROOT:
-		is.kind = SESSION_REFERRER_MEMORY;
+		is.kind = FIND_REFERRER_MEMORY;
 		look_at_root(finder, &is);
 		break;
 	case REFERRER_HEAP:
-		is.kind = SESSION_REFERRER_HEAP;
+		is.kind = FIND_REFERRER_HEAP;
 		break;
 	default:
-		is.kind = SESSION_REFERRER_BLOCK;
+		is.kind = FIND_REFERRER_BLOCK;
 		break;
 	}
 	if (is.place)
@@ -184,7 +184,7 @@ static struct err *take(struct finder *finder, const struct referrer *referrer)
 
 static struct err *take_all(struct finder *finder, const struct referrers *referrers)
 {
-	struct session_find *find = finder->find;
+	struct find_address *find = finder->find;
 	struct err *err = NULL;
 
 	find->block = referrers->block;
@@ -201,7 +201,7 @@ static struct err *take_all(struct finder *finder, const struct referrers *refer
 }
 
 /* An address behind the end of a block, but still in its chunk, counts as in that block. */
-static uint64_t block_around(const struct session_find *find, uint64_t address)
+static uint64_t block_around(const struct find_address *find, uint64_t address)
 {
 	struct heap_chunk chunk;
 
@@ -210,7 +210,7 @@ static uint64_t block_around(const struct session_find *find, uint64_t address)
 }
 
 struct err *find_address_search(const struct memory_view *view, uint64_t address, size_t limit,
-				struct session_find *find, struct find_places *ret)
+				struct find_address *find, struct find_places *ret)
 {
 	struct finder finder = { .view = view, .origins = &ret->origins };
 	struct referrers_spec spec = {
@@ -223,7 +223,7 @@ struct err *find_address_search(const struct memory_view *view, uint64_t address
 }
 
 struct err *find_address_name(const struct memory_view *view, const struct find_places *places,
-			      struct session_find *find)
+			      struct find_address *find)
 {
 	struct finder finder = { .view = view, .origins = &places->origins, .find = find };
 	struct err *err;
@@ -242,10 +242,10 @@ void find_address_free_places(struct find_places *places)
 	vec_free(&places->origins.vec);
 }
 
-void session_find_free(struct session_find *find)
+void find_address_free(struct find_address *find)
 {
-	session_leaks_free(&find->in);
-	session_heap_free(&find->heap);
+	leak_marks_free(&find->in);
+	heaps_free(&find->heap);
 	proc_maps_free(&find->maps);
 	vec_free(&find->vec);
 }

@@ -3,8 +3,8 @@
  * `malloc find`: what is at an address of the heaps, and which places point to it.
  *
  * The places are found by the leak search's own notion of roots, blocks and dead memory
- * (inspect/leaks.h): a place that is not listed here cannot keep a block from being lost there, and
- * the other way round. Whether the place is itself in a lost block is not examined.
+ * (inspect/leak_search.h): a place that is not listed here cannot keep a block from being lost
+ * there, and the other way round. Whether the place is itself in a lost block is not examined.
  *
  *	register	of a thread, of the vector unit too, where it is in no system call
  *	chunk		a thread is inside the allocator with the address of the block's chunk
@@ -23,22 +23,22 @@
 #pragma once
 
 #include "heap/referrers.h"
+#include "inspect/leak_marks.h"
 #include "inspect/leak_search.h"
-#include "inspect/leaks.h"
 #include "os/procfs.h"
 
 struct memory_view;
 
-enum session_referrer_kind {
-	SESSION_REFERRER_REGISTER, SESSION_REFERRER_VECTOR, SESSION_REFERRER_CHUNK,
-			    SESSION_REFERRER_STACK,
-	SESSION_REFERRER_TLS, SESSION_REFERRER_CONTROL, SESSION_REFERRER_MEMORY,
-			    SESSION_REFERRER_HEAP,
-	SESSION_REFERRER_BLOCK, SESSION_REFERRER_KINDS,
+enum find_referrer_kind {
+	FIND_REFERRER_REGISTER, FIND_REFERRER_VECTOR, FIND_REFERRER_CHUNK,
+			    FIND_REFERRER_STACK,
+	FIND_REFERRER_TLS, FIND_REFERRER_CONTROL, FIND_REFERRER_MEMORY,
+			    FIND_REFERRER_HEAP,
+	FIND_REFERRER_BLOCK, FIND_REFERRER_KINDS,
 };
 
-struct session_referrer {
-	enum session_referrer_kind kind;
+struct find_referrer {
+	enum find_referrer_kind kind;
 	bool firm;		/* keeps the block reachable; else at best "possibly lost" */
 	uint64_t place;		/* address; 0: register, vector, chunk */
 	uint64_t word;		/* the pointer */
@@ -54,21 +54,21 @@ struct session_referrer {
 	uint32_t block;		/* of block: index in in.held */
 };
 
-struct session_find {
-	struct session_leaks in;	/* blocks, and what is not sure of them; no mark */
-	struct session_heap heap;	/* the walk that they are from; or why there is none */
+struct find_address {
+	struct leak_marks in;	/* blocks, and what is not sure of them; no mark */
+	struct heaps heap;	/* the walk that they are from; or why there is none */
 	struct proc_maps maps;
 	uint32_t generation;		/* of the module map */
 	uint32_t block, outer;		/* indices, or REFERRERS_NO_BLOCK */
-	VEC(struct session_referrer) vec;	/* firm ones first */
+	VEC(struct find_referrer) vec;	/* firm ones first */
 	uint64_t nr_firm, nr_inner;	/* found in all */
 	uint64_t own;			/* in the block itself: not among these */
 	uint64_t unread;		/* bytes of roots and blocks, where there may be more */
 };
 
-void session_find_free(struct session_find *find);
+void find_address_free(struct find_address *find);
 /* "register", "vector", "stack" ... */
-const char *session_referrer_word(enum session_referrer_kind kind);
+const char *find_address_word(enum find_referrer_kind kind);
 
 /* What was found, before it is known what it is. */
 struct find_places {
@@ -82,8 +82,8 @@ struct find_places {
  * After an error as well, free *ret.
  */
 struct err *find_address_search(const struct memory_view *view, uint64_t address, size_t limit,
-				struct session_find *find, struct find_places *ret) MUST_CHECK;
+				struct find_address *find, struct find_places *ret) MUST_CHECK;
 /* Tracer thread: say what they are, which fills in the rest of find. */
 struct err *find_address_name(const struct memory_view *view, const struct find_places *places,
-			      struct session_find *find) MUST_CHECK;
+			      struct find_address *find) MUST_CHECK;
 void find_address_free_places(struct find_places *places);

@@ -89,7 +89,7 @@ static void place_data(struct heap_view *walk)
 
 static void name_libcs(struct heap_view *walk)
 {
-	struct session_heap *heap = walk->ret;
+	struct heaps *heap = walk->ret;
 
 	heap->nr_libcs = walk->nr_libcs;
 	for (size_t i = 0; i < walk->nr_libcs; i++) {

@@ -15,7 +15,7 @@ struct heap_view {
 	const struct memory_view *view;
 	const struct memory_limit *own_memory;	/* what mdbg itself may take (walk_limit.h) */
 	bool check;			/* the links of the bins, too */
-	struct session_heap *ret;	/* gets the walk, and what is known of the heaps */
+	struct heaps *ret;	/* gets the walk, and what is known of the heaps */
 	struct word_list in_flight_words;	/* of the threads inside; sorted */
 
 	VEC(struct heap_map) maps;

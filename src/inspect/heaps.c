@@ -5,7 +5,7 @@
 
 #include "inspect/heap_view.h"
 
-void session_heap_free(struct session_heap *heap)
+void heaps_free(struct heaps *heap)
 {
 	if (heap->walked && !heap->lent)
 		heap_walk_free(&heap->walk);
@@ -51,11 +51,11 @@ static struct err *list_anew(const struct memory_view *view, struct packed_list 
 struct err *heaps_walk(struct heap_view *walk, const struct reconcile_history *before,
 		       struct packed_list *held, struct word_list *left_out)
 {
-	struct session_heap *heap = walk->ret;
+	struct heaps *heap = walk->ret;
 	struct walk_merge merge;
 	struct err *err;
 
-	session_heap_free(heap);
+	heaps_free(heap);
 	heap->complete = walk->view->complete;
 	heap->process = walk->view->process;
 	vec_clear(&left_out->vec);
@@ -78,7 +78,7 @@ struct err *heaps_walk(struct heap_view *walk, const struct reconcile_history *b
  * nothing was freed. *records: those of then that are still to be found; if these are all, there is
  * none either (they are counted exactly only where nobody is in the middle of a call).
  */
-static bool is_complete(const struct memory_view *view, const struct session_heap *heap,
+static bool is_complete(const struct memory_view *view, const struct heaps *heap,
 			const uint64_t *records)
 {
 	const struct log_accounts *then = &view->accounts;
@@ -93,7 +93,7 @@ static bool is_complete(const struct memory_view *view, const struct session_hea
 
 struct err *heaps_walk_past(struct heap_view *walk, struct word_list *left_out)
 {
-	struct session_heap *heap = walk->ret;
+	struct heaps *heap = walk->ret;
 	struct walk_merge merge;
 	uint64_t records = 0;
 	struct err *err;
@@ -112,7 +112,7 @@ struct err *heaps_walk_past(struct heap_view *walk, struct word_list *left_out)
 static struct err *list_past(struct heap_view *walk, bool timed, struct packed_list *list)
 {
 	struct word_list left_out = { VEC_INIT };
-	struct session_heap *heap = walk->ret;
+	struct heaps *heap = walk->ret;
 	struct walk_merge merge;
 	struct err *err = heap_view_walk(walk);
 
@@ -130,9 +130,9 @@ static struct err *list_past(struct heap_view *walk, bool timed, struct packed_l
 }
 
 struct err *heaps_list_past(const struct memory_view *view, const struct memory_limit *own_memory,
-			    bool timed, struct session_heap *ret, struct packed_list *list_ret)
+			    bool timed, struct heaps *ret, struct packed_list *list_ret)
 {
-	struct session_heap heap = SESSION_HEAP_INIT;
+	struct heaps heap = HEAPS_INIT;
 	struct packed_list list = PACKED_INIT;
 	struct heap_view walk = { .view = view, .own_memory = own_memory, .ret = &heap };
 	struct err *err;
@@ -141,7 +141,7 @@ struct err *heaps_list_past(const struct memory_view *view, const struct memory_
 	err = list_past(&walk, timed, &list);
 	heap_view_free(&walk);
 	if (err) {
-		session_heap_free(&heap);
+		heaps_free(&heap);
 		packed_free(&list);
 		return err;
 	}

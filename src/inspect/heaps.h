@@ -14,18 +14,18 @@ struct memory_limit;
 struct memory_view;
 
 /* A C library whose heaps were walked. */
-struct session_heap_libc {
+struct heaps_libc {
 	char name[48];		/* of its file, as the target has it, without folders */
 	uint64_t start;		/* of its module */
 };
 
-struct session_heap {
+struct heaps {
 	/* if walked; with notes of what the log has (heap/reconcile.h) */
 	struct heap_walk walk;
 	bool walked;
 	char why[256];			/* why not, or what was not */
 	/* by the numbers that arenas have; mostly there is one */
-	struct session_heap_libc libc[HEAP_LIBCS_MAX];
+	struct heaps_libc libc[HEAP_LIBCS_MAX];
 	size_t nr_libcs;
 	bool complete;			/* what is in no record was allocated before the attach */
 	uint64_t under_way;		/* blocks left out: calls for them may be under way */
@@ -40,9 +40,9 @@ struct session_heap {
 	bool lent;			/* the walk is the session's */
 };
 
-#define SESSION_HEAP_INIT	{ HEAP_WALK_INIT, .walked = false }
+#define HEAPS_INIT	{ HEAP_WALK_INIT, .walked = false }
 
-void session_heap_free(struct session_heap *heap);
+void heaps_free(struct heaps *heap);
 
 /*
  * Walk the heaps of a view of now, and note what the log has of them. left_out: as walk_merge has
@@ -61,7 +61,7 @@ struct err *heaps_walk_past(struct heap_view *walk, struct word_list *left_out) 
  * timed: as in struct packed_list.
  */
 struct err *heaps_list_past(const struct memory_view *view, const struct memory_limit *own_memory,
-			    bool timed, struct session_heap *ret,
+			    bool timed, struct heaps *ret,
 			    struct packed_list *list_ret) MUST_CHECK;
 /* Only the blocks of the log, as they were at the moment of the view. */
 struct err *heaps_list_log(const struct memory_view *view, bool timed,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The search for leaks in a view (theory in leaks.h). */
+/* The search for leaks in a view (theory in leak_search.h). */
 
 #include "inspect/leak_search.h"
 
@@ -21,7 +21,7 @@
 struct job {
 	const struct memory_view *view;
 	const struct heap_walk *walk;	/* if walked */
-	struct session_leaks *ret;
+	struct leak_marks *ret;
 	struct reach_ranges root, heap, out, code;
 	VEC(uint64_t) words;
 	size_t nr_certain;		/* of the words; registers follow */
@@ -147,7 +147,7 @@ static bool has_blocks(const struct job *job, const struct proc_map *map)
  */
 static void keep_mapped(struct job *job)
 {
-	const struct session_leaks *ret = job->ret;
+	const struct leak_marks *ret = job->ret;
 
 	for (size_t i = 0; ret->walked && !job->walk->mmapped_certain && i < ret->held.nr; i++) {
 		struct block block = packed_block(&ret->held, i);
@@ -501,7 +501,7 @@ static struct err *split_stacks(struct job *job)
 }
 
 struct err *leak_search_run(const struct memory_view *view, const struct heap_walk *walk,
-			    struct session_leaks *ret)
+			    struct leak_marks *ret)
 {
 	struct job job = { .view = view, .walk = walk, .ret = ret,
 			   .files = LOCAL_FILES_INIT };
@@ -541,7 +541,7 @@ static void drop_made_up(struct job *job)
 	job->words.nr = job->origins.vec.nr = nr;
 }
 
-struct err *leak_search_referrers(const struct memory_view *view, struct session_find *find,
+struct err *leak_search_referrers(const struct memory_view *view, struct find_address *find,
 				  const struct referrers_spec *spec,
 				  struct search_origins *origins, struct referrers *ret)
 {

@@ -1,7 +1,36 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The search for leaks in a view: it collects the roots and marks what they lead to (theory in
- * leaks.h).
+ * The search for leaks in a view, which is a target at one moment: which memory is a root, and
+ * which is not.
+ *
+ *	roots		registers of all threads, those of the vector unit too where a thread is not in
+ *			a system call (no call keeps them); stacks, from the red zone below SP up; and
+ *			all other memory that can be written, whatever it is of: data of modules, thread
+ *			control blocks with static TLS, mappings of the program, shared memory. Private
+ *			memory without a file that can only be read was written once, and is one, too.
+ *			The table of a thread's dynamic TLS (dtv) is known by a pointer into its middle
+ *			alone: it is taken for one to its start.
+ *	stacks and	come last, word by word: what hangs on a word of them alone is still
+ *	registers	reachable, but the word may be dead (struct reach_holder, leak_stacks.h)
+ *	no roots	stacks below SP, where their bounds are known, and those of threads that
+ *			have ended; at the end of the process, what lies below the call of exit;
+ *			what mdbg has mapped; pages that the process has not got, and devices
+ *			(os/page_rules.h): of shared memory they are counted (search_unread);
+ *			memory without a file that was never written; of glibc's heaps all but the
+ *			blocks: free chunks, and the bins of its arenas
+ *	heaps		memory in which blocks lie, where it cannot be walked (another allocator, a
+ *			heap that is damaged): blocks from before the attach may be in it, with the only
+ *			pointers to others. It is taken for a root (mark.heap_bytes), which makes up no
+ *			leak, but can hide some: freed blocks and the allocator's own tables have
+ *			pointers, too
+ *
+ * The moment is a stop, in which mdbg reads everything that is small, above all the threads. It
+ * searches the memory in the same stop, or, if the target is large, in a snapshot
+ * (tracee/snapshot.h) while the target runs on. Its log goes on, too; so the blocks are those with
+ * a record from before that moment, and those without one that are in the heaps of the snapshot
+ * (heap/reconcile.h).
+ *
+ * Blocks of followed children are in other memory: they are left out, and counted.
  */
 #pragma once
 
@@ -9,8 +38,8 @@
 
 struct heap_walk;
 struct region;
-struct session_find;
-struct session_leaks;
+struct find_address;
+struct leak_marks;
 struct memory_view;
 struct proc_map;
 
@@ -19,7 +48,7 @@ struct proc_map;
  * ret->walked). The view must be deep. Any thread.
  */
 struct err *leak_search_run(const struct memory_view *view, const struct heap_walk *walk,
-			    struct session_leaks *ret) MUST_CHECK;
+			    struct leak_marks *ret) MUST_CHECK;
 
 /* The origin of a word that is a root by itself. */
 enum search_from {
@@ -48,7 +77,7 @@ struct search_origins {
  * REFERRER_WORD is the index of its origin, which is a register or a chunk. The caller frees
  * *origins, after an error as well; they are filled in before spec->is_firm is called.
  */
-struct err *leak_search_referrers(const struct memory_view *view, struct session_find *find,
+struct err *leak_search_referrers(const struct memory_view *view, struct find_address *find,
 				  const struct referrers_spec *spec,
 				  struct search_origins *origins,
 				  struct referrers *ret) MUST_CHECK;

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
+#include "inspect/leak_marks.h"
 #include "inspect/leak_search.h"
-#include "inspect/leaks.h"
 #include "inspect/memory_view.h"
 #include "tracee/backtrace.h"
 #include "tracee/target.h"
@@ -121,7 +121,7 @@ struct err *leak_stacks_split(const struct leak_stacks *stacks, struct reach_ran
 static int by_bytes(const void *va, const void *vb, void *ctx)
 {
 	const struct reach_holder *holders = ctx;
-	const struct session_holder *a = va, *b = vb;
+	const struct leak_holder *a = va, *b = vb;
 	uint64_t one = holders[a->number].bytes, other = holders[b->number].bytes;
 
 	if (one != other)
@@ -140,24 +140,24 @@ static const struct leak_stack *stack_at(const struct leak_stacks *stacks, uint6
 }
 
 static void place_holder(const struct leak_stacks *stacks, const struct search_origins *origins,
-			 const struct reach_holder *is, struct session_holder *holder)
+			 const struct reach_holder *is, struct leak_holder *holder)
 {
 	const struct search_origin *origin = is->is_register ? &origins->vec.at[is->place] : NULL;
 	const struct leak_stack *stack = is->is_register ? NULL : stack_at(stacks, is->place);
 
 	if (origin) {
-		holder->in = origin->from == SEARCH_VECTOR ? SESSION_HOLDER_VECTOR :
-							     SESSION_HOLDER_REGISTER;
+		holder->in = origin->from == SEARCH_VECTOR ? LEAK_HOLDER_VECTOR :
+							     LEAK_HOLDER_REGISTER;
 		holder->tid = origin->tid;
 		holder->index = origin->index;
 	} else if (stack) {
-		holder->in = SESSION_HOLDER_STACK;
+		holder->in = LEAK_HOLDER_STACK;
 		holder->tid = stack->tid;
 	}
 }
 
 struct err *leak_stacks_holders(const struct leak_stacks *stacks,
-			      const struct search_origins *origins, struct session_leaks *ret)
+			      const struct search_origins *origins, struct leak_marks *ret)
 {
 	struct err *err = vec_reserve(&ret->holders, ret->mark.holders.nr);
 
@@ -167,9 +167,9 @@ struct err *leak_stacks_holders(const struct leak_stacks *stacks,
 		return err;
 	qsort_r(ret->holders.at, ret->holders.nr, sizeof(*ret->holders.at), by_bytes,
 		ret->mark.holders.at);
-	ret->holders.nr = MIN(ret->holders.nr, SESSION_HOLDERS_MAX);
+	ret->holders.nr = MIN(ret->holders.nr, LEAK_HOLDERS_MAX);
 	vec_each(holder, &ret->holders) {
-		*holder = (struct session_holder){ .number = holder->number };
+		*holder = (struct leak_holder){ .number = holder->number };
 		place_holder(stacks, origins, &ret->mark.holders.at[holder->number], holder);
 	}
 	return NULL;
@@ -219,7 +219,7 @@ void leak_stacks_leave_exit(struct memory_view *view)
 }
 
 static void walk_thread(const struct memory_view *view, const struct memory_view_thread *thread,
-			struct session_leaks *leaks)
+			struct leak_marks *leaks)
 {
 	struct stack_frames frames;
 
@@ -227,23 +227,23 @@ static void walk_thread(const struct memory_view *view, const struct memory_view
 	if (memory_view_frames(view, thread, &frames))
 		return;
 	vec_each(holder, &leaks->holders) {
-		if (holder->in == SESSION_HOLDER_STACK && holder->tid == thread->tid)
+		if (holder->in == LEAK_HOLDER_STACK && holder->tid == thread->tid)
 			stack_frames_at(&frames, leaks->mark.holders.at[holder->number].place,
 					&holder->pc, &holder->returns);
 	}
 	stack_frames_free(&frames);
 }
 
-static bool has_holder(const struct session_leaks *leaks, pid_t tid)
+static bool has_holder(const struct leak_marks *leaks, pid_t tid)
 {
 	vec_each(holder, &leaks->holders) {
-		if (holder->in == SESSION_HOLDER_STACK && holder->tid == tid)
+		if (holder->in == LEAK_HOLDER_STACK && holder->tid == tid)
 			return true;
 	}
 	return false;
 }
 
-void leak_stacks_find_frames(const struct memory_view *view, struct session_leaks *leaks)
+void leak_stacks_find_frames(const struct memory_view *view, struct leak_marks *leaks)
 {
 	leaks->generation = view->target->modules.generation;
 	for (size_t i = 0; i < view->threads.nr; i++)

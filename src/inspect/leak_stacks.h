@@ -16,7 +16,7 @@
 struct memory_view;
 struct memory_view_thread;
 struct search_origins;
-struct session_leaks;
+struct leak_marks;
 
 struct leak_stack {
 	struct reach_range range;
@@ -40,7 +40,7 @@ struct err *leak_stacks_split(const struct leak_stacks *stacks, struct reach_ran
 /* leaks->holders, of leaks->mark: whose stacks and registers they are. */
 struct err *leak_stacks_holders(const struct leak_stacks *stacks,
 			      const struct search_origins *origins,
-			      struct session_leaks *leaks) MUST_CHECK;
+			      struct leak_marks *leaks) MUST_CHECK;
 
 /*
  * At the end of the process: of a thread that has called exit the stack above that call is in use
@@ -55,4 +55,4 @@ void leak_stacks_leave_exit(struct memory_view *view);
  * Find the functions whose frames the words of leaks->holders lie in. Tracer thread; the view is a
  * snapshot, or of a target that still stands.
  */
-void leak_stacks_find_frames(const struct memory_view *view, struct session_leaks *leaks);
+void leak_stacks_find_frames(const struct memory_view *view, struct leak_marks *leaks);

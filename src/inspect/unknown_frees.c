@@ -13,27 +13,27 @@
 
 struct job {
 	const struct unknown_frees_by *by;
-	struct session_unknown_frees *ret;
+	struct unknown_frees *ret;
 	struct err *err;
 };
 
-const char *session_unknown_free_word(enum session_unknown_free_kind kind)
+const char *unknown_frees_word(enum unknown_free_kind kind)
 {
 	static const char *const words[] = {
-		[SESSION_UNKNOWN_FREE_DOUBLE] = "double",
-		[SESSION_UNKNOWN_FREE_STACK] = "stack",
-		[SESSION_UNKNOWN_FREE_INSIDE] = "inside",
-		[SESSION_UNKNOWN_FREE_MODULE] = "module",
-		[SESSION_UNKNOWN_FREE_NONE] = "unknown",
+		[UNKNOWN_FREE_DOUBLE] = "double",
+		[UNKNOWN_FREE_STACK] = "stack",
+		[UNKNOWN_FREE_INSIDE] = "inside",
+		[UNKNOWN_FREE_MODULE] = "module",
+		[UNKNOWN_FREE_NONE] = "unknown",
 	};
 
 	return words[kind];
 }
 
-static struct session_unknown_free unknown_free_of(const struct log_unknown_free *free)
+static struct unknown_free unknown_free_of(const struct log_unknown_free *free)
 {
-	return (struct session_unknown_free){
-		.kind = SESSION_UNKNOWN_FREE_NONE,
+	return (struct unknown_free){
+		.kind = UNKNOWN_FREE_NONE,
 		.free = *free,
 		.address = free->address & ((1ull << LOG_PROCESS_SHIFT) - 1),
 		.process = free->address >> LOG_PROCESS_SHIFT & (LOG_PROCESSES - 1),
@@ -42,11 +42,11 @@ static struct session_unknown_free unknown_free_of(const struct log_unknown_free
 
 static bool add_double(const struct log_unknown_free *free, void *ctx)
 {
-	struct session_unknown_free unknown = unknown_free_of(free);
+	struct unknown_free unknown = unknown_free_of(free);
 	struct job *job = ctx;
 	const struct probes *probes = job->by->probes;
 
-	unknown.kind = SESSION_UNKNOWN_FREE_DOUBLE;
+	unknown.kind = UNKNOWN_FREE_DOUBLE;
 	if (probes && !unknown.process &&
 	    patch_watch_may_have_missed(probes, free->block.time, free->time))
 		snprintf(job->ret->doubt, sizeof(job->ret->doubt),
@@ -67,7 +67,7 @@ static const struct block *block_before(const struct blocks *blocks, uint64_t wa
  * A block that is live and older than the free was live at the free, unless it was freed without a
  * record while the probes were out.
  */
-static bool is_inside(const struct job *job, struct session_unknown_free *unknown)
+static bool is_inside(const struct job *job, struct unknown_free *unknown)
 {
 	const struct block *block = block_before(job->by->blocks, unknown->free.address);
 
@@ -95,7 +95,7 @@ static bool in_segments(const struct module *module, uint64_t address)
 }
 
 /* The module that was mapped at that time. Modules of followed children are not known. */
-static bool is_in_module(const struct job *job, struct session_unknown_free *unknown)
+static bool is_in_module(const struct job *job, struct unknown_free *unknown)
 {
 	const struct modules *modules = job->by->modules;
 	uint32_t generation = log_stack_get(job->by->log, unknown->free.stack).generation;
@@ -115,15 +115,15 @@ static bool is_in_module(const struct job *job, struct session_unknown_free *unk
 
 static bool add_invalid(const struct log_unknown_free *free, void *ctx)
 {
-	struct session_unknown_free unknown = unknown_free_of(free);
+	struct unknown_free unknown = unknown_free_of(free);
 	struct job *job = ctx;
 
 	if (free->on_stack)
-		unknown.kind = SESSION_UNKNOWN_FREE_STACK;
+		unknown.kind = UNKNOWN_FREE_STACK;
 	else if (is_inside(job, &unknown))
-		unknown.kind = SESSION_UNKNOWN_FREE_INSIDE;
+		unknown.kind = UNKNOWN_FREE_INSIDE;
 	else if (!*job->ret->untold && is_in_module(job, &unknown))
-		unknown.kind = SESSION_UNKNOWN_FREE_MODULE;
+		unknown.kind = UNKNOWN_FREE_MODULE;
 	else
 		return false;
 	job->ret->invalid++;
@@ -134,7 +134,7 @@ static bool add_invalid(const struct log_unknown_free *free, void *ctx)
 static void find_doubts(const struct job *job, const struct log_accounts *accounts)
 {
 	const struct probes *probes = job->by->probes;
-	struct session_unknown_frees *ret = job->ret;
+	struct unknown_frees *ret = job->ret;
 
 	if (log_config(job->by->log).sample)
 		snprintf(ret->untold, sizeof(ret->untold), "the log samples");
@@ -146,22 +146,22 @@ static void find_doubts(const struct job *job, const struct log_accounts *accoun
 			 accounts->voided);
 }
 
-struct err *unknown_frees_judge(const struct unknown_frees_by *by, struct session_unknown_frees *ret)
+struct err *unknown_frees_judge(const struct unknown_frees_by *by, struct unknown_frees *ret)
 {
 	struct job job = { by, ret, NULL };
 	struct log_accounts accounts = log_accounts_get(by->log);
 
-	*ret = (struct session_unknown_frees){ .vec = VEC_INIT, .doubles = accounts.double_frees };
+	*ret = (struct unknown_frees){ .vec = VEC_INIT, .doubles = accounts.double_frees };
 	find_doubts(&job, &accounts);
 	log_each_unknown_free(by->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, &job);
 	if (!job.err)
 		log_each_unknown_free(by->log, LOG_UNKNOWN_FREE_OTHER, add_invalid, &job);
 	if (job.err)
-		session_unknown_frees_free(ret);
+		unknown_frees_free(ret);
 	return job.err;
 }
 
-void session_unknown_frees_free(struct session_unknown_frees *unknown_frees)
+void unknown_frees_free(struct unknown_frees *unknown_frees)
 {
 	vec_free(&unknown_frees->vec);
 }

@@ -15,16 +15,16 @@
 struct modules;
 struct probes;
 
-enum session_unknown_free_kind {
-	SESSION_UNKNOWN_FREE_DOUBLE,		/* free.block is what it was */
-	SESSION_UNKNOWN_FREE_STACK,
-	SESSION_UNKNOWN_FREE_INSIDE,		/* of `around` */
-	SESSION_UNKNOWN_FREE_MODULE,		/* named `module` */
-	SESSION_UNKNOWN_FREE_NONE,
+enum unknown_free_kind {
+	UNKNOWN_FREE_DOUBLE,		/* free.block is what it was */
+	UNKNOWN_FREE_STACK,
+	UNKNOWN_FREE_INSIDE,		/* of `around` */
+	UNKNOWN_FREE_MODULE,		/* named `module` */
+	UNKNOWN_FREE_NONE,
 };
 
-struct session_unknown_free {
-	enum session_unknown_free_kind kind;
+struct unknown_free {
+	enum unknown_free_kind kind;
 	struct log_unknown_free free;
 	uint64_t address;		/* in its process */
 	uint8_t process;
@@ -32,8 +32,8 @@ struct session_unknown_free {
 	char module[64];
 };
 
-struct session_unknown_frees {
-	VEC(struct session_unknown_free) vec;	/* double ones first; each kind by time */
+struct unknown_frees {
+	VEC(struct unknown_free) vec;	/* double ones first; each kind by time */
 	uint64_t doubles;		/* in all; the oldest may not be listed */
 	uint64_t invalid;		/* in vec */
 	char untold[192];		/* why double frees are not reported; "" */
@@ -50,7 +50,7 @@ struct unknown_frees_by {
 
 /* Tracer thread, which owns the modules. */
 struct err *unknown_frees_judge(const struct unknown_frees_by *by,
-				struct session_unknown_frees *ret) MUST_CHECK;
-void session_unknown_frees_free(struct session_unknown_frees *unknown_frees);
+				struct unknown_frees *ret) MUST_CHECK;
+void unknown_frees_free(struct unknown_frees *unknown_frees);
 /* "double", "stack", "inside", "module" */
-const char *session_unknown_free_word(enum session_unknown_free_kind kind);
+const char *unknown_frees_word(enum unknown_free_kind kind);

@@ -103,7 +103,7 @@ static void print_chunk(const struct heap_chunk *chunk, uint64_t address, struct
 	out_text(out, "\n");
 }
 
-struct err *find_in(struct session *session, const struct session_heap *heap, uint64_t address,
+struct err *find_in(struct session *session, const struct heaps *heap, uint64_t address,
 		    struct found_at *ret)
 {
 	struct in_hand in_hand = { VEC_INIT };
@@ -119,7 +119,7 @@ struct err *find_in(struct session *session, const struct session_heap *heap, ui
 	return err;
 }
 
-struct err *find_print(struct session *session, const struct session_heap *heap, uint64_t address,
+struct err *find_print(struct session *session, const struct heaps *heap, uint64_t address,
 		       struct out *out)
 {
 	struct found_at found;
@@ -140,7 +140,7 @@ struct err *find_print(struct session *session, const struct session_heap *heap,
 }
 
 /* Print the block or chunk beside a damaged place; address 0: none is known. */
-static struct err *print_beside(struct session *session, const struct session_heap *heap,
+static struct err *print_beside(struct session *session, const struct heaps *heap,
 				const char *where, uint64_t address, struct out *out)
 {
 	if (!address)
@@ -167,7 +167,7 @@ static void print_doubt(struct heap_doubt doubt, struct out *out)
 	}
 }
 
-struct err *damage_print(struct session *session, const struct session_heap *heap,
+struct err *damage_print(struct session *session, const struct heaps *heap,
 			 struct out *out)
 {
 	const struct heap_walk *walk = &heap->walk;

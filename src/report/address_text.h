@@ -10,17 +10,17 @@
 
 struct out;
 struct session;
-struct session_heap;
+struct heaps;
 
 /* Find the block or chunk that holds address, in the heaps and in the log as it is now. */
-struct err *find_in(struct session *session, const struct session_heap *heap, uint64_t address,
+struct err *find_in(struct session *session, const struct heaps *heap, uint64_t address,
 		    struct found_at *ret) MUST_CHECK;
 /* Print the block or free chunk that holds address, and where it was allocated. */
-struct err *find_print(struct session *session, const struct session_heap *heap, uint64_t address,
+struct err *find_print(struct session *session, const struct heaps *heap, uint64_t address,
 		       struct out *out) MUST_CHECK;
 /* Print a block that is known to hold address. */
 struct err *find_print_block(struct session *session, const struct block *block, uint64_t address,
 			     struct out *out) MUST_CHECK;
 /* Print all damaged places, with the blocks on both sides of each. */
-struct err *damage_print(struct session *session, const struct session_heap *heap,
+struct err *damage_print(struct session *session, const struct heaps *heap,
 			 struct out *out) MUST_CHECK;

@@ -247,7 +247,7 @@ static struct err *print_rows(const struct layout *layout, struct stack_texts *t
 	return err;
 }
 
-void heap_notes_print(const struct session_heap *heap, struct out *out)
+void heap_notes_print(const struct heaps *heap, struct out *out)
 {
 	if (*heap->why)
 		out_f(out, "%s from before the attach are not known: %s\n",
@@ -273,14 +273,14 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 		  "allocate, resize or free them\n", heap->under_way);
 }
 
-void heap_stood_print(const struct session_heap *heap, struct out *out)
+void heap_stood_print(const struct heaps *heap, struct out *out)
 {
 	stood_print(out, heap->pause_ns, heap->no_snapshot);
 }
 
 /* Print what must be known of the listed blocks. */
 static struct err *print_notes(struct session *session, const struct block_source *source,
-			       const struct session_heap *heap, struct out *out)
+			       const struct heaps *heap, struct out *out)
 {
 	heap_notes_print(heap, out);
 	out_count(out,
@@ -290,7 +290,7 @@ static struct err *print_notes(struct session *session, const struct block_sourc
 }
 
 struct err *blocks_print(struct session *session, const struct block_source *source,
-			 const struct session_heap *heap, bool verbose, struct out *out)
+			 const struct heaps *heap, bool verbose, struct out *out)
 {
 	struct layout layout;
 	struct stack_texts texts;
@@ -323,7 +323,7 @@ struct err *blocks_print(struct session *session, const struct block_source *sou
 }
 
 struct err *blocks_print_brief(struct session *session, const struct block_source *source,
-			       const struct session_heap *heap, struct out *out)
+			       const struct heaps *heap, struct out *out)
 {
 	struct answer rows;
 	struct err *err = block_rows(source, &rows);

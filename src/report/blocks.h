@@ -10,21 +10,21 @@ struct block_source;
 struct list;
 struct out;
 struct session;
-struct session_heap;
+struct heaps;
 
 /*
  * Print all blocks of the list in its order, what is uncertain about the walk that they come from,
  * and a line with the sums of the printed blocks. verbose adds the columns of -v.
  */
 struct err *blocks_print(struct session *session, const struct block_source *source,
-			 const struct session_heap *heap, bool verbose, struct out *out) MUST_CHECK;
+			 const struct heaps *heap, bool verbose, struct out *out) MUST_CHECK;
 /* The same with a line for each block, which has its function. The source must have names. */
 struct err *blocks_print_brief(struct session *session, const struct block_source *source,
-			       const struct session_heap *heap, struct out *out) MUST_CHECK;
+			       const struct heaps *heap, struct out *out) MUST_CHECK;
 /* Print the free chunks: the table of `malloc freespace`. */
-struct err *chunks_print(struct list *list, const struct session_heap *heap,
+struct err *chunks_print(struct list *list, const struct heaps *heap,
 			 struct out *out) MUST_CHECK;
 /* Print a line for each uncertainty of the walk. */
-void heap_notes_print(const struct session_heap *heap, struct out *out);
+void heap_notes_print(const struct heaps *heap, struct out *out);
 /* Print for how long the process was stopped for the walk; nothing if it was not stopped. */
-void heap_stood_print(const struct session_heap *heap, struct out *out);
+void heap_stood_print(const struct heaps *heap, struct out *out);

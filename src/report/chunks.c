@@ -32,7 +32,7 @@ static struct err *print_rows(struct list *list, struct sums *sums, struct out *
 	return err;
 }
 
-struct err *chunks_print(struct list *list, const struct session_heap *heap, struct out *out)
+struct err *chunks_print(struct list *list, const struct heaps *heap, struct out *out)
 {
 	struct sums sums = { { 0 }, { 0 }, 0, 0 };
 	struct err *err;

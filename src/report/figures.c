@@ -65,7 +65,7 @@ static void add_gone(struct figures *figures, const struct walk_gone *gone)
 	figures->blocks += gone->blocks;
 }
 
-static struct err *add_records(void *ctx, const struct session_heap *heap,
+static struct err *add_records(void *ctx, const struct heaps *heap,
 			       const struct session_heap_moment *moment)
 {
 	struct figures *figures = ctx;
@@ -115,13 +115,13 @@ static struct err *add_blocks(struct session *session, enum session_heap_how how
 		add_chunks(figures);
 		return NULL;
 	}
-	session_heap_free(&figures->heap);
+	heaps_free(&figures->heap);
 	return err_nomem;
 }
 
 void figures_free(struct figures *figures)
 {
-	session_heap_free(&figures->heap);
+	heaps_free(&figures->heap);
 	free(figures->recorded);
 }
 
@@ -260,7 +260,7 @@ static void print_options(const struct figures *figures, struct out *out)
  */
 struct figures_acquired figures_acquired(const struct figures *figures, size_t number)
 {
-	const struct session_heap *heap = &figures->heap;
+	const struct heaps *heap = &figures->heap;
 	uint64_t all = heap->walk.arenas.at[number].system_mem, mapped = 0;
 
 	if (!heap->walk.arenas.at[number].brk)
@@ -276,8 +276,8 @@ struct figures_acquired figures_acquired(const struct figures *figures, size_t n
 /* With the C library that has it, if there are several. */
 static void print_number(const struct figures *figures, size_t number, struct out *out)
 {
-	const struct session_heap *heap = &figures->heap;
-	const struct session_heap_libc *libc = &heap->libc[heap->walk.arenas.at[number].libc];
+	const struct heaps *heap = &figures->heap;
+	const struct heaps_libc *libc = &heap->libc[heap->walk.arenas.at[number].libc];
 
 	out_f(out, "    Heap %zu", number);
 	if (heap->nr_libcs > 1) {
@@ -330,7 +330,7 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 
 static void print_heaps(const struct figures *figures, struct out *out)
 {
-	const struct session_heap *heap = &figures->heap;
+	const struct heaps *heap = &figures->heap;
 
 	for (size_t i = 0; heap->walked && i < heap->walk.arenas.nr; i++)
 		print_heap(figures, i, out);

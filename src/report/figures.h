@@ -33,7 +33,7 @@ struct figures {
 	 */
 	uint64_t bytes, blocks;
 	uint64_t early_bytes, early_blocks;	/* those of them that are in no record */
-	struct session_heap heap;
+	struct heaps heap;
 	uint64_t *recorded;		/* by heap: how many of its blocks have a record */
 	uint64_t allocs, frees;		/* recorded or passed over by sampling */
 	/*

@@ -14,16 +14,16 @@
 
 #define HOLDERS_FEW	5u
 
-static void print_place(struct session *session, const struct session_leaks *found,
-			const struct session_holder *holder, struct out *out)
+static void print_place(struct session *session, const struct leak_marks *found,
+			const struct leak_holder *holder, struct out *out)
 {
 	const struct reach_holder *is = &found->mark.holders.at[holder->number];
 	char text[32];
 
-	if (holder->in == SESSION_HOLDER_REGISTER)
+	if (holder->in == LEAK_HOLDER_REGISTER)
 		snprintf(text, sizeof(text), "register %s",
 			 session_arch(session)->reg_names[holder->index]);
-	else if (holder->in == SESSION_HOLDER_VECTOR)
+	else if (holder->in == LEAK_HOLDER_VECTOR)
 		snprintf(text, sizeof(text), "vector register");
 	else
 		snprintf(text, sizeof(text), "0x%016" PRIx64, is->place);
@@ -32,21 +32,21 @@ static void print_place(struct session *session, const struct session_leaks *fou
 }
 
 static void print_where(struct session *session, struct symbols *symbols,
-			const struct session_leaks *found, const struct session_holder *holder,
+			const struct leak_marks *found, const struct leak_holder *holder,
 			struct out *out)
 {
 	const struct stack_pc pc = { holder->pc, found->generation, !holder->returns };
 
 	out_text(out, " ");
-	if (holder->in == SESSION_HOLDER_STACK)
+	if (holder->in == LEAK_HOLDER_STACK)
 		stack_word_print(session, symbols, holder->tid, pc, out);
 	else
 		out_f(out, "thread %d", holder->tid);
 }
 
 static void print_holder(struct session *session, struct symbols *symbols,
-			 const struct session_leaks *found, const struct leaks *leaks,
-			 const struct session_holder *holder, struct out *out)
+			 const struct leak_marks *found, const struct leaks *leaks,
+			 const struct leak_holder *holder, struct out *out)
 {
 	const struct reach_holder *is = &found->mark.holders.at[holder->number];
 	const struct leak_sum *sum = &leaks->by_holder.at[holder->number];
@@ -71,10 +71,10 @@ static size_t count_holders(const struct leaks *leaks)
 	return nr;
 }
 
-void holders_print(struct session *session, const struct session_leaks *found,
+void holders_print(struct session *session, const struct leak_marks *found,
 		   const struct leaks *leaks, struct out *out)
 {
-	size_t most = leaks->kinds & 1u << LEAK_REACHABLE ? SESSION_HOLDERS_MAX : HOLDERS_FEW;
+	size_t most = leaks->kinds & 1u << LEAK_REACHABLE ? LEAK_HOLDERS_MAX : HOLDERS_FEW;
 	struct symbols *symbols;
 	size_t all = count_holders(leaks), listed = 0;
 

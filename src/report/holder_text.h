@@ -5,12 +5,12 @@
 struct leaks;
 struct out;
 struct session;
-struct session_leaks;
+struct leak_marks;
 
 /*
  * Print how much hangs on such words, and then the largest ones, each with what hangs on it: a few
  * of them or, if reachable blocks were asked for, all that were noted. Prints nothing if there are
  * none.
  */
-void holders_print(struct session *session, const struct session_leaks *found,
+void holders_print(struct session *session, const struct leak_marks *found,
 		   const struct leaks *leaks, struct out *out);

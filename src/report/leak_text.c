@@ -93,7 +93,7 @@ void unread_print(const struct search_unread *unread, const char *may, struct ou
 }
 
 /* Print why leaks may be hidden, or why blocks that are no leaks may be taken for leaks. */
-static void print_doubts(const struct session_leaks *found, struct out *out)
+static void print_doubts(const struct leak_marks *found, struct out *out)
 {
 	uint64_t roots = found->mark.unread_roots.bytes;
 
@@ -203,7 +203,7 @@ static struct err *print_site(struct listing *list, const struct site *site)
 }
 
 /* Print the doubts, the leaks or sites with their ranks, and what the answer lacks. */
-static struct err *print_listing(struct listing *list, const struct session_leaks *found)
+static struct err *print_listing(struct listing *list, const struct leak_marks *found)
 {
 	size_t nr = list->leaks ? list->leaks->vec.nr : list->sites->vec.nr;
 	struct out *out = list->out;
@@ -227,7 +227,7 @@ static struct err *print_listing(struct listing *list, const struct session_leak
 	return err ? err : lacks_print(list->session, out);
 }
 
-static void print_head(struct session *session, const struct session_leaks *found,
+static void print_head(struct session *session, const struct leak_marks *found,
 		       const struct leaks *leaks, struct out *out)
 {
 	out_heading(out, "Leak Summary of the Process:");
@@ -237,7 +237,7 @@ static void print_head(struct session *session, const struct session_leaks *foun
 	holders_print(session, found, leaks, out);
 }
 
-void leaks_print_summary(struct session *session, const struct session_leaks *found,
+void leaks_print_summary(struct session *session, const struct leak_marks *found,
 			 const struct leaks *leaks, struct out *out)
 {
 	print_head(session, found, leaks, out);
@@ -256,7 +256,7 @@ static void print_listed(struct session *session, const struct leaks *leaks,
 	sampling_print(session, out);
 }
 
-struct err *leaks_print(struct session *session, const struct session_leaks *found,
+struct err *leaks_print(struct session *session, const struct leak_marks *found,
 			const struct leaks *leaks, const struct suppressions *suppressions,
 			struct out *out)
 {
@@ -271,7 +271,7 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 	return err;
 }
 
-struct err *leaks_print_brief(struct session *session, const struct session_leaks *found,
+struct err *leaks_print_brief(struct session *session, const struct leak_marks *found,
 			      const struct leaks *leaks, const struct suppressions *suppressions,
 			      struct out *out)
 {
@@ -293,7 +293,7 @@ struct err *leaks_print_brief(struct session *session, const struct session_leak
 	return err;
 }
 
-struct err *stale_print(struct session *session, const struct session_leaks *found,
+struct err *stale_print(struct session *session, const struct leak_marks *found,
 			const struct sites *sites, struct out *out)
 {
 	struct listing list = { .session = session, .sites = sites, .out = out };

@@ -8,7 +8,7 @@ struct leaks;
 struct out;
 struct search_unread;
 struct session;
-struct session_leaks;
+struct leak_marks;
 struct sites;
 struct suppressions;
 
@@ -16,12 +16,12 @@ struct suppressions;
  * Print a summary of all kinds, what is uncertain about it, a block of lines for each loss record,
  * and how much each of suppressions has suppressed.
  */
-struct err *leaks_print(struct session *session, const struct session_leaks *found,
+struct err *leaks_print(struct session *session, const struct leak_marks *found,
 			const struct leaks *leaks, const struct suppressions *suppressions,
 			struct out *out) MUST_CHECK;
 
 /* The same with a line for each loss record, which has its function. */
-struct err *leaks_print_brief(struct session *session, const struct session_leaks *found,
+struct err *leaks_print_brief(struct session *session, const struct leak_marks *found,
 			      const struct leaks *leaks, const struct suppressions *suppressions,
 			      struct out *out) MUST_CHECK;
 
@@ -29,12 +29,12 @@ struct err *leaks_print_brief(struct session *session, const struct session_leak
 void unread_print(const struct search_unread *unread, const char *may, struct out *out);
 
 /* Print nothing but the summary, and what is uncertain about it. */
-void leaks_print_summary(struct session *session, const struct session_leaks *found,
+void leaks_print_summary(struct session *session, const struct leak_marks *found,
 			 const struct leaks *leaks, struct out *out);
 
 /*
  * Print the sites by stack of blocks that are old and reachable, with the share of all blocks of a
  * site that were freed.
  */
-struct err *stale_print(struct session *session, const struct session_leaks *found,
+struct err *stale_print(struct session *session, const struct leak_marks *found,
 			const struct sites *sites, struct out *out) MUST_CHECK;

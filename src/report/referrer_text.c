@@ -18,13 +18,13 @@
 struct printer {
 	struct session *session;
 	struct symbols *symbols;
-	const struct session_find *find;
+	const struct find_address *find;
 	struct stack_names names;
 	struct out *out;
 };
 
-struct referrer_memory referrer_memory(struct symbols *symbols, const struct session_find *find,
-				       const struct session_referrer *referrer,
+struct referrer_memory referrer_memory(struct symbols *symbols, const struct find_address *find,
+				       const struct find_referrer *referrer,
 				       enum symbol_names names)
 {
 	const struct proc_map *map = proc_maps_find(&find->maps, referrer->place);
@@ -40,7 +40,7 @@ struct referrer_memory referrer_memory(struct symbols *symbols, const struct ses
 	return is;
 }
 
-static void print_memory(struct printer *printer, const struct session_referrer *referrer)
+static void print_memory(struct printer *printer, const struct find_referrer *referrer)
 {
 	struct referrer_memory is = referrer_memory(printer->symbols, printer->find, referrer,
 						    session_naming(printer->session)->names);
@@ -61,13 +61,13 @@ static void print_memory(struct printer *printer, const struct session_referrer 
 	}
 }
 
-struct symbol_tls referrer_tls(struct symbols *symbols, const struct session_find *find,
-			       const struct session_referrer *referrer)
+struct symbol_tls referrer_tls(struct symbols *symbols, const struct find_address *find,
+			       const struct find_referrer *referrer)
 {
 	return symbols_tls(symbols, referrer->tls_module, find->generation, referrer->tls_offset);
 }
 
-static void print_tls(struct printer *printer, const struct session_referrer *referrer)
+static void print_tls(struct printer *printer, const struct find_referrer *referrer)
 {
 	struct symbol_tls is = referrer_tls(printer->symbols, printer->find, referrer);
 	const char *name = symbol_tls_name(&is, session_naming(printer->session)->names);
@@ -86,14 +86,14 @@ static void print_tls(struct printer *printer, const struct session_referrer *re
 		      is.module ? is.module : "a module");
 }
 
-static void print_stack(struct printer *printer, const struct session_referrer *referrer)
+static void print_stack(struct printer *printer, const struct find_referrer *referrer)
 {
 	const struct stack_pc pc = { referrer->pc, printer->find->generation, !referrer->returns };
 
 	stack_word_print(printer->session, printer->symbols, referrer->tid, pc, printer->out);
 }
 
-static void print_of_block(struct printer *printer, const struct session_referrer *referrer)
+static void print_of_block(struct printer *printer, const struct find_referrer *referrer)
 {
 	struct block is = packed_block(&printer->find->in.held, referrer->block), *block = &is;
 	struct out *out = printer->out;
@@ -109,30 +109,30 @@ static void print_of_block(struct printer *printer, const struct session_referre
 						       SITE_FUNCTION)));
 }
 
-static void print_what(struct printer *printer, const struct session_referrer *referrer)
+static void print_what(struct printer *printer, const struct find_referrer *referrer)
 {
 	struct out *out = printer->out;
 
 	switch (referrer->kind) {
-	case SESSION_REFERRER_REGISTER:
-	case SESSION_REFERRER_VECTOR:
-	case SESSION_REFERRER_CHUNK:
+	case FIND_REFERRER_REGISTER:
+	case FIND_REFERRER_VECTOR:
+	case FIND_REFERRER_CHUNK:
 		out_f(out, "thread %d", referrer->tid);
 		break;
-	case SESSION_REFERRER_STACK:
+	case FIND_REFERRER_STACK:
 		print_stack(printer, referrer);
 		break;
-	case SESSION_REFERRER_TLS:
+	case FIND_REFERRER_TLS:
 		print_tls(printer, referrer);
 		return;
-	case SESSION_REFERRER_CONTROL:
+	case FIND_REFERRER_CONTROL:
 		out_f(out, "control block of thread %d, byte %" PRIu64, referrer->tid,
 		      (referrer->place - referrer->tp));
 		break;
-	case SESSION_REFERRER_HEAP:
+	case FIND_REFERRER_HEAP:
 		out_text(out, "heap, in no block that is known: perhaps free");
 		break;
-	case SESSION_REFERRER_BLOCK:
+	case FIND_REFERRER_BLOCK:
 		print_of_block(printer, referrer);
 		break;
 	default:
@@ -145,16 +145,16 @@ static void print_what(struct printer *printer, const struct session_referrer *r
 	}
 }
 
-static void print_place(struct printer *printer, const struct session_referrer *referrer)
+static void print_place(struct printer *printer, const struct find_referrer *referrer)
 {
 	const struct arch *arch = session_arch(printer->session);
 	char text[32];
 
-	if (referrer->kind == SESSION_REFERRER_REGISTER)
+	if (referrer->kind == FIND_REFERRER_REGISTER)
 		snprintf(text, sizeof(text), "register %s", arch->reg_names[referrer->index]);
-	else if (referrer->kind == SESSION_REFERRER_VECTOR)
+	else if (referrer->kind == FIND_REFERRER_VECTOR)
 		snprintf(text, sizeof(text), "vector register");
-	else if (referrer->kind == SESSION_REFERRER_CHUNK)
+	else if (referrer->kind == FIND_REFERRER_CHUNK)
 		snprintf(text, sizeof(text), "allocator at work");
 	else
 		snprintf(text, sizeof(text), "0x%016" PRIx64, referrer->place);
@@ -164,13 +164,13 @@ static void print_place(struct printer *printer, const struct session_referrer *
 
 static struct err *print_referrers(struct printer *printer, bool firm, uint64_t total)
 {
-	const struct session_find *find = printer->find;
+	const struct find_address *find = printer->find;
 	struct block is = packed_block(&find->in.held, find->block), *block = &is;
 	uint64_t listed = 0;
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < find->vec.nr && !err && !out_done(printer->out); i++) {
-		const struct session_referrer *referrer = &find->vec.at[i];
+		const struct find_referrer *referrer = &find->vec.at[i];
 
 		if (referrer->firm != firm)
 			continue;
@@ -187,9 +187,9 @@ static struct err *print_referrers(struct printer *printer, bool firm, uint64_t 
 }
 
 /* Print why pointers may be missing, or why one of them may be none. */
-static void print_doubts(const struct session_find *find, struct out *out)
+static void print_doubts(const struct find_address *find, struct out *out)
 {
-	const struct session_leaks *in = &find->in;
+	const struct leak_marks *in = &find->in;
 	struct block is = packed_block(&in->held, find->block), *block = &is;
 
 	if (!in->walked)
@@ -221,7 +221,7 @@ static void print_doubts(const struct session_find *find, struct out *out)
 
 static struct err *print_pointers(struct printer *printer)
 {
-	const struct session_find *find = printer->find;
+	const struct find_address *find = printer->find;
 	struct out *out = printer->out;
 	struct err *err;
 
@@ -238,7 +238,7 @@ static struct err *print_pointers(struct printer *printer)
 	return err;
 }
 
-struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,
+struct err *found_print(struct session *session, const struct find_address *find, uint64_t address,
 			struct out *out)
 {
 	struct printer printer = { .session = session, .find = find, .out = out };

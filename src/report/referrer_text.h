@@ -9,11 +9,11 @@
 
 struct out;
 struct session;
-struct session_find;
-struct session_referrer;
+struct find_address;
+struct find_referrer;
 struct symbols;
 
-/* The module, variable or mapping that contains a place of SESSION_REFERRER_MEMORY. */
+/* The module, variable or mapping that contains a place of FIND_REFERRER_MEMORY. */
 struct referrer_memory {
 	const char *module;	/* NULL: it is in none */
 	const char *symbol;	/* NULL: unknown */
@@ -22,14 +22,14 @@ struct referrer_memory {
 };
 
 /* The strings belong to the session's symbols and to find. */
-struct referrer_memory referrer_memory(struct symbols *symbols, const struct session_find *find,
-				       const struct session_referrer *referrer,
+struct referrer_memory referrer_memory(struct symbols *symbols, const struct find_address *find,
+				       const struct find_referrer *referrer,
 				       enum symbol_names names);
 
 /* The thread-local variable that contains a referrer with a tls_module. */
-struct symbol_tls referrer_tls(struct symbols *symbols, const struct session_find *find,
-			       const struct session_referrer *referrer);
+struct symbol_tls referrer_tls(struct symbols *symbols, const struct find_address *find,
+			       const struct find_referrer *referrer);
 
 /* Print the block at address, and the pointers to it. */
-struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,
+struct err *found_print(struct session *session, const struct find_address *find, uint64_t address,
 			struct out *out) MUST_CHECK;

@@ -18,7 +18,7 @@ void stood_print(struct out *out, uint64_t pause_ns, const char *no_snapshot)
 	out_f(out, "The process stood still for %s\n", text);
 }
 
-void stood_print_search(struct out *out, const struct session_leaks *found)
+void stood_print_search(struct out *out, const struct leak_marks *found)
 {
 	char text[32];
 

@@ -32,20 +32,20 @@ static struct err *print_first(struct stack_texts *texts, const struct log_unkno
 	return NULL;
 }
 
-static void print_what(const struct session_unknown_free *unknown, struct out *out)
+static void print_what(const struct unknown_free *unknown, struct out *out)
 {
 	switch (unknown->kind) {
-	case SESSION_UNKNOWN_FREE_STACK:
+	case UNKNOWN_FREE_STACK:
 		out_text(out, ", which is on the thread's own stack,");
 		break;
-	case SESSION_UNKNOWN_FREE_INSIDE:
+	case UNKNOWN_FREE_INSIDE:
 		out_f(out,
 		      ", which is byte %" PRIu64 " of a block of %" PRIu64 " bytes at " PRI_ADDRESS
 		      ",",
 		      unknown->address - unknown->around.address, unknown->around.size,
 		      unknown->around.address);
 		break;
-	case SESSION_UNKNOWN_FREE_MODULE:
+	case UNKNOWN_FREE_MODULE:
 		out_f(out, ", which is in %s,", unknown->module);
 		break;
 	default:
@@ -54,12 +54,12 @@ static void print_what(const struct session_unknown_free *unknown, struct out *o
 }
 
 static struct err *print_unknown_free(struct stack_texts *texts,
-				      const struct session_unknown_frees *unknown_frees,
-				      const struct session_unknown_free *unknown, struct out *out)
+				      const struct unknown_frees *unknown_frees,
+				      const struct unknown_free *unknown, struct out *out)
 {
 	const struct log_record *was = &unknown->free.block;
 	const struct block *around = &unknown->around;
-	bool twice = unknown->kind == SESSION_UNKNOWN_FREE_DOUBLE;
+	bool twice = unknown->kind == UNKNOWN_FREE_DOUBLE;
 	struct err *err;
 
 	out_f(out, "%s of " PRI_ADDRESS, !twice ? "Invalid free" :
@@ -68,13 +68,13 @@ static struct err *print_unknown_free(struct stack_texts *texts,
 	err = event_print(texts, "", EVENT_OF(&unknown->free), ":", out);
 	if (!err && twice)
 		err = print_first(texts, &unknown->free, out);
-	if (err || (!twice && unknown->kind != SESSION_UNKNOWN_FREE_INSIDE))
+	if (err || (!twice && unknown->kind != UNKNOWN_FREE_INSIDE))
 		return err;
 	out_f(out, "  its %" PRIu64 " bytes were allocated", twice ? was->size : around->size);
 	return event_print(texts, "", twice ? EVENT_OF(was) : EVENT_OF(around), ":", out);
 }
 
-static void print_sums(struct session *session, const struct session_unknown_frees *unknown_frees,
+static void print_sums(struct session *session, const struct unknown_frees *unknown_frees,
 		       struct out *out)
 {
 	uint64_t there = unknown_frees->vec.nr - unknown_frees->invalid;
@@ -93,7 +93,7 @@ static void print_sums(struct session *session, const struct session_unknown_fre
 }
 
 struct err *unknown_frees_print(struct session *session,
-				const struct session_unknown_frees *unknown_frees,
+				const struct unknown_frees *unknown_frees,
 				struct out *out)
 {
 	struct stack_texts texts;

@@ -6,9 +6,9 @@
 
 struct out;
 struct session;
-struct session_unknown_frees;
+struct unknown_frees;
 
 /* Print each of them with its stacks, and a line with the sums. */
 struct err *unknown_frees_print(struct session *session,
-				const struct session_unknown_frees *unknown_frees,
+				const struct unknown_frees *unknown_frees,
 				struct out *out) MUST_CHECK;

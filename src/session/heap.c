@@ -39,7 +39,7 @@ struct job {
 	struct session *session;
 	const struct session_heap_look *at;
 	struct err *look_err;
-	struct session_heap *ret;
+	struct heaps *ret;
 	/* gets the blocks of the log at each look; NULL: not wanted */
 	struct packed_list *held;
 	struct memory_view view;		/* of this look, in a stop */
@@ -129,7 +129,7 @@ static struct err *look_until_certain(struct job *job, bool may_run)
 /* What a look that is of no use any more has found. */
 static void forget(struct job *job)
 {
-	session_heap_free(job->ret);
+	heaps_free(job->ret);
 	vec_clear(&job->left_out.vec);
 	job->ret->under_way = 0;
 	job->ret->gone = (struct walk_gone){ .blocks = 0 };
@@ -163,7 +163,7 @@ static struct err *heap_held(struct session *session UNUSED, bool stood, void *a
  * Give the result of the job to the caller, or free it after an error. list has the blocks, or is
  * NULL.
  */
-static struct err *finish(struct job *job, struct err *err, struct session_heap *ret,
+static struct err *finish(struct job *job, struct err *err, struct heaps *ret,
 			  struct packed_list *list, struct packed_list *list_ret)
 {
 	job_free(job);
@@ -173,16 +173,16 @@ static struct err *finish(struct job *job, struct err *err, struct session_heap 
 			*list_ret = *list;
 		return NULL;
 	}
-	session_heap_free(job->ret);
+	heaps_free(job->ret);
 	if (list)
 		packed_free(list);
 	return err;
 }
 
 struct err *session_heap_stopped(struct session *session, bool may_run, bool timed,
-				 struct session_heap *ret, struct packed_list *held_ret)
+				 struct heaps *ret, struct packed_list *held_ret)
 {
-	struct session_heap heap = SESSION_HEAP_INIT;
+	struct heaps heap = HEAPS_INIT;
 	struct packed_list list = { .timed = timed };
 	struct job job = JOB_INIT(session, &heap, false);
 	struct err *err;
@@ -194,9 +194,9 @@ struct err *session_heap_stopped(struct session *session, bool may_run, bool tim
 	return finish(&job, err, ret, &list, held_ret);
 }
 
-struct err *session_heap_checked(struct session *session, struct session_heap *ret)
+struct err *session_heap_checked(struct session *session, struct heaps *ret)
 {
-	struct session_heap heap = SESSION_HEAP_INIT;
+	struct heaps heap = HEAPS_INIT;
 	struct job job = JOB_INIT(session, &heap, true);
 
 	return finish(&job, look_until_certain(&job, false), ret, NULL, NULL);
@@ -286,7 +286,7 @@ static struct err *look_at_heaps(struct job *job)
 }
 
 /* The first glibc with no arena that is known, though its data are not those of an unused one. */
-static const struct session_heap_libc *unknown_libc(const struct session_heap *heap)
+static const struct heaps_libc *unknown_libc(const struct heaps *heap)
 {
 	for (size_t i = 0; heap->walked && i < heap->nr_libcs; i++)
 		if (heap->walk.unknown_libcs & 1u << i)
@@ -298,7 +298,7 @@ static const struct session_heap_libc *unknown_libc(const struct session_heap *h
 static void say_lacks(struct job *job, const struct err *err)
 {
 	const struct session_allocators *is = &job->session->allocators;
-	const struct session_heap_libc *unknown = unknown_libc(job->ret);
+	const struct heaps_libc *unknown = unknown_libc(job->ret);
 	char *why = job->ret->why;
 	size_t room = sizeof(job->ret->why);
 
@@ -330,7 +330,7 @@ static struct err *walk_or_say(struct job *job)
 }
 
 /* The number of bytes that a truncated core file lacks. */
-static void note_missing(const struct session *session, struct session_heap *heap)
+static void note_missing(const struct session *session, struct heaps *heap)
 {
 	const struct core *core = session->current->target ? session->current->target->core : NULL;
 	size_t len = strlen(heap->why);
@@ -349,7 +349,7 @@ static bool was_checked(const struct session *session, enum session_heap_how how
 }
 
 struct err *session_heap(struct session *session, enum session_heap_how how,
-			 const struct session_heap_look *at, struct session_heap *ret)
+			 const struct session_heap_look *at, struct heaps *ret)
 {
 	struct job job = JOB_INIT(session, ret, how == SESSION_HEAP_CHECK);
 	struct err *err;
@@ -360,19 +360,19 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 		return NULL;
 	}
 	job.at = at;
-	*ret = (struct session_heap)SESSION_HEAP_INIT;
+	*ret = (struct heaps)HEAPS_INIT;
 	err = how == SESSION_HEAP_LOG ? look_at_log(&job) : walk_or_say(&job);
 	if (!err)
 		note_missing(session, ret);
 	job_free(&job);
 	if (err)
-		session_heap_free(ret);
+		heaps_free(ret);
 	return err;
 }
 
 struct unknown_frees_job {
 	struct blocks blocks;
-	struct session_unknown_frees *ret;
+	struct unknown_frees *ret;
 };
 
 static struct err *unknown_frees_job(struct session *session, void *arg)
@@ -388,13 +388,13 @@ static struct err *unknown_frees_job(struct session *session, void *arg)
 	return unknown_frees_judge(&by, job->ret);
 }
 
-struct err *session_unknown_frees(struct session *session, struct session_unknown_frees *ret)
+struct err *session_unknown_frees(struct session *session, struct unknown_frees *ret)
 {
 	struct unknown_frees_job job = { BLOCKS_INIT, ret };
 	struct in_hand in_hand = { VEC_INIT };
 	struct err *err = session_in_hand(session, &in_hand);
 
-	*ret = (struct session_unknown_frees){ .vec = VEC_INIT };
+	*ret = (struct unknown_frees){ .vec = VEC_INIT };
 	if (!err)
 		err = blocks_from_log(&session->region->log, &in_hand, &job.blocks);
 	if (!err)

@@ -31,7 +31,7 @@ struct session_heap_moment {
  * called with the log as it is.
  */
 struct session_heap_look {
-	struct err *(*at)(void *ctx, const struct session_heap *heap,
+	struct err *(*at)(void *ctx, const struct heaps *heap,
 			  const struct session_heap_moment *moment);
 	void *ctx;
 };
@@ -47,7 +47,7 @@ struct session_heap_look {
  */
 struct err *session_heap(struct session *session, enum session_heap_how how,
 			 const struct session_heap_look *look,
-			 struct session_heap *ret) MUST_CHECK;
+			 struct heaps *ret) MUST_CHECK;
 /* NULL if the allocator's heaps can be walked, else ERR_UNSUPPORTED. */
 struct err *session_heap_walkable(struct session *session) MUST_CHECK;
 /*
@@ -56,9 +56,9 @@ struct err *session_heap_walkable(struct session *session) MUST_CHECK;
  * session_heap gives in `why` are errors here.
  */
 struct err *session_heap_stopped(struct session *session, bool may_run, bool timed,
-				 struct session_heap *ret, struct packed_list *held_ret) MUST_CHECK;
+				 struct heaps *ret, struct packed_list *held_ret) MUST_CHECK;
 /* Only that walk, with one look, and with a check of the links of the bins. */
-struct err *session_heap_checked(struct session *session, struct session_heap *ret) MUST_CHECK;
+struct err *session_heap_checked(struct session *session, struct heaps *ret) MUST_CHECK;
 /* The unknown frees of the log, which there must be (inspect/unknown_frees.h). Main thread. */
 struct err *session_unknown_frees(struct session *session,
-				  struct session_unknown_frees *ret) MUST_CHECK;
+				  struct unknown_frees *ret) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Leak search (theory in leaks.h). */
+/* Leak search (theory in inspect/leak_search.h), in a stop or a snapshot. */
 
 #include "session/leaks.h"
 
@@ -28,12 +28,12 @@
 
 struct job {
 	struct session *session;
-	struct session_leaks *ret;
+	struct leak_marks *ret;
 	bool timed;
 	struct memory_view view;	/* what is searched, in a stop */
 	bool at_end;			/* of the process: its threads will run no more */
 	uint64_t deadline;		/* of waiting for calls that are under way */
-	struct session_find *find;	/* find what points to `address`; NULL: search for leaks */
+	struct find_address *find;	/* find what points to `address`; NULL: search for leaks */
 	uint64_t address;
 	size_t limit;
 	struct look look;
@@ -89,7 +89,7 @@ static struct err *await(struct job *job, struct err *(*look)(void *ctx, bool *d
 /* During the walk a target that was running may run on for moments and begin another realloc. */
 static struct err *find_blocks(struct job *job, bool may_run)
 {
-	struct session_leaks *ret = job->ret;
+	struct leak_marks *ret = job->ret;
 	struct err *err = NULL;
 
 	while (!err) {
@@ -103,9 +103,10 @@ static struct err *find_blocks(struct job *job, bool may_run)
 		err = await(job, has_settled, may_run ? job->deadline : 0);
 		if (!err && !*ret->why) {
 			packed_free(&ret->held);
-			session_heap_free(&ret->heap);
-			err = leaks_take_walk(ret, session_heap_stopped(job->session, may_run, job->timed,
-									&ret->heap, &ret->held));
+			heaps_free(&ret->heap);
+			err = session_heap_stopped(job->session, may_run, job->timed, &ret->heap,
+						   &ret->held);
+			err = leak_marks_take_walk(ret, err);
 		}
 		if (!err)
 			err = take_in_hand(job, &in_hand);
@@ -126,7 +127,7 @@ static struct err *log_blocks(struct job *job, const struct memory_view *view)
 struct naming {
 	const struct memory_view *view;
 	const struct find_places *places;
-	struct session_find *find;
+	struct find_address *find;
 };
 
 static struct err *name_places(struct session *session UNUSED, void *arg)
@@ -139,17 +140,17 @@ static struct err *name_places(struct session *session UNUSED, void *arg)
 /* stopped: on the tracer thread, in a stop. */
 static struct err *find_around(struct job *job, struct memory_view *view, bool stopped)
 {
-	struct session_find *find = job->find;
+	struct find_address *find = job->find;
 	struct find_places places;
 	struct naming naming = { view, &places, find };
 	struct err *err;
 
 	/* An earlier look was of no use. */
-	session_heap_free(&find->heap);
+	heaps_free(&find->heap);
 	proc_maps_free(&find->maps);
 	vec_clear(&find->vec);
 	find->heap = job->ret->heap;	/* empty if there was no walk */
-	job->ret->heap = (struct session_heap)SESSION_HEAP_INIT;
+	job->ret->heap = (struct heaps)HEAPS_INIT;
 	find->heap.process = view->process;
 	snprintf(find->heap.why, sizeof(find->heap.why), "%.255s", job->ret->why);
 	err = find_address_search(view, job->address, job->limit, find, &places);
@@ -187,7 +188,7 @@ static void forget_look(struct job *job)
 {
 	memory_view_free(&job->view);
 	job->view = (struct memory_view)MEMORY_VIEW_INIT;
-	leaks_forget(job->ret);
+	leak_marks_forget(job->ret);
 }
 
 static struct err *search_stopped(struct session *session, bool stood, void *arg)
@@ -202,23 +203,24 @@ static struct err *search_stopped(struct session *session, bool stood, void *arg
 /* Damage that stays while nobody is inside the allocator is no change. */
 static bool is_torn(const struct job *job)
 {
-	return leaks_torn(job->ret) && job->calm < CALM_ROUNDS;
+	return leak_marks_torn(job->ret) && job->calm < CALM_ROUNDS;
 }
 
 /* For struct look: use the heaps of the snapshot, or only the log as it was at that moment. */
 static struct err *walk_snapshot(void *ctx, enum look_sure *sure_ret)
 {
 	struct job *job = ctx;
-	struct session_leaks *ret = job->ret;
+	struct leak_marks *ret = job->ret;
 	uint64_t under_way = ret->under_way;
 	struct err *err = NULL;
 
 	forget_look(job);
 	ret->under_way = under_way;	/* found in the stop */
 	if (!*ret->why)
-		err = leaks_take_walk(ret, heaps_list_past(&job->look.view,
-							   &job->session->own_memory, job->timed,
-							   &ret->heap, &ret->held));
+		err = leak_marks_take_walk(ret, heaps_list_past(&job->look.view,
+								&job->session->own_memory,
+								job->timed, &ret->heap,
+								&ret->held));
 	job->calm = ret->walked && ret->heap.calm ? job->calm + 1 : 0;
 	*sure_ret = !ret->walked ? LOOK_SURE : is_torn(job) ? LOOK_TORN :
 		    ret->heap.under_way ? LOOK_UNSURE : LOOK_SURE;
@@ -282,7 +284,7 @@ static struct err *check_recorded(const struct session *session)
 #define JOB_INIT(of, leaks, times)	{ .session = (of), .ret = (leaks), .timed = (times), \
 					  .view = MEMORY_VIEW_INIT, .look = { LOOK_INIT } }
 
-static void note_walkable(struct session *session, struct session_leaks *leaks)
+static void note_walkable(struct session *session, struct leak_marks *leaks)
 {
 	struct err *err = session_heap_walkable(session);
 
@@ -291,9 +293,9 @@ static void note_walkable(struct session *session, struct session_leaks *leaks)
 }
 
 static struct err *search_live(struct session *session, enum look_how how, bool timed,
-			       struct session_leaks *ret)
+			       struct leak_marks *ret)
 {
-	struct session_leaks leaks = { .held = PACKED_INIT, .heap = SESSION_HEAP_INIT };
+	struct leak_marks leaks = { .held = PACKED_INIT, .heap = HEAPS_INIT };
 	struct job job = JOB_INIT(session, &leaks, timed);
 	struct err *err = check_recorded(session);
 
@@ -303,17 +305,17 @@ static struct err *search_live(struct session *session, enum look_how how, bool 
 	}
 	job_free(&job);
 	if (err)
-		session_leaks_free(&leaks);
+		leak_marks_free(&leaks);
 	else
 		*ret = leaks;
 	return err;
 }
 
 struct err *session_find(struct session *session, uint64_t address, size_t limit,
-			 struct session_find *ret)
+			 struct find_address *ret)
 {
-	struct session_find find = { .in = { .held = PACKED_INIT, .heap = SESSION_HEAP_INIT },
-				     .heap = SESSION_HEAP_INIT };
+	struct find_address find = { .in = { .held = PACKED_INIT, .heap = HEAPS_INIT },
+				     .heap = HEAPS_INIT };
 	struct job job = JOB_INIT(session, &find.in, true);
 	struct err *err = session_need_view(session);
 
@@ -326,16 +328,16 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 	}
 	job_free(&job);
 	if (err)
-		session_find_free(&find);
+		find_address_free(&find);
 	else
 		*ret = find;
 	return err;
 }
 
 /* The answer says that there is damage, and `malloc check` is to say where. */
-static void check_at_end(struct session *session, const struct session_leaks *leaks)
+static void check_at_end(struct session *session, const struct leak_marks *leaks)
 {
-	struct session_heap *heap;
+	struct heaps *heap;
 	struct err *err;
 
 	if (!leaks->walked || !(leaks->damages || leaks->uncertain))
@@ -362,7 +364,7 @@ static struct err *look_at_end(struct session *session, bool stood, void *arg)
 
 void session_look_at_end(struct session *session)
 {
-	struct session_leaks *leaks = calloc(1, sizeof(*leaks));
+	struct leak_marks *leaks = calloc(1, sizeof(*leaks));
 	/* It is not known yet which fields will be needed. */
 	struct job job = JOB_INIT(session, leaks, true);
 	struct err *err = leaks ? check_recorded(session) : err_nomem;
@@ -376,23 +378,23 @@ void session_look_at_end(struct session *session)
 		err = session_held(session, look_at_end, &job, &leaks->pause_ns);
 	job_free(&job);
 	if (!err) {
-		session_heap_free(&leaks->heap);	/* nobody will ask for the chunks */
+		heaps_free(&leaks->heap);	/* nobody will ask for the chunks */
 		session->end_leaks = leaks;
 		return;
 	}
 	err_copy(&session->end_err, err);
 	if (leaks)
-		session_leaks_free(leaks);
+		leak_marks_free(leaks);
 	free(leaks);
 }
 
-static struct err *found_at_end(const struct session *session, struct session_leaks *ret)
+static struct err *found_at_end(const struct session *session, struct leak_marks *ret)
 {
 	struct process *process = session->current;
 	struct err *err;
 
 	if (session->end_leaks)
-		return leaks_lend(session->end_leaks, ret);
+		return leak_marks_lend(session->end_leaks, ret);
 	if (*session->end_err.msg)
 		return err_wrap(err_adopt(&session->end_err), "at the end of process %d",
 				process->pid);
@@ -406,7 +408,7 @@ static struct err *found_at_end(const struct session *session, struct session_le
 }
 
 struct err *session_leaks(struct session *session, enum look_how how, bool timed,
-			  struct session_leaks *ret)
+			  struct leak_marks *ret)
 {
 	struct err *err;
 

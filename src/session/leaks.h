@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The leak search (inspect/leaks.h) in a session's target. */
+/* The leak search (inspect/leak_search.h) in a session's target. */
 #pragma once
 
 #include "inspect/find_address.h"
-#include "inspect/leaks.h"
+#include "inspect/leak_marks.h"
 #include "session/look.h"
 
 struct session;
@@ -11,17 +11,17 @@ struct session;
 /*
  * Looks at the target in a stop or in a snapshot (look.h). If the target has ended, the result is
  * that of the search at its end, if there was one (leaks_at_end of the configuration; there is none
- * if it was killed by SIGKILL or executed another program). ERR_STATE: neither a target nor such a result, or
- * no log. ERR_CANCELLED. timed: the blocks have times and threads, which take half as much memory
- * again.
+ * if it was killed by SIGKILL or executed another program). ERR_STATE: neither a target nor such a
+ * result, or no log. ERR_CANCELLED. timed: the blocks have times and threads, which take half as
+ * much memory again.
  */
 struct err *session_leaks(struct session *session, enum look_how how, bool timed,
-			  struct session_leaks *ret) MUST_CHECK;
+			  struct leak_marks *ret) MUST_CHECK;
 
 /*
  * What points to the block at an address (inspect/find_address.h). Looks at the target as
- * session_leaks does. At most `limit` firm places are listed, and as many others. ERR_STATE: there is no memory to look at (call session_heap: the log still has the
- * block). ERR_CANCELLED.
+ * session_leaks does. At most `limit` firm places are listed, and as many others. ERR_STATE: there
+ * is no memory to look at (call session_heap: the log still has the block). ERR_CANCELLED.
  */
 struct err *session_find(struct session *session, uint64_t address, size_t limit,
-			 struct session_find *ret) MUST_CHECK;
+			 struct find_address *ret) MUST_CHECK;

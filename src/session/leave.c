@@ -45,11 +45,11 @@ void session_forget(struct session *session)
 	session->room = (struct room){ .log = 0 };
 	log_budget_close(session);
 	if (session->end_leaks)
-		session_leaks_free(session->end_leaks);
+		leak_marks_free(session->end_leaks);
 	free(session->end_leaks);
 	session->end_leaks = NULL;
 	if (session->end_heap)
-		session_heap_free(session->end_heap);
+		heaps_free(session->end_heap);
 	free(session->end_heap);
 	session->end_heap = NULL;
 	session->end_err.msg[0] = '\0';

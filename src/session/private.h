@@ -48,8 +48,8 @@ struct snapshot;
 struct target;
 struct module;
 struct region;
-struct session_heap;
-struct session_leaks;
+struct heaps;
+struct leak_marks;
 struct tracer;
 
 /* How far the log can be relied on; each value includes the doubts of the one before. */
@@ -153,8 +153,8 @@ struct session {
 	 * The result of the search at the target's end (NULL: there was none), or the reason of its
 	 * failure. The tracer thread writes it before the event of the end.
 	 */
-	struct session_leaks *end_leaks;
-	struct session_heap *end_heap;	/* the check of its damaged heaps; NULL: none */
+	struct leak_marks *end_leaks;
+	struct heaps *end_heap;	/* the check of its damaged heaps; NULL: none */
 	struct err end_err;
 	uint32_t floor;			/* the first generation of this mdbg */
 	/* Untraced (untraced.c); tracer thread. */

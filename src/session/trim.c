@@ -238,7 +238,7 @@ static struct err *check_others(const struct trimmer *trimmer)
 
 static struct err *check_heaps(struct trimmer *trimmer)
 {
-	struct session_heap heap;
+	struct heaps heap;
 	struct err *err = session_heap_checked(trimmer->session, &heap);
 
 	if (err)
@@ -256,7 +256,7 @@ static struct err *check_heaps(struct trimmer *trimmer)
 		if (heap.walk.arenas.at[i].locked)
 			err = err_hint(err_create(ERR_BUSY, "heap %zu is locked", i), "try again");
 	}
-	session_heap_free(&heap);
+	heaps_free(&heap);
 	return err;
 }
 

@@ -33,7 +33,7 @@ struct err *session_in_hand(const struct session *session, struct in_hand *ret)
 }
 
 struct err *session_heap(struct session *session, enum session_heap_how how,
-			 const struct session_heap_look *look, struct session_heap *ret)
+			 const struct session_heap_look *look, struct heaps *ret)
 {
 	struct in_hand in_hand = { VEC_INIT };
 	const struct session_heap_moment moment = {
@@ -41,7 +41,7 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 	};
 	struct err *err = session_in_hand(session, &in_hand);
 
-	*ret = (struct session_heap)SESSION_HEAP_INIT;
+	*ret = (struct heaps)HEAPS_INIT;
 	if (how != SESSION_HEAP_LOG)
 		snprintf(ret->why, sizeof(ret->why), "the fake session has no heap");
 	if (!err && look)
@@ -52,9 +52,9 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 
 /* Nothing points to anything: all is definitely lost. */
 struct err *session_leaks(struct session *session, enum look_how how UNUSED, bool timed,
-			  struct session_leaks *ret)
+			  struct leak_marks *ret)
 {
-	struct session_leaks leaks = { .held = PACKED_INIT, .why = "the fake session has no heap" };
+	struct leak_marks leaks = { .held = PACKED_INIT, .why = "the fake session has no heap" };
 	struct reach_source source = { .unasked = UINT64_MAX, .list = &leaks.held,
 				       .memory = &fake_of(session)->memory.memory };
 	struct packed_source blocks = { .log = &session->region->log, .until = UINT64_MAX,
@@ -72,13 +72,13 @@ struct err *session_leaks(struct session *session, enum look_how how UNUSED, boo
 
 /* One word of memory points to each: to the start of the first block, and to byte 8 of the others. */
 struct err *session_find(struct session *session, uint64_t address, size_t limit,
-			 struct session_find *ret)
+			 struct find_address *ret)
 {
-	struct session_find find = { .in = { .held = PACKED_INIT,
+	struct find_address find = { .in = { .held = PACKED_INIT,
 					     .why = "the fake session has no heap" },
-				     .heap = SESSION_HEAP_INIT,
+				     .heap = HEAPS_INIT,
 				     .block = REFERRERS_NO_BLOCK, .outer = REFERRERS_NO_BLOCK };
-	struct session_referrer referrer = { .kind = SESSION_REFERRER_MEMORY, .place = 0x5008 };
+	struct find_referrer referrer = { .kind = FIND_REFERRER_MEMORY, .place = 0x5008 };
 	struct packed_source blocks = { .log = &session->region->log, .until = UINT64_MAX,
 					.timed = true };
 	struct err *err = packed_from_log(&blocks, &find.in.held);
@@ -97,7 +97,7 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 			err = vec_push(&find.vec, referrer);
 	}
 	if (err)
-		session_find_free(&find);
+		find_address_free(&find);
 	else
 		*ret = find;
 	return err;
@@ -225,18 +225,18 @@ struct err *session_maps(struct session *session, struct proc_maps *ret)
 
 static bool add_double(const struct log_unknown_free *free, void *ctx)
 {
-	struct session_unknown_free unknown = {
-		.kind = SESSION_UNKNOWN_FREE_DOUBLE, .free = *free, .address = free->address,
+	struct unknown_free unknown = {
+		.kind = UNKNOWN_FREE_DOUBLE, .free = *free, .address = free->address,
 	};
-	struct session_unknown_frees *unknown_frees = ctx;
+	struct unknown_frees *unknown_frees = ctx;
 
 	return vec_push(&unknown_frees->vec, unknown);
 }
 
 /* Double frees only: all others are judged by what a process has. */
-struct err *session_unknown_frees(struct session *session, struct session_unknown_frees *ret)
+struct err *session_unknown_frees(struct session *session, struct unknown_frees *ret)
 {
-	*ret = (struct session_unknown_frees){
+	*ret = (struct unknown_frees){
 		.vec = VEC_INIT, .doubles = log_accounts_get(&session->region->log).double_frees,
 	};
 	log_each_unknown_free(&session->region->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, ret);

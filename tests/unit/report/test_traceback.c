@@ -277,7 +277,7 @@ static struct err *print_early(const struct heap_chunk *chunk, size_t nr, struct
 {
 	const struct filter filter = { VEC_INIT };
 	const struct filter_order order = { .limit = UINT64_MAX };
-	struct session_heap heap = { .complete = true, .walked = true,
+	struct heaps heap = { .complete = true, .walked = true,
 				     .walk = { .caches_known = true, .mmapped_certain = true } };
 	struct list_source source = { .walk = &heap.walk, .complete = true, .filter = &filter,
 				      .order = &order };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The result of a leak search (leaks.h). */
+/* The result of a leak search (leak_marks.h). */
 
-#include "inspect/leaks.h"
+#include "inspect/leak_marks.h"
 
 #include <stdio.h>
 
-void session_leaks_free(struct session_leaks *leaks)
+void leak_marks_free(struct leak_marks *leaks)
 {
 	if (leaks->lent) {
 		vec_free(&leaks->held.live);
@@ -14,12 +14,12 @@ void session_leaks_free(struct session_leaks *leaks)
 	packed_free(&leaks->held);
 	reach_free(&leaks->mark);
 	vec_free(&leaks->holders);
-	session_heap_free(&leaks->heap);
+	heaps_free(&leaks->heap);
 }
 
-struct err *leaks_lend(const struct session_leaks *found, struct session_leaks *ret)
+struct err *leak_marks_lend(const struct leak_marks *found, struct leak_marks *ret)
 {
-	struct session_leaks lent = *found;
+	struct leak_marks lent = *found;
 	struct err *err;
 
 	lent.lent = true;
@@ -34,18 +34,18 @@ struct err *leaks_lend(const struct session_leaks *found, struct session_leaks *
 	return NULL;
 }
 
-void leaks_forget(struct session_leaks *leaks)
+void leak_marks_forget(struct leak_marks *leaks)
 {
 	packed_free(&leaks->held);
 	reach_free(&leaks->mark);
 	vec_free(&leaks->holders);
-	session_heap_free(&leaks->heap);
+	heaps_free(&leaks->heap);
 	leaks->walked = false;
 	leaks->blind_threads = leaks->under_way = 0;
 	leaks->unread = (struct search_unread){ 0, 0 };
 }
 
-struct err *leaks_take_walk(struct session_leaks *leaks, struct err *err)
+struct err *leak_marks_take_walk(struct leak_marks *leaks, struct err *err)
 {
 	if (err && (err->code == ERR_NOMEM || err->code == ERR_GONE))
 		return err;
@@ -60,7 +60,7 @@ struct err *leaks_take_walk(struct session_leaks *leaks, struct err *err)
 	return NULL;
 }
 
-bool leaks_torn(const struct session_leaks *leaks)
+bool leak_marks_torn(const struct leak_marks *leaks)
 {
 	return leaks->walked && (leaks->damages || leaks->uncertain || !leaks->caches_known);
 }
