@@ -226,7 +226,7 @@ static bool next_present(void *ctx, uint64_t start, uint64_t end, struct reach_r
 	struct job *job = ctx;
 	struct memory *memory = job->view->memory;
 
-	if (job->view->core)
+	if (!job->view->pages_of)
 		return memory_next(memory, start, end, &ret->start, &ret->end);
 	while (start < end) {
 		struct reach_range mapped = next_mapped(ctx, start);
@@ -253,7 +253,7 @@ static void note_unread(struct job *job, const struct proc_map *map)
 	struct search_unread *unread = &job->ret->unread;
 	uint64_t at = map->start, start, end, left = map->end - map->start;
 
-	if (!map->shared || job->view->core)
+	if (!map->shared || !job->view->pages_of)
 		return;
 	for (; memory_next(job->view->memory, at, map->end, &start, &end); at = end)
 		left -= end - start;
@@ -456,7 +456,7 @@ static uint64_t unasked(const struct job *job)
 {
 	struct proc_status status;
 
-	if (job->view->core)
+	if (!job->view->pages_of)
 		return UINT64_MAX;
 	if (procfs_status(job->view->pages_of, &status))
 		return 0;

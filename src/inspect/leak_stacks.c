@@ -191,7 +191,8 @@ static struct reach_range find_exit(const struct target *target)
 	return is;
 }
 
-static void leave_exit(const struct memory_view *view, const struct reach_range *exit_is, struct memory_view_thread *thread)
+static void leave_exit(const struct memory_view *view, const struct reach_range *exit_is,
+		       struct memory_view_thread *thread)
 {
 	struct stack_frames frames;
 

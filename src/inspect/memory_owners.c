@@ -80,7 +80,7 @@ struct err *memory_owners_facts(const struct target *target, const struct probes
 				const struct proc_maps *maps, struct memory_facts *ret,
 				struct memory_owners *owners)
 {
-	struct err *err = target->core ? add_core_stacks(target, maps, owners) : NULL;
+	struct err *err = target->kind->live ? NULL : add_core_stacks(target, maps, owners);
 
 	allocator_libcs_find(&target->modules, &ret->libcs);
 	if (probes && probes->state) {

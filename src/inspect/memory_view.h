@@ -13,7 +13,6 @@
 #include "os/procfs.h"
 #include "probe/probe.h"
 
-struct core_file;
 struct region;
 struct stack_frames;
 struct target;
@@ -51,8 +50,7 @@ struct memory_view {
 	const struct region *region;	/* what mdbg has mapped in it, with the log; NULL: nothing */
 	const struct arch *arch;
 	struct memory *memory;
-	pid_t pages_of;			/* the process that has the memory; 0: none */
-	const struct core_file *core;	/* the memory's source; NULL: no core file */
+	pid_t pages_of;		/* the process that has the memory; 0: none has, as of a core file */
 	struct proc_maps maps;
 	VEC(struct memory_view_thread) threads;
 	bool one_thread;	/* the process has no more; others may share its memory */

@@ -87,7 +87,7 @@ static void name_modules(struct session *session, struct naming *naming)
 	const struct probes *probes = session->current->probes;
 
 	/* A core file has no probes: take any module that has a malloc. */
-	for (size_t i = 0; target->core && i < target->modules.live.nr; i++)
+	for (size_t i = 0; !target->kind->live && i < target->modules.live.nr; i++)
 		if (allocator_defined(target->modules.live.at[i]))
 			name_allocator(naming, target->modules.live.at[i]);
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {

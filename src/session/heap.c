@@ -258,7 +258,7 @@ struct err *session_heap_walkable(struct session *session)
 {
 	const struct session_allocators *is = session_allocators(session);
 
-	if ((!session->current->target->core &&
+	if ((session->current->target->kind->live &&
 	     (!session->current->probes || !session->current->probes->all.nr)) ||
 	    !is->nr || is->walkable)
 		return NULL;

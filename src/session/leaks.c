@@ -172,7 +172,7 @@ static struct err *search_held(struct session *session, bool stood, void *arg)
 		err = view_take(session, true, &job->view);
 	if (!err && job->at_end)
 		leak_stacks_leave_exit(&job->view);
-	job->ret->core = job->view.core;
+	job->ret->core = !job->session->current->target->kind->live;
 	if (!err)
 		err = log_blocks(job, &job->view);
 	if (!err && job->find)

@@ -127,7 +127,7 @@ static struct err *find_owners(struct session *session, const struct smaps *smap
 	struct proc_tasks tasks = { VEC_INIT };
 	const struct memory_owners_of of = {
 		.pid = session->current->pid, .smaps = smaps, .memory = session_memory(session),
-		.pagemap = pagemap, .tasks = target->core ? NULL : &tasks,
+		.pagemap = pagemap, .tasks = target->kind->live ? &tasks : NULL,
 		.unknown_heaps = all->partly || (!all->walkable && all->nr + all->others),
 		.log = session_recorded(session) && session->nr_processes == 1 ?
 			session_log(session) : NULL,
@@ -149,7 +149,7 @@ static struct err *make(struct session *session, struct smaps *smaps, struct mem
 	struct pagemap pagemap = { .fd = -1 };
 	struct err *err;
 
-	if (!target->core)
+	if (target->kind->live)
 		pagemap_open(target->mem.tid, &pagemap);
 	err = find_owners(session, smaps, &pagemap, &owners);
 	if (!err)
@@ -200,7 +200,7 @@ struct err *session_memory_use(struct session *session, bool all, struct memory_
 
 	if (err)
 		return err;
-	if (session->current->target->core)
+	if (!session->current->target->kind->live)
 		return use_core(session, ret);
 	err = use_live(session, all, ret);
 	if (err && err->code == ERR_PERM)

@@ -151,8 +151,8 @@ static struct err *sync_job(struct session *session, void *arg UNUSED)
 	struct err *err = NULL;
 
 	if (!session->symbols)
-		err = symbols_create(session->current->target->core ? 0 : session->current->pid,
-				     &session->symbols);
+		err = symbols_create(session->current->target->kind->live ?
+					     session->current->pid : 0, &session->symbols);
 	if (!err)
 		symbols_set_warn(session->symbols, warn_of_names, session);
 	if (!err)

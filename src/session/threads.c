@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The threads of the target: their states, stacks and registers. */
 
-#include <stdio.h>
-
 #include "inspect/ended.h"
 #include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "tracee/backtrace.h"
-#include "tracee/core_target.h"
 #include "tracee/target.h"
 
-/* What /proc says about the thread, while it runs on. */
+/* What is known about the thread while it runs on. */
 static struct err *add_thread(struct session *session, pid_t tid, struct session_threads *ret)
 {
 	struct session_thread described = { .lwp = tid, .main = tid == session->current->pid };
 	struct proc_status status;
 
-	if (procfs_status(tid, &status))
+	if (session->current->target->kind->status(session->current->target, tid, &status))
 		return NULL;
 	described.name = status.name;
 	described.state = status.state;
@@ -56,7 +53,7 @@ static struct err *threads_job(struct session *session, void *arg)
 	bool stopped = process->target->state == TARGET_STOPPED;
 	bool held = process->target->state == TARGET_UNTRACED;
 	struct proc_tasks tasks = { VEC_INIT };
-	struct err *err = procfs_tasks(process->target->mem.tid, &tasks);
+	struct err *err = process->target->kind->tasks(process->target, &tasks);
 
 	for (size_t i = 0; i < tasks.vec.nr && !err; i++)
 		err = add_thread(session, tasks.vec.at[i], ret);
@@ -71,44 +68,13 @@ static struct err *threads_job(struct session *session, void *arg)
 	return NULL;
 }
 
-static struct err *add_core_thread(struct session *session, struct thread *thread,
-				   struct session_threads *ret)
-{
-	struct session_thread described = {
-		.lwp = thread->tid, .state = '-', .main = thread->tid == session->current->pid,
-	};
-
-	add_registers(session, &described, true);
-	/* A core file has only the name of the process. */
-	if (described.main)
-		snprintf(described.name.bytes, sizeof(described.name.bytes), "%s",
-			 thread->target->core->file->process.name);
-	return vec_push(&ret->vec, described);
-}
-
-COMPARE_BY(by_lwp, struct session_thread, x, x->lwp)
-
-static struct err *core_threads_job(struct session *session, void *arg)
-{
-	struct session_threads *ret = arg;
-	struct thread *thread;
-	struct err *err = NULL;
-
-	for_each_thread(thread, session->current->target)
-		if (!err)
-			err = add_core_thread(session, thread, ret);
-	vec_sort(&ret->vec, by_lwp);
-	return err;
-}
-
 struct err *session_threads(struct session *session, struct session_threads *ret)
 {
 	struct err *err = session_need_view(session);
 
 	*ret = (struct session_threads){ .vec = VEC_INIT };
 	if (!err)
-		err = session_call(session, session->current->target->core ? core_threads_job :
-									     threads_job, ret);
+		err = session_call(session, threads_job, ret);
 	if (err)
 		vec_free(&ret->vec);
 	return err;

@@ -27,7 +27,6 @@
 #include "probe/probe.h"
 #include "session/private.h"
 #include "tracee/backtrace.h"
-#include "tracee/core_target.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
 #include "tracee/tcb.h"
@@ -367,10 +366,7 @@ struct err *view_take_unmapped(struct session *session, bool deep, struct memory
 	view.region = session->region;
 	view.arch = target->arch;
 	view.memory = target->memory;
-	if (target->core)
-		view.core = target->core->file;
-	else
-		view.pages_of = target->mem.tid;
+	view.pages_of = target->kind->live ? target->mem.tid : 0;
 	view.process = session->current->probes ? session->current->probes->process : 0;
 	err = take_log(session, &view);
 	if (!err)
@@ -406,7 +402,7 @@ struct err *session_maps(struct session *session, struct proc_maps *ret)
 	if (!err)
 		err = target_maps(session->current->target, ret);
 	/* The inode numbers of a core's mappings are mdbg's own. */
-	for (size_t i = 0; !err && session->current->target->core && i < ret->vec.nr; i++)
+	for (size_t i = 0; !err && !session->current->target->kind->live && i < ret->vec.nr; i++)
 		ret->vec.at[i].inode = 0;
 	return err;
 }

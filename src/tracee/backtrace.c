@@ -6,8 +6,6 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "tracee/core_code.h"
-#include "tracee/core_target.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
 
@@ -80,12 +78,10 @@ static uint32_t walk_over(struct target *target, const struct regs *regs,
 		.nr_regs = dwarf_regs(arch, regs, by_number),
 	};
 	struct walk_map map = target->modules.map;
-	struct walk_area of_core;
+	struct walk_area own;
 
-	if (!area && target->core) {
-		of_core = core_code_area(target->core);
-		area = &of_core;
-	}
+	if (!area && target->kind->walk_area(target, &own))
+		area = &own;
 	map.cache = &target->walk_cache;
 	if (path->at_entry) {
 		*path->pcs = from.pc;
@@ -125,14 +121,13 @@ static uint32_t walk_regs(struct target *target, const struct regs *regs,
 {
 	uint8_t copy[COPY];
 	struct stack_top top = { .copy = copy };
-	struct regs begin = *regs;
+	struct regs begin;
 	bool needs_more;
 	uint64_t sp;
 	uint32_t nr;
 	size_t got;
 
-	if (target->core)
-		core_code_start(target->core, regs, &begin);
+	target->kind->walk_start(target, regs, &begin);
 	sp = top.low = regs_get(&begin, target->arch->sp);
 
 	if (memory_read_some(target->memory, sp, copy, MAX(target->stack_copy, COPY_MIN),

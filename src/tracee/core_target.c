@@ -7,11 +7,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/page.h"
 #include "os/file.h"
+#include "tracee/core_code.h"
 #include "tracee/core_maps.h"
 #include "tracee/target.h"
 
@@ -256,27 +258,6 @@ static struct err *find_execfn(struct core *core)
 
 /* Modules */
 
-struct err *core_copy_maps(const struct core *core, struct proc_maps *ret)
-{
-	struct proc_maps maps = { VEC_INIT };
-	struct err *err = vec_reserve(&maps.vec, core->maps.vec.nr);
-
-	vec_each_while(from, &core->maps.vec, !err) {
-		struct proc_map map = *from;
-
-		map.path = strdup(map.path);
-		if (map.path)
-			maps.vec.at[maps.vec.nr++] = map;
-		else
-			err = err_nomem;
-	}
-	if (err)
-		proc_maps_free(&maps);
-	else
-		*ret = maps;
-	return err;
-}
-
 static struct err *world_open(void *ctx, const struct proc_maps *maps UNUSED,
 			      const struct proc_map *map, int *fd_ret)
 {
@@ -393,16 +374,6 @@ static struct err *add_threads(struct target *target, const struct core_file *fi
 	return err;
 }
 
-struct err *core_vector(const struct core *core, pid_t tid, void *buf, size_t room, size_t *len_ret)
-{
-	const struct core_file *file = core->file;
-
-	vec_each(thread, &file->threads)
-		if (thread->tid == tid)
-			return core_file_vector(file, thread, buf, room, len_ret);
-	return err_create(ERR_NOTFOUND, "the core has no thread %d", tid);
-}
-
 /* Opening */
 
 struct brk {
@@ -483,7 +454,7 @@ static struct target *create(struct tracer *tracer, const char *cache_dir)
 	core->memory.next = next_memory;
 	core->target = target;
 	*target = (struct target){
-		.core = core, .memory = &core->memory, .mem = { .fd = -1 }, .pidfd = -1,
+		.kind = &target_kind_core, .core = core, .memory = &core->memory, .mem = { .fd = -1 }, .pidfd = -1,
 		.tracer = tracer, .state = TARGET_STOPPED,
 	};
 	modules_init(&target->modules, cache_dir);
@@ -520,10 +491,89 @@ struct err *core_open(struct tracer *tracer, const char *path, const char *exe,
 	return err;
 }
 
-void core_close(struct core *core)
+/* What a core file is to its target. */
+
+static struct err *core_maps(const struct target *target, struct proc_maps *ret)
 {
-	if (!core)
-		return;
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = vec_reserve(&maps.vec, target->core->maps.vec.nr);
+
+	vec_each_while(from, &target->core->maps.vec, !err) {
+		struct proc_map map = *from;
+
+		map.path = strdup(map.path);
+		if (map.path)
+			maps.vec.at[maps.vec.nr++] = map;
+		else
+			err = err_nomem;
+	}
+	if (err)
+		proc_maps_free(&maps);
+	else
+		*ret = maps;
+	return err;
+}
+
+/* Nothing of it changes. */
+static struct err *core_refresh(struct target *target UNUSED, bool *changed_ret UNUSED)
+{
+	return NULL;
+}
+
+COMPARE_BY(by_id, pid_t, x, *x)
+
+static struct err *core_tasks(const struct target *target, struct proc_tasks *ret)
+{
+	struct err *err = NULL;
+
+	vec_each_while(thread, &target->core->file->threads, !err)
+		err = vec_push(&ret->vec, thread->tid);
+	vec_sort(&ret->vec, by_id);
+	return err;
+}
+
+static struct err *core_status(const struct target *target, pid_t tid, struct proc_status *ret)
+{
+	*ret = (struct proc_status){ .state = '-' };
+	if (tid == target->pid)
+		snprintf(ret->name.bytes, sizeof(ret->name.bytes), "%s",
+			 target->core->file->process.name);
+	return NULL;
+}
+
+static struct err *core_vector(const struct thread *thread, void *buf, size_t room,
+			       size_t *len_ret)
+{
+	const struct core_file *file = thread->target->core->file;
+
+	vec_each(is, &file->threads)
+		if (is->tid == thread->tid)
+			return core_file_vector(file, is, buf, room, len_ret);
+	return err_create(ERR_NOTFOUND, "the core has no thread %d", thread->tid);
+}
+
+/* Those of the process' own namespace. */
+static bool core_same_ids(const struct target *target UNUSED)
+{
+	return true;
+}
+
+static bool core_walk_area(const struct target *target, struct walk_area *ret)
+{
+	*ret = core_code_area(target->core);
+	return true;
+}
+
+static void core_walk_start(const struct target *target, const struct regs *regs,
+			    struct regs *ret)
+{
+	core_code_start(target->core, regs, ret);
+}
+
+static void core_close(struct target *target)
+{
+	struct core *core = target->core;
+
 	vec_each(image, &core->images)
 		if (image->fd >= 0)
 			close(image->fd);
@@ -534,3 +584,15 @@ void core_close(struct core *core)
 	free(core->execfn);
 	free(core);
 }
+
+const struct target_kind target_kind_core = {
+	.maps = core_maps,
+	.refresh = core_refresh,
+	.tasks = core_tasks,
+	.status = core_status,
+	.vector = core_vector,
+	.same_ids = core_same_ids,
+	.walk_area = core_walk_area,
+	.walk_start = core_walk_start,
+	.close = core_close,
+};

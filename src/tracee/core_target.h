@@ -60,12 +60,5 @@ struct core {
  */
 struct err *core_open(struct tracer *tracer, const char *path, const char *exe,
 		      const char *cache_dir, struct target **ret) MUST_CHECK;
-/* For target_destroy. NULL is fine. */
-void core_close(struct core *core);
-/* The caller gets a copy. */
-struct err *core_copy_maps(const struct core *core, struct proc_maps *ret) MUST_CHECK;
-/* Read the vector registers of a thread, at most room bytes; ERR_NOTFOUND. */
-struct err *core_vector(const struct core *core, pid_t tid, void *buf, size_t room,
-			size_t *len_ret) MUST_CHECK;
 /* Returns the path of the program as it was mapped, or as the user gave it; "" if not known. */
 const char *core_program(const struct core *core);

@@ -150,7 +150,7 @@ bool stack_by_thread(struct target *target, const struct regs *regs, uint64_t *l
 	uint64_t tp = regs_get(regs, target->arch->tp), block[2];
 	struct tcb tcb;
 
-	if (!target->stack_offset && target->state == TARGET_STOPPED && !target->core) {
+	if (!target->stack_offset && target->state == TARGET_STOPPED) {
 		tcb_derive(target, &tcb);
 		target->stack_offset = tcb.stack_offset;
 	}

@@ -5,9 +5,9 @@
 
 #include <unistd.h>
 
+#include "os/identity.h"
 #include "os/pidfd.h"
 #include "os/tracer.h"
-#include "tracee/core_target.h"
 #include "tracee/sharers.h"
 
 static bool lives(pid_t tid)
@@ -50,6 +50,7 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 
 	if (!target)
 		return err_nomem;
+	target->kind = &target_kind_process;
 	target->pidfd = -1;
 	target->mem.fd = -1;
 	modules_init(&target->modules, cache_dir);
@@ -91,30 +92,84 @@ struct err *target_reopen(struct target *target)
 	return target_refresh(target, NULL);
 }
 
-struct err *target_maps(const struct target *target, struct proc_maps *ret)
+static struct err *process_maps(const struct target *target, struct proc_maps *ret)
 {
-	struct err *err;
+	struct err *err = procfs_maps(target->mem.tid, ret);
 
-	if (target->core)
-		return core_copy_maps(target->core, ret);
-	err = procfs_maps(target->mem.tid, ret);
 	if (!err)
 		procmem_take_maps(&target->mem, ret);
 	return err;
 }
 
+static struct err *process_refresh(struct target *target, bool *changed_ret)
+{
+	return modules_refresh(&target->modules, target->mem.tid, &target->mem.bring, changed_ret);
+}
+
+static struct err *process_tasks(const struct target *target, struct proc_tasks *ret)
+{
+	return procfs_tasks(target->mem.tid, ret);
+}
+
+static struct err *process_status(const struct target *target UNUSED, pid_t tid,
+				  struct proc_status *ret)
+{
+	return procfs_status(tid, ret);
+}
+
+static struct err *process_vector(const struct thread *thread, void *buf, size_t room,
+				  size_t *len_ret)
+{
+	return tracer_get_xstate(thread->tid, buf, room, len_ret);
+}
+
+static bool process_same_ids(const struct target *target)
+{
+	return identity_inside(target->pid) == target->pid;
+}
+
+static bool process_walk_area(const struct target *target UNUSED, struct walk_area *ret UNUSED)
+{
+	return false;
+}
+
+static void process_walk_start(const struct target *target UNUSED, const struct regs *regs,
+			       struct regs *ret)
+{
+	*ret = *regs;
+}
+
+static void process_close(struct target *target)
+{
+	procmem_close(&target->mem);
+}
+
+const struct target_kind target_kind_process = {
+	.live = true,
+	.maps = process_maps,
+	.refresh = process_refresh,
+	.tasks = process_tasks,
+	.status = process_status,
+	.vector = process_vector,
+	.same_ids = process_same_ids,
+	.walk_area = process_walk_area,
+	.walk_start = process_walk_start,
+	.close = process_close,
+};
+
+struct err *target_maps(const struct target *target, struct proc_maps *ret)
+{
+	return target->kind->maps(target, ret);
+}
+
 struct err *target_refresh(struct target *target, bool *changed_ret)
 {
-	return target->core ? NULL : modules_refresh(&target->modules, target->mem.tid,
-						     &target->mem.bring, changed_ret);
+	return target->kind->refresh(target, changed_ret);
 }
 
 struct err *thread_vector(const struct thread *thread, void *buf, size_t room, size_t *len_ret)
 {
-	const struct core *core = thread->target->core;
-
-	return core ? core_vector(core, thread->tid, buf, room, len_ret) :
-		      tracer_get_xstate(thread->tid, buf, room, len_ret);
+	return thread->target->kind->vector(thread, buf, room, len_ret);
 }
 
 static bool is_thread_of(pid_t tid, pid_t pid)
@@ -151,7 +206,6 @@ void target_destroy(struct target *target)
 	if (target->pidfd >= 0)
 		close(target->pidfd);
 	modules_deinit(&target->modules);
-	procmem_close(&target->mem);
-	core_close(target->core);
+	target->kind->close(target);
 	free(target);
 }

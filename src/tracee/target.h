@@ -158,6 +158,26 @@ struct target_ops {
 	void (*ended)(void *ctx, int status, bool known);
 };
 
+/* What depends on whether it is a process or a core file: a row each (target.c, core_target.c). */
+struct target_kind {
+	bool live;		/* a process: /proc has it */
+	struct err *(*maps)(const struct target *target, struct proc_maps *ret);
+	struct err *(*refresh)(struct target *target, bool *changed_ret);
+	struct err *(*tasks)(const struct target *target, struct proc_tasks *ret);
+	/* A core file knows the name of the first thread, and no more: state is '-'. */
+	struct err *(*status)(const struct target *target, pid_t tid, struct proc_status *ret);
+	struct err *(*vector)(const struct thread *thread, void *buf, size_t room, size_t *len_ret);
+	/* Are the ids of threads in its memory those by which mdbg knows them? */
+	bool (*same_ids)(const struct target *target);
+	/* Code of mdbg's that no probes know of (tracee/core_code.h). False: there is none. */
+	bool (*walk_area)(const struct target *target, struct walk_area *ret);
+	/* The registers with which the walk of a thread begins. */
+	void (*walk_start)(const struct target *target, const struct regs *regs, struct regs *ret);
+	void (*close)(struct target *target);
+};
+
+extern const struct target_kind target_kind_process, target_kind_core;
+
 /* See the top of this file. */
 enum target_state {
 	TARGET_RUNNING,
@@ -192,6 +212,7 @@ struct target {
 	pid_t pid;			/* as the user named it */
 	uint64_t start_time;		/* of the process, against a reused pid */
 	int pidfd;			/* of the process; -1: none (before Linux 5.3) */
+	const struct target_kind *kind;
 	const struct arch *arch;
 	struct tracer *tracer;
 	const struct target_ops *ops;
@@ -202,7 +223,7 @@ struct target {
 	struct sharers_look *look;	/* that is under way; NULL: none (sharers.c) */
 	struct map strangers;		/* tasks that are let go of at their next stop: see seize.c */
 	struct procmem mem;
-	struct core *core;		/* NULL: a live process; else see tracee/core_target.h */
+	struct core *core;		/* of a core file (tracee/core_target.h), or NULL */
 	struct memory *memory;		/* for reading; changes go through mem */
 	struct modules modules;
 	enum target_state state;

@@ -198,8 +198,7 @@ void tcb_derive(struct target *target, struct tcb *ret)
 	derive_self(&views, ret);
 	if (!ret->has_self)
 		return;
-	/* A core has the ids of the process' own namespace. */
-	if (target->core || identity_inside(target->pid) == target->pid)
+	if (target->kind->same_ids(target))
 		ret->tid_offset = derive_tid(&views);
 	ret->stack_offset = derive_stack(&views);
 }

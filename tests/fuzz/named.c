@@ -72,7 +72,8 @@ static struct elf_file *open_image(const char *const *names)
 void named_open(struct named *named, const char *const *names)
 {
 	*named = (struct named){
-		.target = { .pid = getpid(), .arch = arch_host(), .memory = &named->memory.memory },
+		.target = { .kind = &target_kind_process, .pid = getpid(), .arch = arch_host(),
+			    .memory = &named->memory.memory },
 		.module = { .start = NAMED_BASE, .end = NAMED_BASE + MODULE_LEN, .bias = NAMED_BASE,
 			    .elf = open_image(names) },
 	};

@@ -209,6 +209,7 @@ struct err *session_create(struct session **ret)
 		fake->bytes[i] = (uint8_t)i;
 	memory_array_init(&fake->memory, fake->bytes, 0x5000, sizeof(fake->bytes));
 	fake->target.memory = &fake->memory.memory;
+	fake->target.kind = &target_kind_process;
 	fake->target.arch = arch_host();
 	fake->target.mem.tid = getpid();
 	session->config = session_config_default;

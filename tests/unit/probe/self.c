@@ -13,6 +13,7 @@ struct probes *self_begin(struct target *target, struct log *log)
 
 	memset(target, 0, sizeof(*target));
 	target->pid = getpid();
+	target->kind = &target_kind_process;
 	target->arch = arch_host();
 	target->memory = &target->mem.memory;
 	modules_init(&target->modules, NULL);

@@ -132,7 +132,7 @@ TEST("in a slot")
 		},
 	};
 	struct probe *all[] = { &probe };
-	struct target target = { .arch = arch_host() };
+	struct target target = { .kind = &target_kind_process, .arch = arch_host() };
 	struct probes probes = {
 		.target = &target,
 		.areas = { .at = &area, .nr = 1, .room = 1 },
@@ -197,7 +197,7 @@ TEST("in the agent")
 		.local = 2, .ret = SLOT + AGENT_SLOT_THUNK + 40, .frame = { .bp = 0x7fff1000 },
 	};
 	struct memory_array live, snapshot;
-	struct target target = { .arch = arch_host(), .memory = &live.memory };
+	struct target target = { .kind = &target_kind_process, .arch = arch_host(), .memory = &live.memory };
 	struct probes probes = {
 		.target = &target, .agent = area.address,
 		.areas = { .at = &area, .nr = 1, .room = 1 },

@@ -52,6 +52,7 @@ static int start(void)
 	memset(&probes, 0, sizeof(probes));
 	memset(&thread, 0, sizeof(thread));
 	memset(stack, 0, sizeof(stack));
+	target.kind = &target_kind_process;
 	target.arch = arch_host();
 	target.memory = &target.mem.memory;
 	if (procmem_open(getpid(), &target.mem))
