@@ -112,11 +112,11 @@ static bool spans_count(const struct job *job)
 /* The end of the span of glibc's heaps that holds address, or 0. */
 static uint64_t span_end(const struct job *job, uint64_t address)
 {
-	const struct heap_span *span = job->walk->spans.at;
 	size_t low = LOWER_BOUND(i, 0, spans_count(job) ? job->walk->spans.nr : 0,
-				 span[i].start <= address);
+				 job->walk->spans.at[i].start <= address);
 
-	return low && address < span[low - 1].end ? span[low - 1].end : 0;
+	return low && address < job->walk->spans.at[low - 1].end ?
+		job->walk->spans.at[low - 1].end : 0;
 }
 
 /* Is there a block in the mapping that lies in no span? */

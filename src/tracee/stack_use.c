@@ -203,7 +203,7 @@ static struct err *maps_from(struct target *target, struct stack_known *known, u
 		return NULL;
 	proc_maps_free(&known->maps);
 	known->maps = (struct proc_maps){ VEC_INIT };
-	if (!target->core && known->asked++ < ASKED_MOST)
+	if (target->kind->live && known->asked++ < ASKED_MOST)
 		return procfs_maps_at(target->mem.tid, sp, sp + WORDS_MAX, &known->maps,
 				      &known->all);
 	known->all = true;

@@ -4,9 +4,11 @@
 #include "inspect/leak_stacks.h"
 
 #include "arch/arch.h"
+#include "inspect/leak_marks.h"
+#include "inspect/leak_search.h"
+#include "inspect/memory_view.h"
 #include "memory_array.h"
 #include "os/procparse.h"
-#include "inspect/memory_view.h"
 #include "unit.h"
 
 /* The mappings. */
@@ -63,7 +65,7 @@ static void check_used(const struct memory_view *view, uint64_t tls_size, uint64
 }
 
 /* Static thread-local memory is below the thread pointer, and not larger than what is there. */
-TEST("of threads that run")
+TEST("the stack of a thread that runs ends where its thread-local memory begins")
 {
 	struct memory_view_thread thread = { .tid = 7, .placed = true, .tp = TP };
 	struct memory_view view;
@@ -98,7 +100,7 @@ static void check_ended(const struct memory_view *view, uint64_t tls_size, uint6
 	vec_free(&ranges.vec);
 }
 
-TEST("of threads that have ended")
+TEST("the stack of a thread that has ended ends there, too, if it is known where")
 {
 	struct memory_view view;
 
@@ -108,4 +110,53 @@ TEST("of threads that have ended")
 	check_ended(&view, TP - STACK, 0);
 	check_ended(&view, LARGE, 0);
 	memory_view_free(&view);
+}
+
+TEST("roots come apart into stacks and the rest, and nothing is in both")
+{
+	struct leak_stacks stacks = { VEC_INIT };
+	struct reach_ranges roots = { VEC_INIT }, on_stack = { VEC_INIT };
+
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&stacks.vec, ((struct leak_stack){ { 0x200, 0x300 }, 7 })));
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&stacks.vec, ((struct leak_stack){ { 0x900, 0xa00 }, 8 })));
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&roots.vec, ((struct reach_range){ 0x100, 0x400 })));
+	CU_ASSERT_PTR_NULL_FATAL(leak_stacks_split(&stacks, &roots, &on_stack));
+	CU_ASSERT_EQUAL_FATAL(roots.vec.nr, 2);
+	CU_ASSERT(roots.vec.at[0].start == 0x100 && roots.vec.at[0].end == 0x200);
+	CU_ASSERT(roots.vec.at[1].start == 0x300 && roots.vec.at[1].end == 0x400);
+	/* A stack that is no root does not become one. */
+	CU_ASSERT_EQUAL_FATAL(on_stack.vec.nr, 1);
+	CU_ASSERT(on_stack.vec.at[0].start == 0x200 && on_stack.vec.at[0].end == 0x300);
+	vec_free(&stacks.vec);
+	vec_free(&roots.vec);
+	vec_free(&on_stack.vec);
+}
+
+TEST("holders are told with their places, those of most bytes first")
+{
+	static const struct reach_holder held[] = {
+		{ .place = 0x208, .bytes = 10 },
+		{ .place = 1, .is_register = true, .bytes = 30 },
+		{ .place = 0, .is_register = true, .bytes = 20 },
+	};
+	const struct search_origin word[] = {
+		{ SEARCH_REGISTER, 5, 3 }, { SEARCH_VECTOR, 6, 4 },
+	};
+	struct leak_stacks stacks = { VEC_INIT };
+	struct search_origins origins = { VEC_INIT };
+	struct leak_marks marks = { .held = PACKED_INIT };
+
+	for (size_t i = 0; i < ARRAY_SIZE(held); i++)
+		CU_ASSERT_PTR_NULL_FATAL(vec_push(&marks.mark.holders, held[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(word); i++)
+		CU_ASSERT_PTR_NULL_FATAL(vec_push(&origins.vec, word[i]));
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&stacks.vec, ((struct leak_stack){ { 0x200, 0x300 }, 7 })));
+	CU_ASSERT_PTR_NULL_FATAL(leak_stacks_holders(&stacks, &origins, &marks));
+	CU_ASSERT_EQUAL_FATAL(marks.holders.nr, 3);
+	CU_ASSERT(marks.holders.at[0].in == LEAK_HOLDER_VECTOR && marks.holders.at[0].tid == 6);
+	CU_ASSERT(marks.holders.at[1].in == LEAK_HOLDER_REGISTER && marks.holders.at[1].index == 3);
+	CU_ASSERT(marks.holders.at[2].in == LEAK_HOLDER_STACK && marks.holders.at[2].tid == 7);
+	vec_free(&stacks.vec);
+	vec_free(&origins.vec);
+	leak_marks_free(&marks);
 }

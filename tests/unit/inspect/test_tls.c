@@ -2,8 +2,8 @@
 /* Tables of thread-local data: what is read of them, and that no table makes it more. */
 
 #include "arch/arch.h"
-#include "inspect/tls.h"
 #include "inspect/memory_view.h"
+#include "inspect/tls.h"
 #include "tracee/target.h"
 #include "unit.h"
 
@@ -67,7 +67,7 @@ static void memory_view_make(struct memory_view *view)
 	}
 }
 
-TEST("each thread has its own")
+TEST("each thread has the blocks of its own table, but for those that are not made yet")
 {
 	struct memory_view view;
 	struct tls tls;
@@ -87,7 +87,7 @@ TEST("each thread has its own")
 }
 
 /* The target writes the tables: as long as can be, all of them. */
-TEST("long tables")
+TEST("tables that are as long as can be are read in bounds")
 {
 	struct memory_view view;
 	struct tls tls;
