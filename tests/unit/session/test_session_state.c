@@ -39,7 +39,7 @@ static void end(void)
 EACH(make, end);
 
 /* What the user is told, and whether a command may go to the target. */
-TEST("what is told of a process")
+TEST("the user is told the state of the process, and commands that need it are refused by that")
 {
 	static const struct {
 		enum session_state user;
@@ -81,7 +81,7 @@ TEST("what is told of a process")
 	}
 }
 
-TEST("whose thread it is")
+TEST("a thread is of the process that has it, and an unknown one of the current process")
 {
 	for (int i = 0; i < PROCESSES; i++)
 		CU_ASSERT_PTR_EQUAL(process_owner(&session, ID(i)), &targets[i]);
@@ -101,7 +101,7 @@ TEST("whose thread it is")
 	session.process[0].target = &targets[0];
 }
 
-TEST("who is followed")
+TEST("who lives and is not current is followed")
 {
 	CU_ASSERT_TRUE(process_any_followed(&session));
 	session.process[1].state = PROCESS_GONE;
@@ -113,7 +113,7 @@ TEST("who is followed")
 	CU_ASSERT_TRUE(process_any_followed(&session));
 }
 
-TEST("what can be relied on")
+TEST("a doubt in the records stays, and a smaller one adds nothing")
 {
 	CU_ASSERT_EQUAL(session.records, RECORDS_WHOLE);
 	session_doubt(&session, RECORDS_LACK);

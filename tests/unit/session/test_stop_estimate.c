@@ -7,8 +7,7 @@
 
 #define MB	(1ull << 20)
 
-/* What the log has is counted; the rest of the heaps is as long as a sample of them says. */
-TEST("chunks")
+TEST("blocks of the log are counted, and the rest of the heaps is as long as a sample says")
 {
 	struct stop_facts facts = { .own_bytes = 200 * MB, .heap_bytes = 100 * MB };
 	struct stop_estimate usual = stop_estimate_of(&facts), is;
@@ -33,8 +32,7 @@ TEST("chunks")
 	CU_ASSERT_TRUE(stop_estimate_of(&facts).chunks <= 1000 + 60 * MB / 32);
 }
 
-/* A search takes longer than a walk, and a fork less, but for a process of large blocks. */
-TEST("times")
+TEST("a search takes longer than a walk, and a fork less but for a process of large blocks")
 {
 	struct stop_facts small_blocks = {
 		.own_bytes = 1400 * MB, .heap_bytes = 1400 * MB, .blocks = 10000000, .maps = 50,
@@ -52,7 +50,7 @@ TEST("times")
 	CU_ASSERT_TRUE(stop_estimate_of(&large_blocks).fork_ns > 100000000);
 }
 
-TEST("refused")
+TEST("a stop that is longer than max-pause is refused, with the way out")
 {
 	static struct session session;
 	struct err *err;
