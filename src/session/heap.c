@@ -344,7 +344,7 @@ static void note_missing(const struct session *session, struct heaps *heap)
 
 static bool was_checked(const struct session *session, enum session_heap_how how)
 {
-	return how == SESSION_HEAP_CHECK && session->end_heap &&
+	return how == SESSION_HEAP_CHECK && session->end.heap &&
 	       session_state(session) == SESSION_ENDED;
 }
 
@@ -355,7 +355,7 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 	struct err *err;
 
 	if (was_checked(session, how)) {
-		*ret = *session->end_heap;
+		*ret = *session->end.heap;
 		ret->lent = true;
 		return NULL;
 	}

@@ -345,7 +345,7 @@ static void check_at_end(struct session *session, const struct leak_marks *leaks
 	heap = calloc(1, sizeof(*heap));
 	err = heap ? session_heap_checked(session, heap) : err_nomem;
 	if (!err) {
-		session->end_heap = heap;
+		session->end.heap = heap;
 		return;
 	}
 	trace_line("check at the end: %s", err->msg);
@@ -379,13 +379,26 @@ void session_look_at_end(struct session *session)
 	job_free(&job);
 	if (!err) {
 		heaps_free(&leaks->heap);	/* nobody will ask for the chunks */
-		session->end_leaks = leaks;
+		session->end.leaks = leaks;
 		return;
 	}
-	err_copy(&session->end_err, err);
+	err_copy(&session->end.err, err);
 	if (leaks)
 		leak_marks_free(leaks);
 	free(leaks);
+}
+
+void session_forget_end(struct session *session)
+{
+	struct session_end *end = &session->end;
+
+	if (end->leaks)
+		leak_marks_free(end->leaks);
+	free(end->leaks);
+	if (end->heap)
+		heaps_free(end->heap);
+	free(end->heap);
+	*end = (struct session_end){ .leaks = NULL };
 }
 
 static struct err *found_at_end(const struct session *session, struct leak_marks *ret)
@@ -393,10 +406,10 @@ static struct err *found_at_end(const struct session *session, struct leak_marks
 	struct process *process = session->current;
 	struct err *err;
 
-	if (session->end_leaks)
-		return leak_marks_lend(session->end_leaks, ret);
-	if (*session->end_err.msg)
-		return err_wrap(err_adopt(&session->end_err), "at the end of process %d",
+	if (session->end.leaks)
+		return leak_marks_lend(session->end.leaks, ret);
+	if (*session->end.err.msg)
+		return err_wrap(err_adopt(&session->end.err), "at the end of process %d",
 				process->pid);
 	if (!session->config.leaks_at_end)
 		return err_hint(err_create(ERR_STATE, "process %d has ended", process->pid),

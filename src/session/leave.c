@@ -9,7 +9,6 @@
 #include "os/pidfd.h"
 #include "os/tracer.h"
 #include "session/heap.h"
-#include "session/leaks.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
 #include "tracee/region.h"
@@ -44,15 +43,7 @@ void session_forget(struct session *session)
 	session->blind = (struct blind){ .known = false };
 	session->room = (struct room){ .log = 0 };
 	log_budget_close(session);
-	if (session->end_leaks)
-		leak_marks_free(session->end_leaks);
-	free(session->end_leaks);
-	session->end_leaks = NULL;
-	if (session->end_heap)
-		heaps_free(session->end_heap);
-	free(session->end_heap);
-	session->end_heap = NULL;
-	session->end_err.msg[0] = '\0';
+	session_forget_end(session);
 	session->death.pid = 0;
 	session->held_death = false;
 }

@@ -79,6 +79,13 @@ struct session_allocators {
 	char text[160];			/* the names of all: session_allocator */
 };
 
+/* The search for leaks at the target's end. */
+struct session_end {
+	struct leak_marks *leaks;	/* NULL: there was none, or it has failed */
+	struct heaps *heap;		/* the check of its damaged heaps; NULL: none */
+	struct err err;			/* why it has failed; msg "": it has not */
+};
+
 /* The runtimes in a process's modules of a generation. pid 0: not looked for yet. */
 struct session_runtimes {
 	pid_t pid;
@@ -149,13 +156,8 @@ struct session {
 	bool held_death;		/* one was held. Tracer thread, until the end */
 	/* leaks_at_end, as the target's threads have it. Tracer thread */
 	bool traces_exits;
-	/*
-	 * The result of the search at the target's end (NULL: there was none), or the reason of its
-	 * failure. The tracer thread writes it before the event of the end.
-	 */
-	struct leak_marks *end_leaks;
-	struct heaps *end_heap;	/* the check of its damaged heaps; NULL: none */
-	struct err end_err;
+	/* The tracer thread writes it before the event of the end. */
+	struct session_end end;
 	uint32_t floor;			/* the first generation of this mdbg */
 	/* Untraced (untraced.c); tracer thread. */
 	int pidfd;			/* -1: none (before Linux 5.3) */
@@ -294,10 +296,12 @@ struct err *session_quiet(struct session *session) MUST_CHECK;
 /* Reset the log (`malloc reset`); the target, if there is one, is held for it. */
 struct err *session_forget_records(struct session *session) MUST_CHECK;
 
-/* These are in leaks.c, and run on the tracer thread. */
+/* These are in leaks.c. */
 
-/* At the target's end: search for leaks, if that is wanted. */
+/* Tracer thread. At the target's end: search for leaks, if that is wanted. */
 void session_look_at_end(struct session *session);
+/* Forget what was found then. */
+void session_forget_end(struct session *session);
 
 /* These are in process_names.c, and run on the main thread. */
 
