@@ -389,7 +389,7 @@ static void add_registers(struct job *job, const struct memory_view_thread *thre
 		return;
 	add_words(job, SEARCH_REGISTER, thread->tid, thread->regs.word,
 		  job->view->arch->regs_words);
-	if (!thread->in_syscall)
+	if (!thread->in_syscall && thread->nr_vectors)
 		add_words(job, SEARCH_VECTOR, thread->tid, job->view->vectors.at + thread->vector,
 			  thread->nr_vectors);
 }
