@@ -50,8 +50,7 @@ const struct cmd cmd_api_on = {
 	.usage		= "?exit|exec|fork|signal|thread|death ?SCRIPT??",
 	.brief		= "run a script at each event of a kind",
 	.help		= "SCRIPT is evaluated at global level while mdbg waits (at the prompt, in\n"
-			  "`wait`, in vwait). $mdbg::event is a dict then. It has: event pid, and\n"
-			  "for\n"
+			  "`wait`, in vwait). $mdbg::event is a dict then. It has: event pid, and for\n"
 			  "    exit      status (a number) or signal (its name), if it is known\n"
 			  "    exec      program\n"
 			  "    fork      pid is the child's\n"
@@ -60,9 +59,10 @@ const struct cmd cmd_api_on = {
 			  "    death     thread signal detail: the process is about to die of a signal\n"
 			  "              whose default is a core. It is held while SCRIPT runs, and then\n"
 			  "              dies as it would have (`set hold-at-death` holds it longer)\n"
-			  "There is one script for each kind. An empty SCRIPT removes it; without\n"
-			  "SCRIPT it is returned. An error in it is reported and counts as a failed\n"
-			  "command.\n",
+			  "\n"
+			  "There is one script for each kind. An empty SCRIPT removes it; without SCRIPT\n"
+			  "it is returned. An error in it is reported and counts as a failed command.\n",
+	.example	= "mdbg::on exit {puts \"ended: $mdbg::event\"}\n",
 	.value		= on,
 	.max_args	= 2,
 	.complete	= COMPLETE_EVENTS,

@@ -19,12 +19,15 @@ const struct cmd cmd_attach = {
 	.name		= "attach",
 	.usage		= "PID|NAME",
 	.brief		= "attach to a running process and record its allocations",
-	.help		= "NAME is the name of the process or of its program's file; only one\n"
-			  "process may have it. The process runs on. Records of an earlier process\n"
-			  "are dropped.\n"
+	.help		= "NAME is the name of the process or of its program's file; only one process may\n"
+			  "have it. The process runs on. Records of an earlier process are dropped.\n"
+			  "\n"
 			  "Some settings belong to an attach, so `set` them before it: stack-depth,\n"
 			  "sample, log-limit, engine, free-history.\n"
+			  "\n"
 			  "Errors: ATTACH with the reason; STATE if there is a process already.\n",
+	.example	= "attach 4711\n"
+			  "attach redis-server\n",
 	.run		= run,
 	.min_args	= 1,
 	.max_args	= 1,

@@ -76,6 +76,7 @@ struct twin {
 	const char *usage;	/* NULL: that of the command without -v and -brief */
 	const char *brief;
 	const char *help;	/* what is said behind the keys of the relation; NULL: nothing */
+	const char *example;	/* as in struct cmd */
 	const struct relation *of;	/* NULL: `help` has the keys */
 	/* The rows of a list, which must not need the session (each.h); it takes -each. */
 	struct err *(*rows)(struct call *call, struct answer *ret);
@@ -88,7 +89,11 @@ struct cmd {
 	/* the words after the name, without those of the flags; NULL: none */
 	const char *usage;
 	const char *brief;	/* one line, no capital, no full stop */
-	const char *help;	/* shapes, units, errors; NULL if brief says it all */
+	/* shapes, units, errors, in lines of at most 78 columns; NULL if brief says it all */
+	const char *help;
+	/* Print what `help` has above that text since it comes from a table; NULL: nothing. */
+	struct err *(*print_words)(struct out *out);
+	const char *example;	/* lines as they are typed, for the end of `help`; NULL: it has none */
 	/* It checks that the command can run: call_need_target or the like; NULL: no check. */
 	struct err *(*need)(const struct call *call);
 	struct err *(*run)(struct call *call);

@@ -48,6 +48,8 @@ static struct cmd twin_of(const struct cmd *cmd)
 	ret.usage = twin->usage ? twin->usage : cmd->usage;
 	ret.brief = twin->brief;
 	ret.help = twin->help;
+	ret.print_words = NULL;
+	ret.example = twin->example;
 	ret.run = NULL;
 	ret.act = NULL;
 	ret.value = twin->value;

@@ -15,14 +15,18 @@ const struct cmd cmd_core = {
 	.name		= "core",
 	.usage		= "CORE ?EXE?",
 	.brief		= "look at a core file: its heaps, leaks, threads",
-	.help		= "EXE is the program of the core, if that is no longer where it was. These\n"
-			  "commands answer for a core as they would have for the process: malloc,\n"
-			  "malloc allocations, freespace, leaks, check, find; where, thread,\n"
-			  "registers, map, proc, status. A core has no records.\n"
-			  "Parts that the core has left out because they are in files (text,\n"
-			  "constants) are read from those files, if they are the ones that were\n"
-			  "mapped. `detach` closes the core.\n"
+	.help		= "EXE is the program of the core, if that is no longer where it was.\n"
+			  "\n"
+			  "These commands answer for a core as they would have for the process: malloc,\n"
+			  "malloc allocations, freespace, leaks, check, find; where, thread, registers,\n"
+			  "map, proc, status. A core has no records.\n"
+			  "\n"
+			  "Parts that the core has left out because they are in files (text, constants)\n"
+			  "are read from those files, if they are the ones that were mapped. `detach`\n"
+			  "closes the core.\n"
+			  "\n"
 			  "Errors: FORMAT, UNSUPPORTED; STATE if there is a process already.\n",
+	.example	= "core core.4711 ./server\n",
 	.run		= run,
 	.min_args	= 1,
 	.max_args	= 2,

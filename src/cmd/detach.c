@@ -27,11 +27,12 @@ const struct cmd cmd_detach = {
 	.name		= "detach",
 	.usage		= "?-keep?",
 	.brief		= "take everything out of the process and let it go",
-	.help		= "The records stay readable until the next attach. It is no error if the\n"
-			  "process has ended. A core file is closed.\n"
-			  "-keep: probes and log stay in the process, which goes on recording;\n"
-			  "attach again, with any mdbg of this version, to see all records. All\n"
-			  "probes must be jumps (`malloc -v`), and none may be made by `probe`.\n",
+	.help		= "The records stay readable until the next attach. It is no error if the process\n"
+			  "has ended. A core file is closed.\n"
+			  "\n"
+			  "-keep: probes and log stay in the process, which goes on recording; attach\n"
+			  "again, with any mdbg of this version, to see all records. All probes must be\n"
+			  "jumps (`malloc -v`), and none may be made by `probe`.\n",
 	.run		= run,
 	.max_args	= 1,
 };

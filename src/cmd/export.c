@@ -173,6 +173,17 @@ static void skip_words(struct call *call, int nr)
 	call->objv += nr;
 }
 
+/* Returns err with a hint that names the formats that have `what`. */
+static struct err *name_others(struct err *err, bool (*is)(const struct export_format *format),
+			       const char *what)
+{
+	AUTO_STR struct str names = STR_INIT;
+	struct err *name_err = export_format_names(is, &names);
+
+	return name_err ? name_err : err_hint(err, "%s can be exported as %s", what,
+					      str_text(&names));
+}
+
 /* `export FORMAT FILE growth ...`: what the stacks of `growth` hold. */
 static struct err *export_growth(struct call *call, const struct export_format *format,
 				 struct exported *ret)
@@ -187,9 +198,9 @@ static struct err *export_growth(struct call *call, const struct export_format *
 	struct filter_env env;
 	struct err *err;
 
-	if (!(format->wants & EXPORT_ANY))
-		return err_hint(err_create(ERR_USAGE, "%s has only what malloc holds", format->name),
-				"folded and flamegraph have growth, too");
+	if (!export_format_has_growth(format))
+		return name_others(err_create(ERR_USAGE, "%s has only what malloc holds", format->name),
+				   export_format_has_growth, "growth");
 	err = join_words(call->argc, call->argv, &options);
 	skip_words(call, 1);
 	if (!err)
@@ -263,9 +274,9 @@ static struct err *export_answer(const struct call *call, const struct cmd *cmd,
 	struct call rows = *call;
 	struct err *err = NULL;
 
-	if (!format->rows)
-		return err_hint(err_create(ERR_USAGE, "%s has only sites", format->name),
-				"csv, json and sqlite have any list");
+	if (!export_format_has_lists(format))
+		return name_others(err_create(ERR_USAGE, "%s has only sites", format->name),
+				   export_format_has_lists, "any list");
 	rows.cmd = cmd;
 	if (cmd->need)
 		err = cmd->need(&rows);
@@ -390,40 +401,105 @@ static const struct twin twin = {
 	.value		= value,
 };
 
+static struct err *print_formats(struct out *out)
+{
+	size_t width = 0;
+
+	for (unsigned i = 0; export_formats[i]; i++)
+		width = MAX(width, strlen(export_formats[i]->name) + 2);
+	out_text(out, "FORMAT is one of:\n");
+	for (unsigned i = 0; export_formats[i]; i++) {
+		out_blanks(out, 4);
+		out_column(out, export_formats[i]->name, width);
+		out_wrapped(out, export_formats[i]->brief, 4 + width);
+	}
+	out_text(out, "\n");
+	return NULL;
+}
+
+/* Add the words for all lists but the sites, as find_answer takes them. */
+static struct err *add_lists(struct str *ret)
+{
+	struct err *err = NULL;
+	bool first = true;
+
+	for (unsigned i = 0; !err && cmd_table[i]; i++) {
+		const char *name = strrchr(cmd_table[i]->name, ':');
+		size_t len = name ? strcspn(++name, "_") : 0;
+
+		if (!name || !cmd_table[i]->rows || !strcmp(name, "sites"))
+			continue;
+		err = str_addf(ret, "%s%.*s", first ? "" : ", ", (int)len, name);
+		if (!err && name[len])
+			err = str_addf(ret, " %s", name + len + 1);
+		first = false;
+	}
+	return err;
+}
+
+/* Add a sentence: what can be written as the formats for which `is` holds. */
+static struct err *add_sentence(const char *what, bool (*is)(const struct export_format *format),
+				struct str *ret)
+{
+	struct err *err = str_addf(ret, "%s can be written as ", what);
+
+	if (!err)
+		err = export_format_names(is, ret);
+	return err ? err : str_add(ret, ".");
+}
+
+/* The formats, and what else than sites some of them have. */
+static struct err *print_words(struct out *out)
+{
+	AUTO_STR struct str lists = STR_INIT, growth = STR_INIT;
+	struct err *err = print_formats(out);
+
+	if (!err)
+		err = add_sentence("A list", export_format_has_lists, &lists);
+	if (!err)
+		err = str_add(&lists, " ANSWER names it: ");
+	if (!err)
+		err = add_lists(&lists);
+	if (!err)
+		err = str_add(&lists, ". The words behind it are those of its command. Rows with a "
+			      "stack have its frames.");
+	if (!err)
+		err = add_sentence("What `growth KIND ...` answers", export_format_has_growth,
+				   &growth);
+	if (err)
+		return err;
+	out_wrapped(out, str_text(&lists), 0);
+	out_text(out, "\n");
+	out_wrapped(out, str_text(&growth), 0);
+	out_text(out, "\n");
+	return NULL;
+}
+
 const struct cmd cmd_export = {
 	.name		= "export",
 	.usage		= WORDS,
 	.brief		= "the sites as a file for flame graphs, pprof, SQL and others",
-	.help		= "FORMAT:\n"
-			  "    folded     a line a stack: flamegraph.pl, speedscope\n"
-			  "    flamegraph one SVG file for a browser: of bytes, of blocks (`sort\n"
-			  "               count`) or of growth (`sort growth`, `since MOMENT`)\n"
-			  "    pprof      `go tool pprof`, Pyroscope, Parca\n"
-			  "    json       an object a line\n"
-			  "    csv        a heading, then a line a site\n"
-			  "    sqlite     a database: sites, stacks, frames, allocations\n"
-			  "    massif     ms_print, massif-visualizer\n"
-			  "    callgrind  held, all-time and freed by line and function:\n"
-			  "               callgrind_annotate, KCachegrind\n"
-			  "The words behind FILE are those of `malloc sites`, which is by stack\n"
-			  "here. Blocks from before the attach stand under one frame, `(allocated\n"
-			  "before attach)`. mdbg stops the process for a moment to find them, but\n"
-			  "not if FILTER or limit leaves them out: `function == *` keeps recorded\n"
-			  "blocks only. With --sample they are left out, and all figures are\n"
-			  "estimates.\n"
+	.print_words	= print_words,
+	.help		= "The words behind FILE are those of `malloc sites`, which is by stack here.\n"
+			  "flamegraph shows bytes, or with `sort count` blocks, or with `sort growth` or\n"
+			  "`since MOMENT` what has changed. A sqlite file has the tables sites, stacks,\n"
+			  "frames and allocations, and `malloc diff FILE` compares with it.\n"
+			  "\n"
+			  "Blocks from before the attach stand under one frame, `(allocated before\n"
+			  "attach)`. mdbg stops the process for a moment to find them, but not if\n"
+			  "FILTER or limit leaves them out: `function == *` keeps recorded blocks only.\n"
+			  "With --sample they are left out, and all figures are estimates.\n"
+			  "\n"
 			  "With `at MOMENT` there are the recorded blocks of that moment, and nothing\n"
 			  "that is not known of it: no blocks from before the attach, no all-time and\n"
 			  "freed figures (pprof, callgrind), and an empty table allocations.\n"
-			  "`malloc diff FILE` compares with a sqlite export.\n"
-			  "csv, json and sqlite write any list: ANSWER is allocations, freespace, leaks,\n"
-			  "stale, diff, growth KIND, memory maps, history, threads, maps, modules or\n"
-			  "probes, and the words behind it are those of that command. Rows with a stack\n"
-			  "have its frames.\n"
-			  "folded and flamegraph with `growth KIND ?FILTER? ?limit N?` behind FILE\n"
-			  "have what the stacks of `growth KIND` hold: brk, mmap, shm, or fault.\n"
+			  "\n"
 			  "mdbg writes a new file beside FILE and renames it, with FILE's mode. If\n"
 			  "that fails, the old file is there as it was. mdbg writes to a FIFO that\n"
 			  "has a reader, or to a device (/dev/stdout), as it is; sqlite cannot.\n",
+	.example	= "export flamegraph heap.svg since -10m\n"
+			  "export csv blocks.csv allocations size > 1M\n"
+			  "export sqlite monday.db\n",
 	.run		= run,
 	.twin		= &twin,
 	.min_args	= 2,

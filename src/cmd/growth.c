@@ -172,22 +172,26 @@ const struct cmd cmd_growth_start = {
 	.name		= "growth start",
 	.usage		= "?brk? ?mmap? ?shm? ?fault? ?kernel?",
 	.brief		= "record memory that malloc does not show, from now on",
-	.help		= "    brk    brk and sbrk\n"
-			  "    mmap   mmap, munmap, mremap\n"
-			  "    shm    shmat, shmdt; shmget and shmctl in the log\n"
-			  "    fault  page faults, from perf_event_open\n"
-			  "    kernel what the kernel allocates, on the whole machine (no process needed)\n"
-			  "All but kernel if none is named. The functions of the C library, and those of\n"
-			  "the loader that can be found, get jumps as malloc has them; what malloc,\n"
-			  "pthread_create or dlopen call is seen, too. Those that cannot be watched\n"
-			  "are listed, with the reason. malloc's figures stay as they are. Recording\n"
-			  "must be on (`malloc on`); `malloc off` ends growth, too, and `detach -keep`\n"
-			  "leaves it on.\n"
-			  "A program without a C library (Go without C) is attached to with --no-arm:\n"
-			  "nothing of it is watched, and all that it maps is `not seen`.\n"
-			  "fault and kernel end with mdbg: `growth fault` says what they need, and the\n"
-			  "error names the setting that forbids one.\n"
+	.help		= "    brk     brk and sbrk\n"
+			  "    mmap    mmap, munmap, mremap\n"
+			  "    shm     shmat, shmdt; shmget and shmctl in the log\n"
+			  "    fault   page faults, from perf_event_open\n"
+			  "    kernel  what the kernel allocates, on the whole machine (no process needed)\n"
+			  "If no kind is named, all but kernel are recorded. The functions of the C\n"
+			  "library, and those of the loader that can be found, get jumps as malloc has\n"
+			  "them. What malloc, pthread_create or dlopen call is seen, too. Functions that\n"
+			  "cannot be watched are listed, with the reason.\n"
+			  "\n"
+			  "malloc's figures stay as they are. Recording must be on (`malloc on`).\n"
+			  "`malloc off` ends growth, too, and `detach -keep` leaves it on; fault and\n"
+			  "kernel end with mdbg. `help growth` says what these two need, and the error\n"
+			  "names the setting that forbids one.\n"
+			  "\n"
+			  "A program without a C library (Go without C) is attached to with --no-arm.\n"
+			  "Nothing of it is watched then, and all that it maps is `not seen`.\n"
+			  "\n"
 			  "Errors: a kind is recorded already; --engine breakpoint.\n",
+	.example	= "growth start mmap fault\n",
 	.need		= need_target,
 	.run		= start,
 	.max_args	= CMD_ANY,
@@ -237,13 +241,16 @@ const struct cmd cmd_growth_log = {
 	.name		= "growth log",
 	.usage		= "?-v? ?brk? ?mmap? ?shm?",
 	.brief		= "the recorded calls, one a line, oldest first",
-	.help		= "Thread, call, address, size in bytes, then protection and flags, file\n"
-			  "descriptor, offset and name of the file of mmap; the id of shm; and what\n"
-			  "the call returned. A failed call has `failed` at its end. The name is that\n"
-			  "of the mapping in /proc/PID/maps while it was still there, ten times a\n"
-			  "second; `-`: it was gone before. -v: the traceback of each call. The log\n"
-			  "keeps the newest calls, as many as the region has room for (--log-limit);\n"
-			  "how many older ones are gone is said at the top.\n",
+	.help		= "Each line has the thread, the call, the address, the size in bytes, and what\n"
+			  "the call returned. mmap has its protection and flags, and the descriptor,\n"
+			  "offset and name of its file; shm has its id. A failed call has `failed` at its\n"
+			  "end. -v prints the traceback of each call.\n"
+			  "\n"
+			  "The name is that of the mapping in /proc/PID/maps, where mdbg looks ten times\n"
+			  "a second. `-` stands for a mapping that was gone before. The log keeps the\n"
+			  "newest calls, as many as the region has room for (--log-limit). The first line\n"
+			  "says how many older ones are gone.\n",
+	.example	= "growth log -v mmap > calls.txt\n",
 	.need		= call_need_log,
 	.run		= print_log,
 	.max_args	= CMD_ANY,
@@ -449,34 +456,44 @@ const struct cmd cmd_growth = {
 	.usage		= "?brk|mmap|shm|fault|kernel? ?FILTER? "
 			  "?sort bytes|count? ?limit N? ?since MOMENT?",
 	.brief		= "memory that malloc does not show: stacks that hold mappings",
-	.help		= "The stacks whose calls since `growth start` made what is still mapped:\n"
-			  "bytes, how many mappings, the traceback. What was unmapped in part, moved by\n"
-			  "mremap, or covered by a later mmap is followed: the part that is left counts\n"
-			  "for the stack that made it. `not seen` is what is mapped and was not seen\n"
-			  "being made: it is older, or came by a bare system call (as Go's), or the\n"
-			  "kernel let the main stack grow. Held and not seen together are\n"
-			  "/proc/PID/maps, without [vsyscall]; the process is held for a moment for it.\n"
-			  "FILTER has address, size, thread, time, age, function and module, as in\n"
-			  "`help malloc allocations`. `since MOMENT` (a mark of `malloc mark`, -10m ...)\n"
-			  "keeps what was made since then and is still held. A kind that has not all\n"
-			  "that is asked for is an error where it is named, and else left out, with a\n"
-			  "line that says so. Source: the calls themselves, and /proc/PID/maps.\n"
-			  "fault: pages and faults by stack and by file; a page counts for the stack\n"
-			  "that has faulted it in last, and a fault as one page, also where the kernel\n"
-			  "maps more for it (huge pages, pages of a file around it). FILTER has function\n"
-			  "and module, and there is no `since`.\n"
-			  "Source: perf_event_open, with 4 KB of the stack; root or\n"
-			  "CAP_PERFMON, or (outside of system calls) kernel.perf_event_paranoid of at\n"
-			  "most 2.\n"
-			  "kernel: bytes and allocations that are not freed, by the kernel's stack;\n"
-			  "objects lie in pages, so the two are never added. FILTER has address, size,\n"
-			  "time, age, function and module; `since` needs a process, whose marks they\n"
-			  "are.\n"
-			  "Source: BPF programs at the kernel's tracepoints (root, or CAP_BPF and\n"
-			  "CAP_PERFMON; Linux 6.1), and /proc/kallsyms. Figures are estimates where\n"
-			  "allocations come too fast, and the answer says so: `set kernel-sampling\n"
-			  "off`. Where the kernel has /proc/allocinfo, its largest lines follow,\n"
-			  "unless there is a FILTER or `since`.\n",
+	.help		= "Lists the stacks whose calls since `growth start` made what is still mapped:\n"
+			  "bytes, how many mappings, and the traceback. Without a kind all that are\n"
+			  "recorded are shown.\n"
+			  "\n"
+			  "brk, mmap and shm are memory of the process. What was unmapped in part, moved\n"
+			  "by mremap, or covered by a later mmap is followed: the part that is left\n"
+			  "counts for the stack that made it. `not seen` is what is mapped and was not\n"
+			  "seen being made. It is older, or it came by a bare system call (as Go's), or\n"
+			  "the kernel let the main stack grow. Held and not seen together are all of\n"
+			  "/proc/PID/maps but [vsyscall]. The process stands still for a moment to read\n"
+			  "it.\n"
+			  "\n"
+			  "fault has pages and faults by stack and by file. A page counts for the stack\n"
+			  "that has faulted it in last. A fault counts as one page, also where the kernel\n"
+			  "maps more for it (a huge page, or pages of a file around it). The source is\n"
+			  "perf_event_open, with 4 KB of the stack. It takes root or CAP_PERFMON; where\n"
+			  "kernel.perf_event_paranoid is at most 2, the user of the process sees the\n"
+			  "faults outside of system calls.\n"
+			  "\n"
+			  "kernel has what the kernel of this machine has allocated and not freed, by its\n"
+			  "own stack. Objects lie in pages, so the two are never added. The source is BPF\n"
+			  "programs at the kernel's tracepoints (root, or CAP_BPF and CAP_PERFMON; Linux\n"
+			  "6.1) and /proc/kallsyms. Where allocations come too fast the figures are\n"
+			  "estimates, and the answer says so; `set kernel-sampling off` records all.\n"
+			  "Where the kernel has /proc/allocinfo, its largest lines follow, unless there\n"
+			  "is a FILTER or `since`.\n"
+			  "\n"
+			  "FILTER is as in `help malloc allocations`, with these attributes:\n"
+			  "    brk, mmap, shm   address size thread time age function module\n"
+			  "    fault            function module\n"
+			  "    kernel           address size time age function module\n"
+			  "\n"
+			  "`since MOMENT` (a mark of `malloc mark`, -10m ...) keeps what was made since\n"
+			  "then and is still held. fault does not have it. kernel has it if there is a\n"
+			  "process, whose marks are the moments. A kind that lacks what is asked for is\n"
+			  "an error where it is named. Otherwise it is left out, and a line says so.\n",
+	.example	= "growth mmap limit 5\n"
+			  "growth function == load* since -10m\n",
 	.need		= need_answer,
 	.run		= show,
 	.twin		= &twin,

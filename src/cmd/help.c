@@ -6,8 +6,6 @@
 #include "cmd/alias.h"
 #include "cmd/shell.h"
 
-#define HELP_WIDTH	78u
-
 static const char first_steps[] =
 	"To find a leak:\n"
 	"    attach PID|NAME             from now on allocations are recorded\n"
@@ -52,29 +50,6 @@ static struct err *print_usage(const struct cmd *cmd, struct out *out)
 	return err;
 }
 
-/* Print text, broken at blanks so that its lines begin at a column, where the cursor is. */
-static void print_wrapped(struct out *out, const char *text, size_t column)
-{
-	size_t at = column;
-
-	while (*text) {
-		size_t len = strcspn(text, " ");
-
-		if (at > column && at + 1 + len > HELP_WIDTH) {
-			out_text(out, "\n");
-			out_blanks(out, column);
-			at = column;
-		} else if (at > column) {
-			out_text(out, " ");
-			at++;
-		}
-		out_bytes(out, text, len);
-		at += len;
-		text += len + (text[len] == ' ');
-	}
-	out_text(out, "\n");
-}
-
 /* Print a key, and at `column` what it is. */
 static void print_key(const struct column *key, size_t column, size_t width, struct out *out)
 {
@@ -84,7 +59,7 @@ static void print_key(const struct column *key, size_t column, size_t width, str
 		out_column(out, key->key, width);
 	else
 		out_text(out, key->key);
-	print_wrapped(out, text, column);
+	out_wrapped(out, text, column);
 }
 
 /* Print the keys of the dicts that a command gives. */
@@ -106,6 +81,17 @@ static void print_keys(const struct relation *relation, size_t indent, struct ou
 	}
 }
 
+static void print_example(const struct cmd *cmd, struct out *out)
+{
+	if (!cmd->example)
+		return;
+	out_text(out, strchr(cmd->example, '\n')[1] ? "\nExamples:\n" : "\nExample:\n");
+	for (const char *line = cmd->example; *line; line = strchr(line, '\n') + 1) {
+		out_text(out, "    ");
+		out_bytes(out, line, strcspn(line, "\n") + 1);
+	}
+}
+
 static struct err *print_command(const struct cmd *cmd, struct out *out)
 {
 	const struct relation *keys = cmd->of;
@@ -117,8 +103,11 @@ static struct err *print_command(const struct cmd *cmd, struct out *out)
 		print_keys(keys, 4, out);
 	if (keys && cmd->help)
 		out_text(out, "\n");
+	if (!err && cmd->print_words)
+		err = cmd->print_words(out);
 	if (cmd->help)
 		out_text(out, cmd->help);
+	print_example(cmd, out);
 	if (strchr(cmd->name, ' '))
 		return err;
 	for (unsigned i = 0; !err && cmd_table[i]; i++) {

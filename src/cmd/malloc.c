@@ -186,24 +186,28 @@ static const struct twin twin = {
 const struct cmd cmd_malloc = {
 	.name		= "malloc",
 	.brief		= "what is enabled, and statistics of what is held",
-	.help		= "The process is stopped while the heaps of glibc are walked. The bytes\n"
-			  "held in one heap are all bytes of it that are neither free nor cached,\n"
-			  "with headers; the bytes held in all heaps are those that were asked for.\n"
-			  "Heaps are numbered from the oldest: 0 is the main one, made by sbrk (by\n"
-			  "mmap where sbrk fails), the others are made by mmap. If the process has\n"
-			  "several C libraries (dlmopen, LD_AUDIT), the one that has a heap is named\n"
-			  "beside its number, and the process's own comes first. `allocations since\n"
-			  "attach` of a heap are those that are still held. The line before `Log:`\n"
-			  "says for how long the process stood still; there is none if it was not\n"
-			  "stopped for the answer.\n"
-			  "`malloc sites` uses the log alone. -v adds each probed function with its\n"
-			  "engine and the reason for it, the account in which each event was\n"
-			  "counted, the memory of the log, the interval and the cost of the samples\n"
-			  "of the history (`help malloc diff`), and their memory.\n"
-			  "`Not in these figures:` names the heap of a runtime (Go, a JVM ...),\n"
-			  "which maps it without malloc, and says what shows that heap. Lines that\n"
-			  "begin with `Incomplete:`, here and in the other answers, say what an\n"
-			  "answer does not contain; `mdbg::lacks` has the same for scripts.\n",
+	.help		= "The process is stopped while the heaps of glibc are walked. The bytes held in\n"
+			  "one heap are all bytes of it that are neither free nor cached, with headers;\n"
+			  "the bytes held in all heaps are those that were asked for.\n"
+			  "\n"
+			  "Heaps are numbered from the oldest: 0 is the main one, made by sbrk (by mmap\n"
+			  "where sbrk fails), the others are made by mmap. If the process has several C\n"
+			  "libraries (dlmopen, LD_AUDIT), the one that has a heap is named beside its\n"
+			  "number, and the process's own comes first. `allocations since attach` of a\n"
+			  "heap are those that are still held.\n"
+			  "\n"
+			  "The line before `Log:` says for how long the process stood still; there is\n"
+			  "none if it was not stopped for the answer. `malloc sites` uses the log alone.\n"
+			  "\n"
+			  "-v adds each probed function with its engine and the reason for it, the\n"
+			  "account in which each event was counted, the memory of the log, the interval\n"
+			  "and the cost of the samples of the history (`help malloc diff`), and their\n"
+			  "memory.\n"
+			  "\n"
+			  "`Not in these figures:` names the heap of a runtime (Go, a JVM ...), which\n"
+			  "maps it without malloc, and says what shows that heap. Lines that begin with\n"
+			  "`Incomplete:`, here and in the other answers, say what an answer does not\n"
+			  "contain; `mdbg::lacks` has the same for scripts.\n",
 	.run		= run,
 	.twin		= &twin,
 	.flags		= CMD_VERBOSE,

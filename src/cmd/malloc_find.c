@@ -260,9 +260,9 @@ static const struct twin twin = {
 			  "    inside own          other pointers; pointers in the block itself\n"
 			  "    unread blind        bytes that could not be read; threads whose registers\n"
 			  "                        could not be\n"
-			  "    absent elsewhere    bytes of shared memory that were not read: never touched,\n"
-			  "                        or taken back by the kernel; devices, and files of FUSE\n"
-			  "                        and of other machines\n"
+			  "    absent elsewhere    bytes of shared memory that were not read: never\n"
+			  "                        touched, or taken back by the kernel; devices, and\n"
+			  "                        files of FUSE and of other machines\n"
 			  "    holders             a list of dicts: N (20) pointers that keep it, then N\n"
 			  "                        others\n"
 			  "Each dict of holders has: kind keeps to (offset in the block) place (its\n"
@@ -286,17 +286,21 @@ const struct cmd cmd_malloc_find = {
 	.usage		= "ADDRESS ?limit N?",
 	.brief		= "which block holds an address, and who points to it",
 	.help		= "ADDRESS is hex with 0x, or decimal; it may be anywhere in the block.\n"
-			  "Below the block are the places that hold a pointer to it: registers,\n"
-			  "stacks with the function whose frame it is, thread-local data and data\n"
-			  "of modules with the symbol, other mappings, other blocks. First come\n"
-			  "pointers to its start and those that count as such (C++ keeps pointers\n"
-			  "to a base class, or behind the length of an array), then those to its\n"
-			  "inside; N of each (20) are listed. `malloc leaks` follows the same\n"
-			  "places. Some of them may be in lost blocks, and `malloc find` of such a\n"
-			  "block leads on.\n"
-			  "If the block was freed, and `set free-history N` remembers frees, the\n"
-			  "answer names the thread and the stack that freed it. The last line says\n"
-			  "for how long the process stood still.\n",
+			  "\n"
+			  "Below the block are the places that hold a pointer to it: registers, stacks\n"
+			  "with the function whose frame it is, thread-local data and data of modules\n"
+			  "with the symbol, other mappings, other blocks. First come pointers to its\n"
+			  "start and those that count as such (C++ keeps pointers to a base class, or\n"
+			  "behind the length of an array), then those to its inside; N of each (20) are\n"
+			  "listed. `malloc leaks` follows the same places.\n"
+			  "\n"
+			  "Some of these places may be in lost blocks, and `malloc find` of such a block\n"
+			  "leads on.\n"
+			  "\n"
+			  "If the block was freed, and `set free-history N` remembers frees, the answer\n"
+			  "names the thread and the stack that freed it. The last line says for how long\n"
+			  "the process stood still.\n",
+	.example	= "malloc find 0x55d0c8a012a0 limit 5\n",
 	.run		= run,
 	.twin		= &twin,
 	.min_args	= 1,

@@ -53,17 +53,17 @@ const struct cmd cmd_malloc_freespace = {
 	.name		= "malloc freespace",
 	.usage		= "?FILTER? ?sort ATTR ?up?? ?limit N?",
 	.brief		= "list the free chunks of the heaps",
-	.help		= "ADDRESS is that of the block which the chunk would become, SIZE that of\n"
-			  "the chunk, with its header. KIND:\n"
+	.help		= "ADDRESS is that of the block which the chunk would become, SIZE that of the\n"
+			  "chunk, with its header. KIND:\n"
 			  "    tcache     in a thread's cache\n"
 			  "    fastbin    in a fastbin\n"
 			  "    bin        in another bin\n"
 			  "    top        not yet given out, at the end of the heap\n"
-			  "FILTER may use address, size and heap: see `help malloc allocations`.\n"
-			  "Heaps are numbered from the oldest; 0 is the main one. If the heaps\n"
-			  "cannot be walked (another allocator than glibc's), the answer says why\n"
-			  "and has no line `N free chunks`, because the free chunks are not known\n"
-			  "then.\n",
+			  "FILTER may use address, size and heap: see `help malloc allocations`. Heaps\n"
+			  "are numbered from the oldest; 0 is the main one. If the heaps cannot be walked\n"
+			  "(another allocator than glibc's), the answer says why and has no line\n"
+			  "`N free chunks`, because the free chunks are not known then.\n",
+	.example	= "malloc freespace size > 1M sort size limit 10\n",
 	.run		= run,
 	.twin		= &twin,
 	.max_args	= CMD_ANY,

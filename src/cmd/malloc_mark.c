@@ -35,11 +35,16 @@ const struct cmd cmd_malloc_mark = {
 	.name		= "malloc mark",
 	.usage		= "?NAME?",
 	.brief		= "remember what each site holds now, by a name",
-	.help		= "Without NAME, mdbg makes a name and prints it. A mark of the same NAME\n"
-			  "must not exist. `malloc diff NAME` and `malloc sites since NAME` compare\n"
-			  "with the mark, `malloc sites at NAME` shows it, and `growth since NAME` has\n"
-			  "what was mapped since. A mark costs the process nothing. `malloc reset` and\n"
-			  "another attach delete all marks.\n",
+	.help		= "Without NAME, mdbg makes a name and prints it. A mark of the same NAME must\n"
+			  "not exist.\n"
+			  "\n"
+			  "`malloc diff NAME` and `malloc sites since NAME` compare with the mark,\n"
+			  "`malloc sites at NAME` shows it, and `growth since NAME` has what was mapped\n"
+			  "since.\n"
+			  "\n"
+			  "A mark costs the process nothing. `malloc reset` and another attach delete all\n"
+			  "marks.\n",
+	.example	= "malloc mark before\n",
 	.need		= call_need_recording,
 	.run		= run,
 	.twin		= &twin,

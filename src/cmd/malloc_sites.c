@@ -37,6 +37,7 @@ static const struct twin twin = {
 	.help		= "growth, rate and over are `-` if growth is not known: see `help malloc\n"
 			  "sites`. With `at`, so are total, totalbytes, freed, freedbytes, oldest and\n"
 			  "median. For -each see `help mdbg::allocations`.\n",
+	.example	= "foreach site [mdbg::sites limit 3] {puts [dict get $site bytes]}\n",
 	.of		= &site_relation,
 	.rows		= rows,
 };
@@ -47,25 +48,32 @@ const struct cmd cmd_malloc_sites = {
 			  "?sort bytes|count|age|growth|rate? ?limit N? "
 			  "?since MOMENT? ?at MOMENT?",
 	.brief		= "the places that hold the most: blocks by traceback",
-	.help		= "Each site has: the bytes and blocks that are held, their share, the\n"
-			  "blocks and bytes of all time and how many of them were freed (not known\n"
-			  "by thread and by size), the age of the oldest and of the median block,\n"
-			  "growth, and the traceback (if several stacks are added up, that of the\n"
-			  "stack with the most bytes). The line `in NAME` has the first frame that\n"
-			  "is the program's own: the allocator and its wrappers are passed over\n"
-			  "(`help set`, skip). By function, line and module, that frame decides\n"
-			  "where a block is counted. If its line is not known, the block is counted\n"
-			  "under its function.\n"
-			  "Growth is what the site's stacks hold now, less what they held 10 s ago\n"
-			  "(in the first seconds: 2 s ago or more), or at the MOMENT of `since`. It\n"
-			  "is `-` in the first 2 s after an attach, `malloc reset` or `malloc on`,\n"
-			  "and by thread and by size. It may be negative. `sort rate` (growth a\n"
-			  "second) gives the same order as `sort growth`.\n"
+	.help		= "Each site has: the bytes and blocks that are held, their share, the blocks and\n"
+			  "bytes of all time and how many of them were freed (not known by thread and by\n"
+			  "size), the age of the oldest and of the median block, growth, and the\n"
+			  "traceback (if several stacks are added up, that of the stack with the most\n"
+			  "bytes).\n"
+			  "\n"
+			  "The line `in NAME` has the first frame that is the program's own: the\n"
+			  "allocator and its wrappers are passed over (`help set`, skip). By function,\n"
+			  "line and module, that frame decides where a block is counted. If its line is\n"
+			  "not known, the block is counted under its function.\n"
+			  "\n"
+			  "Growth is what the site's stacks hold now, less what they held 10 s ago (in\n"
+			  "the first seconds: 2 s ago or more), or at the MOMENT of `since`. It is `-` in\n"
+			  "the first 2 s after an attach, `malloc reset` or `malloc on`, and by thread\n"
+			  "and by size. It may be negative. `sort rate` (growth a second) gives the same\n"
+			  "order as `sort growth`.\n"
+			  "\n"
 			  "`at MOMENT` shows the bytes and blocks that each site held at an earlier\n"
-			  "moment, and with `since` the growth up to that moment. Everything else is\n"
-			  "left out, because it is not known of an earlier moment; it cannot be in\n"
-			  "FILTER either. For MOMENT see `help malloc diff`. FILTER is as in `help\n"
-			  "malloc allocations`. -brief prints a line for each site.\n",
+			  "moment, and with `since` the growth up to that moment. Everything else is left\n"
+			  "out, because it is not known of an earlier moment; it cannot be in FILTER\n"
+			  "either. For MOMENT see `help malloc diff`. FILTER is as in\n"
+			  "`help malloc allocations`.\n"
+			  "\n"
+			  "-brief prints a line for each site.\n",
+	.example	= "malloc sites by function sort growth limit 10\n"
+			  "malloc sites size > 4K since -10m\n",
 	.run		= run,
 	.twin		= &twin,
 	.max_args	= CMD_ANY,

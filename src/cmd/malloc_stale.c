@@ -21,10 +21,11 @@ static struct err *rows(struct call *call, struct answer *ret)
 static const struct twin twin = {
 	.name		= "mdbg::stale",
 	.brief		= "list of dicts: the sites of `malloc stale`",
-	.help		= "The keys are those of mdbg::sites. bytes, count, oldest and median are\n"
-			  "of the old blocks alone; total and freed are of all blocks that were\n"
-			  "ever recorded there. Growth is not known (`-`). For -each see `help\n"
-			  "mdbg::allocations`, for -about `help mdbg::leaks`.\n",
+	.help		= "bytes, count, oldest and median are of the old blocks alone; total and\n"
+			  "freed are of all blocks that were ever recorded there. Growth is not\n"
+			  "known (`-`). For -each see `help mdbg::allocations`, for -about `help\n"
+			  "mdbg::leaks`.\n",
+	.of		= &site_relation,
 	.rows		= rows,
 	.flags		= CMD_ABOUT,
 };
@@ -44,17 +45,21 @@ const struct cmd cmd_malloc_stale = {
 	.name		= "malloc stale",
 	.usage		= "AGE ?FILTER? ?sort KEY ?up?? ?limit N?",
 	.brief		= "old blocks that the program still points to, by site",
-	.help		= "AGE is like 90s, 5m, 2h, 1d. The answer has the recorded blocks that are\n"
-			  "older than AGE and reachable (also possibly lost ones): the program has\n"
-			  "not lost them, and does not free them either.\n"
-			  "Each site, largest first, has: bytes, blocks, how many of all blocks\n"
-			  "ever recorded there were freed, the age of the oldest block, and the\n"
-			  "traceback. If most were freed, some case in the program leaks the\n"
-			  "others. If none was freed, they may be a cache, or live as long as the\n"
-			  "program does.\n"
-			  "FILTER, as in `help malloc allocations`, selects blocks; KEY is one of the\n"
-			  "figures of `help mdbg::sites`; -brief prints a line for each site.\n"
+	.help		= "AGE is like 90s, 5m, 2h, 1d. The answer has the recorded blocks that are older\n"
+			  "than AGE and reachable (also possibly lost ones): the program has not lost\n"
+			  "them, and does not free them either.\n"
+			  "\n"
+			  "Each site, largest first, has: bytes, blocks, how many of all blocks ever\n"
+			  "recorded there were freed, the age of the oldest block, and the traceback.\n"
+			  "\n"
+			  "If most were freed, some case in the program leaks the others. If none was\n"
+			  "freed, they may be a cache, or live as long as the program does.\n"
+			  "\n"
+			  "FILTER, as in `help malloc allocations`, selects blocks. KEY is one of the keys\n"
+			  "in `help mdbg::sites`. -brief prints a line for each site.\n"
+			  "\n"
 			  "The target is stopped, as by `malloc leaks`.\n",
+	.example	= "malloc stale 5m\n",
 	.run		= run,
 	.twin		= &twin,
 	.min_args	= 1,

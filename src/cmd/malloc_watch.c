@@ -180,10 +180,11 @@ const struct cmd cmd_malloc_watch = {
 	.usage		= "?SECONDS ?COUNT??",
 	.brief		= "the top sites, again and again",
 	.help		= "The sites are printed at once, and then every SECONDS (1, 0.5, 90s, 5m): COUNT\n"
-			  "times in all, or until Ctrl-C, which is no error, or until the process\n"
-			  "ends. Each site has the bytes and blocks that are held, the growth of bytes\n"
-			  "since the reading before, the allocations and frees a second since then,\n"
-			  "and a letter for the bytes of each of the last 16 readings.\n"
+			  "times in all, or until Ctrl-C, which is no error, or until the process ends.\n"
+			  "Each site has the bytes and blocks that are held, the growth of bytes since\n"
+			  "the reading before, the allocations and frees a second since then, and a\n"
+			  "letter for the bytes of each of the last 16 readings.\n"
+			  "\n"
 			  "On a terminal the sites are drawn in place. These keys work:\n"
 			  "    s            sort by the next one of bytes, growth, allocations, frees\n"
 			  "    1 to 9       open a site: its traceback is shown\n"
@@ -191,8 +192,10 @@ const struct cmd cmd_malloc_watch = {
 			  "    Enter        open that one; go back to the table\n"
 			  "    m            set a mark, for `malloc diff`: the first line names it\n"
 			  "    q            end the watch\n"
-			  "Elsewhere there is a block of lines for each reading, with the first 10\n"
-			  "sites. The process is not stopped.\n",
+			  "\n"
+			  "Elsewhere there is a block of lines for each reading, with the first 10 sites.\n"
+			  "The process is not stopped.\n",
+	.example	= "malloc watch 5 12\n",
 	.need		= call_need_target,
 	.run		= run,
 	.max_args	= 2,

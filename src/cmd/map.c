@@ -79,14 +79,15 @@ const struct cmd cmd_map = {
 	.name		= "map",
 	.usage		= "?-v?",
 	.brief		= "the mappings of the process",
-	.help		= "The mappings are in order of address. SIZE is in bytes, OFFSET is in the\n"
-			  "file. mdbg's own mappings (its log and its code) are among them while it\n"
-			  "is attached. PERM has a ? for what a core file does not tell.\n"
+	.help		= "The mappings are in order of address. SIZE is in bytes, OFFSET is in the file.\n"
+			  "mdbg's own mappings (its log and its code) are among them while it is\n"
+			  "attached. PERM has a ? for what a core file does not tell.\n"
+			  "\n"
 			  "-v lists the program and its libraries, and says whether there is debug\n"
-			  "information for lines and inlined functions: in the file (own), in a\n"
-			  "separate file, or none. INSTALL is Debian's package that has it; -dbgsym\n"
-			  "packages are in an archive of their own. `set debuginfod on` gets the\n"
-			  "files from a server instead.\n",
+			  "information for lines and inlined functions: in the file (own), in a separate\n"
+			  "file, or none. INSTALL is Debian's package that has it; -dbgsym packages are\n"
+			  "in an archive of their own. `set debuginfod on` gets the files from a server\n"
+			  "instead.\n",
 	.need		= call_need_view,
 	.run		= run,
 	.max_args	= 1,

@@ -102,26 +102,35 @@ const struct cmd cmd_memory_system = {
 	.name		= "memory system",
 	.usage		= "?limit N?",
 	.brief		= "the machine's memory: what it is used for, what it lacks",
-	.help		= "Needs no process. Each figure has its source, a file of /proc and the\n"
-			  "words in it. - is what this kernel does not offer, or what cannot be seen\n"
-			  "here; a limit of `max` is `no limit`.\n"
+	.help		= "No process is needed. Each figure has its source: a file of /proc, and the\n"
+			  "words in it. `-` is what this kernel does not offer, or what cannot be seen\n"
+			  "here.\n"
 			  "    UTILISATION  bytes. `in no other figure` is what parts of the kernel\n"
 			  "                 have taken by themselves, as drivers and buffers of\n"
 			  "                 sockets. Slab and vmalloc overlap with socket buffers.\n"
 			  "    SATURATION   what was counted in a second, and since boot; and which\n"
 			  "                 part of the time some or all tasks waited for memory\n"
 			  "    ERRORS       kills for lack of memory, pages with hardware errors\n"
+			  "\n"
 			  "Changes and rates are since `memory system` was last asked, or over half a\n"
-			  "second where it was not; the first line says which. Processes: N (5) that\n"
-			  "hold most, and that have grown most; `limit 0` reads none. A page that\n"
-			  "processes share counts in each of them.\n"
-			  "Control groups: the process's own and all above it, of version 1 or 2.\n"
-			  "LEFT is what may still be taken: files that were not used lately\n"
-			  "(inactive_file) count as free, since the kernel drops them first. AT LIMIT\n"
-			  "counts how often the limit was met, or memory.high of version 2. SWAP is\n"
-			  "memory and swap together in version 1. When the nearest limit is reached\n"
-			  "is said only if there is a rate.\n"
+			  "second if it was not; the first line says which.\n"
+			  "\n"
+			  "Two lists of processes follow: the N (5) that hold most, and the N that have\n"
+			  "grown most. `limit 0` reads none. A page that processes share counts in each\n"
+			  "of them.\n"
+			  "\n"
+			  "With a process, its control group and all groups above it are listed, of\n"
+			  "version 1 or 2:\n"
+			  "    LEFT         what may still be taken. Files that were not used lately\n"
+			  "                 (inactive_file) count as free, since the kernel drops them\n"
+			  "                 first.\n"
+			  "    AT LIMIT     how often the limit was met, or memory.high of version 2\n"
+			  "    SWAP         memory and swap together in version 1\n"
+			  "A limit of `max` is `no limit`. For the nearest limit the answer says when it\n"
+			  "is reached, if there is a rate.\n"
+			  "\n"
 			  "Error: {MDBG USAGE}.\n",
+	.example	= "memory system limit 10\n",
 	.run		= run,
 	.max_args	= 2,
 	.complete	= COMPLETE_LIMIT,

@@ -136,9 +136,10 @@ const struct cmd cmd_memory_watch = {
 	.usage		= "?SECONDS ?COUNT??",
 	.brief		= "memory of the process and the machine, again and again",
 	.help		= "A reading is printed at once, and then every SECONDS (1, 0.5, 90s, 5m): COUNT\n"
-			  "times in all, or until Ctrl-C, which is no error, or until the process\n"
-			  "ends. On a terminal it is drawn in place, and q ends it. The names are\n"
-			  "those of atop; all sizes are bytes (`set units` shortens them).\n"
+			  "times in all, or until Ctrl-C, which is no error, or until the process ends.\n"
+			  "\n"
+			  "On a terminal it is drawn in place, and q ends it. The names are those of\n"
+			  "atop; all sizes are bytes (`set units` shortens them).\n"
 			  "    process  MINFLT MAJFLT (page faults) VGROW RGROW since the reading\n"
 			  "             before; VSIZE RSIZE SWAPSZ, and MEM, the part of the machine's\n"
 			  "             memory (/proc/PID/stat and status); PSIZE (/proc/PID/smaps)\n"
@@ -149,11 +150,14 @@ const struct cmd cmd_memory_watch = {
 			  "             stall (allocations that waited), compact (stalls), migrate\n"
 			  "             (pages), pgin pgout (bytes from and to disks), swin swout\n"
 			  "             (pages), oomkill (/proc/vmstat)\n"
-			  "Then the verdict of `memory`. For it, and for PSIZE, the kernel walks the\n"
-			  "page tables; that is done in a part of the readings only, so that it takes\n"
-			  "a thousandth of a core at most. - is what is not known. The process is not\n"
+			  "\n"
+			  "Then the verdict of `memory`. For it, and for PSIZE, the kernel walks the page\n"
+			  "tables; that is done in a part of the readings only, so that it takes a\n"
+			  "thousandth of a core at most. - is what is not known. The process is not\n"
 			  "stopped.\n"
+			  "\n"
 			  "Errors: {MDBG USAGE}, {MDBG STATE} without a process.\n",
+	.example	= "memory watch 10\n",
 	.run		= run,
 	.max_args	= 2,
 };

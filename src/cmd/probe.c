@@ -105,17 +105,23 @@ const struct cmd cmd_probe_alloc = {
 	.name		= "probe alloc",
 	.usage		= "FUNCTION size=ARG ?ptr=ret|ARG? ?nothrow?",
 	.brief		= "record the blocks that a function of the program gives out",
-	.help		= "ARG is the number of an argument, from 1. size is the argument with the\n"
-			  "size of the block. ptr says where the block is: the function returns it\n"
-			  "(ret), or it stores it at this argument and returns 0, as posix_memalign\n"
-			  "does. FUNCTION is a symbol, which may be static, or MODULE`FUNCTION.\n"
-			  "The blocks are listed with `user` as their HEAP, beside the blocks of\n"
-			  "malloc in which they lie. Blocks that are freed with a whole pool, and\n"
-			  "not by a function that `probe free` knows, stay listed.\n"
-			  "An exception cannot pass a probe: it would end the program. If a program\n"
-			  "has C++ exceptions, `nothrow` states that FUNCTION never lets one pass.\n"
+	.help		= "ARG is the number of an argument, from 1. size is the argument with the size\n"
+			  "of the block. ptr says where the block is: the function returns it (ret), or\n"
+			  "it stores it at this argument and returns 0, as posix_memalign does.\n"
+			  "\n"
+			  "FUNCTION is a symbol, which may be static, or MODULE`FUNCTION.\n"
+			  "\n"
+			  "The blocks are listed with `user` as their HEAP, beside the blocks of malloc\n"
+			  "in which they lie. Blocks that are freed with a whole pool, and not by a\n"
+			  "function that `probe free` knows, stay listed.\n"
+			  "\n"
+			  "An exception cannot pass a probe: it would end the program. If a program has\n"
+			  "C++ exceptions, `nothrow` states that FUNCTION never lets one pass.\n"
+			  "\n"
 			  "A coroutine may be suspended in FUNCTION. If one is at the detach, the code\n"
 			  "that it returns through stays, and a later mdbg takes it out.\n",
+	.example	= "probe alloc pool_alloc size=2\n"
+			  "probe free pool_free ptr=2\n",
 	.need		= call_need_target,
 	.run		= run_alloc,
 	.min_args	= 2,

@@ -199,13 +199,15 @@ const struct cmd cmd_report = {
 	.usage		= "FILE.html",
 	.brief		= "one HTML file with all of it, to be sent to a colleague",
 	.help		= "A verdict in three sentences, memory over time, a flame graph, the sites\n"
-			  "(sort, search, tracebacks), leaks by kind, and what has changed. The\n"
-			  "file needs a browser, and no network: it has its own scripts, and may\n"
-			  "load nothing. Names of functions and files are in it, but neither data\n"
-			  "of the program nor its arguments.\n"
-			  "The process is stopped for the search of leaks, as by `malloc leaks`.\n"
-			  "Where leaks cannot be looked for, the report says why.\n"
-			  "FILE is written beside and renamed, as by `export`.\n",
+			  "(sort, search, tracebacks), leaks by kind, and what has changed. The file\n"
+			  "needs a browser, and no network: it has its own scripts, and may load nothing.\n"
+			  "Names of functions and files are in it, but neither data of the program nor\n"
+			  "its arguments.\n"
+			  "\n"
+			  "The process is stopped for the search of leaks, as by `malloc leaks`. Where\n"
+			  "leaks cannot be looked for, the report says why. FILE is written beside and\n"
+			  "renamed, as by `export`.\n",
+	.example	= "report memory.html\n",
 	.need		= call_need_recording,
 	.run		= run,
 	.min_args	= 1,

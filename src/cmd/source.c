@@ -33,9 +33,10 @@ const struct cmd cmd_source = {
 	.brief		= "run a Tcl script",
 	.help		= "FILE without a slash is one of mdbg's own scripts, or else a file in the\n"
 			  "current folder that nobody but you and root could have written.\n"
+			  "\n"
 			  "In the script every command of mdbg is a Tcl command. An error ends the\n"
-			  "script. Redirections are words of a command:\n"
-			  "malloc allocations > dump.txt\n",
+			  "script. Redirections are words of a command: malloc allocations > dump.txt.\n",
+	.example	= "source report-at-exit.tcl\n",
 	.run		= run,
 	.for_tcl	= for_tcl,
 	.min_args	= 1,

@@ -134,14 +134,16 @@ const struct cmd cmd_thread = {
 	.name		= "thread",
 	.usage		= "?THREAD?",
 	.brief		= "list the threads, or choose one for `where` and `registers`",
-	.help		= "THREAD is an LWP id or a pthread_t. STATE is that of /proc: R\n"
-			  "running, S sleeping, D uninterruptible, T and t stopped, Z ended.\n"
-			  "The chosen thread is marked by a star. Threads that have ended and that\n"
-			  "nobody has joined are listed behind them by pthread_t (glibc 2.34 and\n"
-			  "later): their stacks stay mapped. If `growth start mmap` was there before,\n"
-			  "the call that has mapped such a stack is shown; glibc uses stacks of\n"
-			  "joined threads again, so it may have been the pthread_create of another\n"
-			  "thread.\n",
+	.help		= "THREAD is an LWP id or a pthread_t. STATE is that of /proc: R running, S\n"
+			  "sleeping, D uninterruptible, T and t stopped, Z ended.\n"
+			  "\n"
+			  "The chosen thread is marked by a star.\n"
+			  "\n"
+			  "Threads that have ended and that nobody has joined are listed behind them by\n"
+			  "pthread_t (glibc 2.34 and later): their stacks stay mapped. If\n"
+			  "`growth start mmap` was there before, the call that has mapped such a stack is\n"
+			  "shown; glibc uses stacks of joined threads again, so it may have been the\n"
+			  "pthread_create of another thread.\n",
 	.need		= call_need_view,
 	.run		= run,
 	.max_args	= 1,

@@ -89,13 +89,16 @@ const struct cmd cmd_wait = {
 	.name		= "wait",
 	.usage		= "SECONDS | exit | until {EXPR}  ?timeout SECONDS?",
 	.brief		= "let the process run: for a time, to its end, or until EXPR",
-	.help		= "The process runs on, its events are shown and scripts of mdbg::on\n"
-			  "run. SECONDS may have a fraction or a unit: 0.5, 90s, 5m, 2h. EXPR is\n"
-			  "a Tcl expression, tried every 50 ms:\n"
+	.help		= "The process runs on, its events are shown and scripts of mdbg::on run. SECONDS\n"
+			  "may have a fraction or a unit: 0.5, 90s, 5m, 2h. EXPR is a Tcl expression,\n"
+			  "tried every 50 ms:\n"
 			  "    wait until {[dict get [mdbg::malloc] bytes] > 1000000}\n"
-			  "A process that is held before its death (`set hold-at-death`) ends the\n"
-			  "wait; that for EXPR with an error. `wait exit` lets it die.\n"
+			  "\n"
+			  "A process that is held before its death (`set hold-at-death`) ends the wait;\n"
+			  "that for EXPR with an error. `wait exit` lets it die.\n"
+			  "\n"
 			  "Errors: TIMEOUT when the time is over; CANCELLED on Ctrl-C.\n",
+	.example	= "wait 60\n",
 	.run		= run,
 	.min_args	= 1,
 	.max_args	= CMD_ANY,

@@ -131,6 +131,7 @@ const struct cmd cmd_where = {
 	.help		= "THREAD is an LWP id or a pthread_t. A running process is stopped for a\n"
 			  "moment. Functions that were inlined have lines of their own above the\n"
 			  "one that they are in.\n",
+	.example	= "where all 5\n",
 	.need		= call_need_view,
 	.run		= run,
 	.max_args	= 2,

@@ -3,8 +3,10 @@
 
 #include "export/formats.h"
 
-#include <stdio.h>
+#include <string.h>
 
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "export/export_rows.h"
 #include "export/file.h"
 #include "export/format_list.h"
@@ -14,15 +16,42 @@ const struct export_format *const export_formats[] = {
 	&export_massif, &export_callgrind, NULL,
 };
 
-static struct err *unknown(const char *name)
+bool export_format_has_lists(const struct export_format *format)
 {
-	char names[256] = "";
-	size_t len = 0;
+	return format->rows;
+}
+
+bool export_format_has_growth(const struct export_format *format)
+{
+	return format->wants & EXPORT_ANY || format->rows;
+}
+
+struct err *export_format_names(bool (*is)(const struct export_format *format), struct str *ret)
+{
+	struct err *err = NULL;
+	unsigned nr = 0, done = 0;
 
 	for (const struct export_format *const *at = export_formats; *at; at++)
-		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
-					!len ? "" : at[1] ? ", " : " or ", (*at)->name);
-	return err_hint(err_create(ERR_USAGE, "'%s' is no format", name), "%s", names);
+		nr += !is || is(*at);
+	for (const struct export_format *const *at = export_formats; !err && *at; at++) {
+		if (is && !is(*at))
+			continue;
+		if (done && done + 1 == nr)
+			err = str_addf(ret, " or %s", (*at)->name);
+		else
+			err = str_addf(ret, "%s%s", done ? ", " : "", (*at)->name);
+		done++;
+	}
+	return err;
+}
+
+static struct err *unknown(const char *name)
+{
+	AUTO_STR struct str names = STR_INIT;
+	struct err *err = export_format_names(NULL, &names);
+
+	return err ? err : err_hint(err_create(ERR_USAGE, "'%s' is no format", name), "%s",
+				    str_text(&names));
 }
 
 struct err *export_format_find(const char *name, const struct export_format **ret)

@@ -14,6 +14,7 @@ struct answer;
 struct export_file;
 struct export_rows;
 struct model;
+struct str;
 
 enum export_wants {
 	EXPORT_FREED	= 1 << 0,	/* the model's part `freed` */
@@ -39,6 +40,17 @@ struct export_format {
 extern const struct export_format *const export_formats[];
 /* ERR_USAGE: no such format; ERR_UNSUPPORTED: built without its library. */
 struct err *export_format_find(const char *name, const struct export_format **ret) MUST_CHECK;
+/* Can it write the rows of any list, and not only sites? */
+bool export_format_has_lists(const struct export_format *format);
+/* Can it write an answer of `growth`: what its stacks hold, or its rows? */
+bool export_format_has_growth(const struct export_format *format);
+/*
+ * Add the names of the formats for which `is` holds (NULL: of all) to *ret, in order: "json, csv or
+ * sqlite".
+ */
+struct err *export_format_names(bool (*is)(const struct export_format *format),
+				struct str *ret) MUST_CHECK;
+
 struct export_done {
 	/* The file is written to as it is: its reader expects nothing but the format. */
 	bool stream;

@@ -311,6 +311,28 @@ void out_column(struct out *out, const char *text, size_t width)
 	out_blanks(out, used < width ? width - used : 1);
 }
 
+void out_wrapped(struct out *out, const char *text, size_t column)
+{
+	size_t at = column;
+
+	while (*text) {
+		size_t len = strcspn(text, " ");
+
+		if (at > column && at + 1 + len > OUT_WRAPPED) {
+			out_text(out, "\n");
+			out_blanks(out, column);
+			at = column;
+		} else if (at > column) {
+			out_text(out, " ");
+			at++;
+		}
+		out_bytes(out, text, len);
+		at += len;
+		text += len + (text[len] == ' ');
+	}
+	out_text(out, "\n");
+}
+
 void out_address(struct out *out, uint64_t address)
 {
 	char text[18] = "0x";

@@ -82,6 +82,12 @@ void out_blanks(struct out *out, size_t n);
  * one blank after it.
  */
 void out_column(struct out *out, const char *text, size_t width);
+#define OUT_WRAPPED	78u
+/*
+ * Print text and a newline. It is broken at blanks so that all lines begin at `column`, where the
+ * cursor is, and are OUT_WRAPPED wide at most.
+ */
+void out_wrapped(struct out *out, const char *text, size_t column);
 /* The format of an address for out_f, "0x" and 16 hex digits. */
 #define PRI_ADDRESS	"0x%016" PRIx64
 void out_address(struct out *out, uint64_t address);

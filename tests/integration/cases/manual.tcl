@@ -16,7 +16,7 @@ case manual-names-everything 30 {
 	check {[llength $names] > 50 && "malloc watch" in $names && "mdbg::diff" in $names} {commands: $names}
 	set settings [lmap {- name} [regexp -all -inline -line {^([a-z-]+) } [mdbg_ok -c set]] {set name}]
 	check {[llength $settings] > 10 && "history-seconds" in $settings} {settings: $settings}
-	set formats [lmap {- name} [regexp -all -inline -line {^ +(\w+) +\S} [regsub {.*FORMAT:\n(.*?)The words.*} [mdbg_ok -c "help export"] {\1}]] {set name}]
+	set formats [lmap {- name} [regexp -all -inline -line {^ +(\w+) +\S} [regsub {.*FORMAT is one of:\n(.*?)\n\n.*} [mdbg_ok -c "help export"] {\1}]] {set name}]
 	check {"folded" in $formats && "callgrind" in $formats} {formats: $formats}
 	set options [lmap {- name} [regexp -all -inline -line {^ +(?:-\w, )?(--[a-z-]+)} [mdbg_ok --help]] {set name}]
 	check {[llength $options] > 10} {options: $options}

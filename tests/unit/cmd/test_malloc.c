@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include "cmd/cmd.h"
 #include "harness.h"
 #include "session/history.h"
 #include "unit.h"
@@ -454,6 +455,38 @@ static size_t widest_line(const char *text)
 		text += strcspn(text, "\n");
 	}
 	return widest;
+}
+
+/* The most lines one after the other that no empty and no indented line parts. */
+static unsigned longest_paragraph(const char *text)
+{
+	unsigned longest = 0, lines = 0;
+
+	for (; *text; text += strcspn(text, "\n") + 1) {
+		lines = *text == ' ' || *text == '\n' ? 0 : lines + 1;
+		longest = MAX(longest, lines);
+	}
+	return longest;
+}
+
+TEST("help is written in paragraphs, and its examples are of the command")
+{
+	unsigned examples = 0;
+
+	for (unsigned i = 0; cmd_table[i]; i++) {
+		const struct cmd *cmd = cmd_table[i];
+		const char *help = cmd->help ? cmd->help : "", *example = cmd->example;
+
+		if (widest_line(help) > 79 || longest_paragraph(help) > 8 ||
+		    (example && (!strstr(example, cmd->name) || widest_line(example) > 74 ||
+				 example[strlen(example) - 1] != '\n'))) {
+			printf(" %s: %u lines, %zu columns", cmd->name, longest_paragraph(help),
+			       widest_line(help));
+			CU_FAIL("help");
+		}
+		examples += !!example;
+	}
+	CU_ASSERT_TRUE(examples > 20);
 }
 
 TEST("explains every command")

@@ -4,6 +4,7 @@
 #include "export/formats.h"
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "export/file.h"
 #include "folder.h"
 #include "model.h"
@@ -433,5 +434,18 @@ TEST("finds formats")
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->hint, " or callgrind"));
 	for (size_t i = 0; export_formats[i]; i++)
 		CU_ASSERT_EQUAL(!export_formats[i]->write && !export_formats[i]->rows, !!export_formats[i]->library);
+}
+
+TEST("names the formats that can write lists and growth")
+{
+	AUTO_STR struct str lists = STR_INIT, growth = STR_INIT;
+
+	CU_ASSERT_PTR_NULL(export_format_names(export_format_has_lists, &lists));
+	CU_ASSERT_PTR_NULL(export_format_names(export_format_has_growth, &growth));
+	CU_ASSERT_PTR_NOT_NULL(strstr(str_text(&lists), "csv"));
+	CU_ASSERT_PTR_NULL(strstr(str_text(&lists), "folded"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(str_text(&growth), "folded, flamegraph"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(str_text(&growth), "csv"));
+	CU_ASSERT_PTR_NULL(strstr(str_text(&growth), "pprof"));
 }
 
