@@ -24,3 +24,42 @@ case manual-names-everything 30 {
 		check {[regexp "(?:^|\[^\\w-])[string map {. \\.} $name](?:\[^\\w-]|\$)" $manual]} {the manual does not name $name}
 	}
 }
+
+# The keys that `help mdbg::NAME` lists, those of lists in the dicts among them.
+proc keys_of_help {name} {
+	set keys {}
+	foreach line [split [lindex [split [string map [list \n\n \x01] [mdbg_ok -c "help $name"]] \x01] 1] \n] {
+		if {[regexp {^ {4}(?: {4})?([a-z]+(?: [a-z]+)*)(?:  |$)} $line - words]} {
+			lappend keys {*}$words
+		}
+	}
+	return $keys
+}
+
+# The manual's entry of mdbg::NAME, and those of which it says that it has their keys.
+proc manual_entry {name} {
+	set entries [split [string map [list \n.TP\n \x01 \n.PP\n \x01] [slurp $::here/../../docs/mdbg.1]] \x01]
+	set entry [lsearch -inline -regexp $entries "^(?:\\.B |\\\\fB)$name\\M"]
+	check {$entry ne ""} {the manual has no entry of $name}
+	foreach {- other} [regexp -all -inline {the keys of\n\.BR (mdbg::\w+)} $entry] {
+		append entry [manual_entry $other]
+	}
+	return $entry
+}
+
+case manual-has-all-keys 60 {
+	set lists 0
+	foreach {- name} [regexp -all -inline -line {^(mdbg::\w+)  } [mdbg_ok -c {help mdbg}]] {
+		if {![string match "*-each*" [lindex [split [mdbg_ok -c "help $name"] \n] 0]]} {
+			continue
+		}
+		set keys [keys_of_help $name]
+		check {[llength $keys] > 1} {help $name lists $keys}
+		set entry [manual_entry $name]
+		foreach key $keys {
+			check {[regexp "\\m$key\\M" $entry]} {the manual's entry of $name does not name $key}
+		}
+		incr lists
+	}
+	check {$lists > 10} {$lists lists}
+}
