@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The short way of recording. It handles the block of a plain function, or a free, if the thread
+ * The fast path of recording. It handles the block of a plain function, or a free, if the thread
  * has nothing else under way, the unwind cache knows its stack, and the block's record is in the
  * directory (log/directory.h). Nearly all calls of a program are of this kind, so their cost is
  * counted in instructions: the processor runs three and a half of them in a cycle. So nothing is

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The short way where the log samples: a plain function's block that is not sampled, or the free of
+ * The fast path where the log samples: a plain function's block that is not sampled, or the free of
  * one that was not, by a thread that has nothing else under way.
  *
  * The block is in no table and no stack is walked for it. So only this is left to do: find the

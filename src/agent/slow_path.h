@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Shared by the short ways of recording (fast_path.c, fast_path_sample.c) and the long one
+ * Shared by the fast paths of recording (fast_path.c, fast_path_sample.c) and the slow one
  * (slow_path.c). Freestanding.
  */
 #pragma once
@@ -19,7 +19,7 @@ uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *p
 
 /*
  * R12 to R15 of the function's caller, which a walk may need. They are in these registers where the
- * agent is entered, and where the short way gives up: it jumps to record_leave, and nothing that
+ * agent is entered, and where the fast path gives up: it jumps to record_leave, and nothing that
  * it has put on the stack is left. There entry.S gives them to the functions below.
  */
 #define R12	12	/* its DWARF number */

@@ -48,7 +48,7 @@
  *				will go on cannot be told from SP, as a handler's stack may lie in a
  *				frame of the thread's own
  *
- * History. If the log remembers frees (log/free_history.h), a free goes the long way: its record is
+ * History. If the log remembers frees (log/free_history.h), a free takes the slow path: its record is
  * taken out, and then, in the second call of its thunk, its stack is walked. The second call needs
  * the time of the record from the first one, and the thunk hands it on, so that it does not matter
  * what mdbg sets in between.
@@ -222,7 +222,7 @@ enum agent_fast {
 	AGENT_FAST_SAMPLE,		/* fast_path_sample.c */
 };
 
-/* Which short way may its calls go? The short ways handle no more cases than these. */
+/* Which fast path may its calls take? The fast paths handle no more cases than these. */
 static inline enum agent_fast agent_probe_fast(const struct agent_state *state,
 					       const struct agent_probe *probe)
 {

@@ -43,7 +43,7 @@ static inline uint64_t agent_thread_place(const struct agent_state *state, uint6
 }
 
 /*
- * The state of the current thread, if it is in its first place and the short ways are open to it.
+ * The state of the current thread, if it is in its first place and the fast paths are open to it.
  * Otherwise NULL, and agent_thread_hold must be asked. There must be `threads` and a tid_offset.
  * The key of a state is a thread pointer that was checked when the place was claimed.
  */

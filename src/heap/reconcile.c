@@ -96,7 +96,7 @@ static enum chunk_is decide(const struct walk_merge *merge, const struct heap_ch
 	if (retired)
 		return CHUNK_FREED;
 	if (has_in_flight_word(merge, chunk) &&
-	    !word_among(merge->sure, merge->nr_sure, chunk->address))
+	    !word_among(merge->confirmed, merge->nr_confirmed, chunk->address))
 		return CHUNK_IN_HAND;
 	return CHUNK_EARLY;
 }
@@ -213,15 +213,15 @@ struct err *walk_merge_past(struct heap_walk *walk, const struct walk_merge *mer
 	return err;
 }
 
-void reconcile_free(struct reconcile_history *looks)
+void reconcile_free(struct reconcile_history *history)
 {
-	vec_free(&looks->sure.vec);
-	vec_free(&looks->seen.vec);
+	vec_free(&history->confirmed.vec);
+	vec_free(&history->observed.vec);
 }
 
-void reconcile_drop_freed(struct reconcile_history *looks, const struct log *log, bool complete)
+void reconcile_drop_freed(struct reconcile_history *history, const struct log *log, bool complete)
 {
-	uint64_t before = looks->unknown_frees;
+	uint64_t before = history->unknown_frees;
 	struct log_accounts accounts;
 
 	if (log) {
@@ -230,10 +230,10 @@ void reconcile_drop_freed(struct reconcile_history *looks, const struct log *log
 		 * A free that looks like the allocator's own may be a key's destructor:
 		 * log/unknown_free.h.
 		 */
-		looks->unknown_frees = accounts.unknown_frees + accounts.own_frees;
+		history->unknown_frees = accounts.unknown_frees + accounts.own_frees;
 	}
-	if (looks->unknown_frees != before || !complete)
-		vec_clear(&looks->sure.vec);
+	if (history->unknown_frees != before || !complete)
+		vec_clear(&history->confirmed.vec);
 }
 
 /* Add to a sorted list the blocks that this look lists and that have no record. */
@@ -253,7 +253,7 @@ static struct err *add_listed(struct word_list *list, const struct heap_walk *wa
 }
 
 /* Does this look have a block at address, listed or left out, without a record? */
-static bool is_seen(const struct heap_walk *walk, struct chunk_at *at,
+static bool is_observed(const struct heap_walk *walk, struct chunk_at *at,
 		    const struct word_list *left_out, uint64_t address)
 {
 	struct heap_chunk chunk;
@@ -264,48 +264,49 @@ static bool is_seen(const struct heap_walk *walk, struct chunk_at *at,
 }
 
 /* Keep those that are there at this look, too. */
-static void keep_seen(struct word_list *seen, const struct heap_walk *walk,
+static void keep_observed(struct word_list *observed, const struct heap_walk *walk,
 		      const struct word_list *left_out)
 {
 	struct chunk_at at = heap_chunks_start();
 	size_t kept = 0;
 
-	for (size_t i = 0; i < seen->vec.nr; i++)
-		if (is_seen(walk, &at, left_out, seen->vec.at[i]))
-			seen->vec.at[kept++] = seen->vec.at[i];
-	seen->vec.nr = kept;
+	for (size_t i = 0; i < observed->vec.nr; i++)
+		if (is_observed(walk, &at, left_out, observed->vec.at[i]))
+			observed->vec.at[kept++] = observed->vec.at[i];
+	observed->vec.nr = kept;
 }
 
 /*
- * `sure` has more than the blocks of the last look, since that one may have been torn, and have
- * overlooked some. A look at a torn heap says nothing about `seen`.
+ * `confirmed` has more than the blocks of the last look, since that one may have been torn, and have
+ * overlooked some. A look at a torn heap says nothing about `observed`.
  */
-struct err *reconcile_keep(struct reconcile_history *looks, const struct heap_walk *walk,
+struct err *reconcile_keep(struct reconcile_history *history, const struct heap_walk *walk,
 			   const struct word_list *left_out)
 {
-	struct err *err = add_listed(&looks->sure, walk);
+	struct err *err = add_listed(&history->confirmed, walk);
 
 	if (err || heap_walk_all_damage(walk))
 		return err;
-	if (looks->any) {
-		keep_seen(&looks->seen, walk, left_out);
+	if (history->any) {
+		keep_observed(&history->observed, walk, left_out);
 		return NULL;
 	}
-	looks->any = true;
-	err = add_listed(&looks->seen, walk);
+	history->any = true;
+	err = add_listed(&history->observed, walk);
 	for (size_t i = 0; i < left_out->vec.nr && !err; i++)
-		err = vec_push(&looks->seen.vec, left_out->vec.at[i]);
-	word_list_sort(&looks->seen);
+		err = vec_push(&history->observed.vec, left_out->vec.at[i]);
+	word_list_sort(&history->observed);
 	return err;
 }
 
-uint64_t reconcile_unsure(const struct reconcile_history *looks, const struct word_list *left_out)
+uint64_t reconcile_unsure(const struct reconcile_history *history, const struct word_list *left_out)
 {
 	uint64_t nr = 0;
 
 	for (size_t i = 0; i < left_out->vec.nr; i++)
-		nr += !looks->any ||
-		      word_list_has(&looks->seen, looks->seen.vec.nr, left_out->vec.at[i]);
+		nr += !history->any ||
+		      word_list_has(&history->observed, history->observed.vec.nr,
+				    left_out->vec.at[i]);
 	return nr;
 }
 

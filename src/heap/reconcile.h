@@ -17,9 +17,9 @@
  *	a malloc under way: the chunk is taken, the record not yet in. Then the thread that runs it
  *	has the address in a register or on the top of its stack, among other words (words in
  *	flight). Such a block is left out; a caller that can let the target run for a moment looks
- *	again. A block that nothing pointed to at an earlier look (sure) is from before the attach,
- *	as long as no block without a record was freed since; one that is left out now and was no
- *	block at an earlier look is not from before the attach
+ *	again. A block that nothing pointed to at an earlier look is confirmed: it is from before
+ *	the attach, as long as no block without a record was freed since. One that is left out now
+ *	and was no block at an earlier look is not from before the attach
  *
  * A walk of an earlier moment (a snapshot), with a log that has gone on. Blocks of the log are
  * those whose records are older. A chunk that was held then, and has no such record, may have been:
@@ -48,14 +48,15 @@
  * record of the address that is out of it. "word in flight": a thread that is inside the allocator
  * has the block, its chunk or the one behind it in hand.
  *
- *	in the log	held	retired record	word in flight	sure	the chunk is		its note
+ *	in the log  held  retired  word in  confirmed  the chunk is            its note
+ *	                  record   flight
  *
- *	yes						a block of the log	NOTE_RECORDED
- *	no		no				no block
- *	no		yes	yes			freed, or being freed	none (1)
- *	no		yes	no	yes	no	in hand: left out	none
- *	no		yes	no	yes	yes	from before the attach	NOTE_EARLY
- *	no		yes	no	no		from before the attach	NOTE_EARLY
+ *	yes                                            a block of the log      NOTE_RECORDED
+ *	no          no                                 no block
+ *	no          yes   yes                          freed, or being freed   none (1)
+ *	no          yes   no       yes      no         in hand: left out       none
+ *	no          yes   no       yes      yes        from before the attach  NOTE_EARLY
+ *	no          yes   no       no                  from before the attach  NOTE_EARLY
  *
  * (1) In a walk of an earlier moment it is listed, with NOTE_RECORDED. In a walk of now a retired
  * record counts only where the log is complete: else a block may have come to the address unseen.
@@ -63,9 +64,9 @@
  * A block that is left out makes the answer uncertain. So the target runs for a moment, and is
  * looked at again (session/heap.c). Earlier looks tell two things about a block of a later look:
  *
- *	sure	it was listed at some look: it stays, even if a word in flight is near it
- *	seen	it was there, listed or left out, at each look: it may be from before the attach.
- *		Anything else that is left out was allocated since, and is no leak
+ *	confirmed	it was listed at some look: it stays, even if a word in flight is near it
+ *	observed	it was there, listed or left out, at each look: it may be from before the
+ *			attach. Anything else that is left out was allocated since, and is no leak
  *
  * If a heap is damaged, the walk asks for the next block that the log knows (known_from). This is
  * rare, but may then happen a thousand times, at ascending addresses. A scan of the log keeps the
@@ -92,8 +93,8 @@ struct walk_merge {
 	uint64_t until;
 	const uint64_t *in_flight_word;		/* words, sorted */
 	size_t nr_in_flight;
-	const uint64_t *sure;		/* addresses, sorted */
-	size_t nr_sure;
+	const uint64_t *confirmed;	/* addresses, sorted */
+	size_t nr_confirmed;
 };
 
 /*
@@ -135,27 +136,28 @@ enum chunk_is reconcile_past(const struct walk_merge *merge, const struct heap_c
 			     struct block *ret);
 
 struct reconcile_history {
-	struct word_list sure;		/* sorted */
-	struct word_list seen;		/* but those at a torn heap; sorted */
+	struct word_list confirmed;	/* sorted */
+	struct word_list observed;	/* sorted; a look at a torn heap does not count */
 	bool any;			/* there was a look at a heap that was not torn */
 	uint64_t unknown_frees;		/* up to the last look */
 };
 
-void reconcile_free(struct reconcile_history *looks);
+void reconcile_free(struct reconcile_history *history);
 /*
  * This must be called before each look. If a block without a record was freed, it may have been any
- * of them, and its memory may be given out again: then none is `sure` any more. log: NULL if there
+ * of them, and its memory may be given out again: then none is confirmed any more. log: NULL if there
  * is none. complete: as in struct walk_merge.
  */
-void reconcile_drop_freed(struct reconcile_history *looks, const struct log *log, bool complete);
+void reconcile_drop_freed(struct reconcile_history *history, const struct log *log, bool complete);
 /*
  * This must be called after a look if another one follows. walk has the notes of walk_merge, which
  * left these blocks out.
  */
-struct err *reconcile_keep(struct reconcile_history *looks, const struct heap_walk *walk,
+struct err *reconcile_keep(struct reconcile_history *history, const struct heap_walk *walk,
 			   const struct word_list *left_out) MUST_CHECK;
 /* The number of blocks that a look left out and that may be from before the attach. */
-uint64_t reconcile_unsure(const struct reconcile_history *looks, const struct word_list *left_out);
+uint64_t reconcile_unsure(const struct reconcile_history *history,
+			  const struct word_list *left_out);
 
 #define KNOWN_MOST	32768u
 

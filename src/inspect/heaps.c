@@ -67,8 +67,8 @@ struct err *heaps_walk(struct heap_view *walk, const struct reconcile_history *b
 	merge = merge_of(walk);
 	merge.held = held;
 	merge.complete = heap->complete;
-	merge.sure = before->sure.vec.at;
-	merge.nr_sure = before->sure.vec.nr;
+	merge.confirmed = before->confirmed.vec.at;
+	merge.nr_confirmed = before->confirmed.vec.nr;
 	return walk_merge(&heap->walk, &merge, left_out);
 }
 

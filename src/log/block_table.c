@@ -11,7 +11,7 @@
 /* Where an address may be in one table. */
 struct spot {
 	struct log_window *first, *second;
-	unsigned tag, home;
+	unsigned tag, primary;
 };
 
 static inline struct spot spot_in(const struct log *log, uint32_t table, uint64_t hash)
@@ -23,7 +23,7 @@ static inline struct spot spot_in(const struct log *log, uint32_t table, uint64_
 		.first = turned_window(at, (uint32_t)(turned >> 32)),
 		.second = turned_window(at, (uint32_t)turned),
 		.tag = turned_tag(turned),
-		.home = turned_primary(turned) / sizeof(struct log_slot) - 1,
+		.primary = turned_primary(turned) / sizeof(struct log_slot) - 1,
 	};
 }
 
@@ -100,7 +100,7 @@ static inline bool table_find(const struct spot *spot, uint64_t address, struct 
 static inline void spot_prefetch(const struct spot *spot)
 {
 	__builtin_prefetch(spot->first);
-	__builtin_prefetch(&spot->first->slot[spot->home]);
+	__builtin_prefetch(&spot->first->slot[spot->primary]);
 }
 
 static inline uint64_t *hint_of(const struct log *log, uint64_t hash)
@@ -112,11 +112,11 @@ static inline uint64_t *hint_of(const struct log *log, uint64_t hash)
 static inline bool find_near(const struct spot *spot, uint64_t address, struct place *place)
 {
 	place->window = spot->first;
-	place->slot = spot->home;
+	place->slot = spot->primary;
 	place->tag = spot->tag;
 	if (slot_has(place->window, place->slot, address, &place->key))
 		return true;
-	place->slot = slot_buddy(spot->home);
+	place->slot = slot_buddy(spot->primary);
 	return slot_has(place->window, place->slot, address, &place->key);
 }
 
@@ -191,14 +191,14 @@ static inline bool find(struct log *log, uint64_t hash, uint64_t address, struct
 	return true;
 }
 
-static bool window_claim(struct log_window *window, const uint64_t *tags, unsigned home,
+static bool window_claim(struct log_window *window, const uint64_t *tags, unsigned primary,
 			 struct place *place)
 {
 	uint64_t set = tags_free(tags);
-	unsigned bit = BIT_OF(home);
+	unsigned bit = BIT_OF(primary);
 
 	if (!(set & 1ull << bit))
-		bit = BIT_OF(slot_buddy(home));
+		bit = BIT_OF(slot_buddy(primary));
 	if (!(set & 1ull << bit) && set)
 		bit = LANESET_NEXT(set);
 	place->window = window;
@@ -218,7 +218,7 @@ static bool table_claim(const struct spot *spot, struct place *place)
 
 	place->tag = spot->tag;
 	tags_load(spot->first, tags);
-	if (LIKELY(window_claim(spot->first, tags, spot->home, place)))
+	if (LIKELY(window_claim(spot->first, tags, spot->primary, place)))
 		return true;
 	tags_load(spot->second, second);
 	if (!tags_free(second))
@@ -226,7 +226,7 @@ static bool table_claim(const struct spot *spot, struct place *place)
 	/* This comes before the claim, so that later searches for the address see it. */
 	if (!tags_overflowed(tags))
 		tag_store(tag_of(spot->first, LANE_WINDOW), 1);
-	return window_claim(spot->second, second, spot->home, place);
+	return window_claim(spot->second, second, spot->primary, place);
 }
 
 /*
@@ -260,7 +260,7 @@ static bool claim(struct log *log, uint64_t hash, struct place *place)
 }
 
 /*
- * The address's retired record stands in an older table: if the short way can have a slot in the
+ * The address's retired record stands in an older table: if the fast path can have a slot in the
  * newest one, take that, and have the retired record forgotten. A writer that dies in between
  * leaves the retired record, or nothing.
  */
@@ -274,9 +274,9 @@ static bool claim_nearer(struct log *log, uint64_t hash, const struct place *ret
 	if (newest >= TABLES_SMALL || retired->window >= log->table[newest].window)
 		return false;
 	spot = spot_in(log, newest, hash);
-	*ret = (struct place){ .window = spot.first, .slot = spot.home, .tag = spot.tag };
+	*ret = (struct place){ .window = spot.first, .slot = spot.primary, .tag = spot.tag };
 	if (!slot_claim_any(ret)) {
-		ret->slot = slot_buddy(spot.home);
+		ret->slot = slot_buddy(spot.primary);
 		if (!slot_claim_any(ret))
 			return false;
 	}
@@ -290,7 +290,7 @@ static bool claim_nearer(struct log *log, uint64_t hash, const struct place *ret
 	return true;
 }
 
-/* The short way begins at this table from now on. */
+/* The fast path begins at this table from now on. */
 static inline void note_newest(struct log *log)
 {
 	uint32_t newest = table_count(log) - 1;
@@ -312,12 +312,12 @@ bool tables_insert(struct log *log, uint64_t address, struct slot_words words,
 {
 	uint64_t hash = hash_address(address);
 	struct place place, nearer;
-	struct home home;
+	struct primary primary;
 	bool found;
 
 	*replaced = false;
-	primary_of(log, address, &home);
-	if (home.is_near && primary_insert(&home, address, words))
+	primary_of(log, address, &primary);
+	if (primary.is_near && primary_insert(&primary, address, words))
 		return true;
 	note_newest(log);
 	found = find(log, hash, address, &place);
@@ -336,11 +336,11 @@ bool tables_insert(struct log *log, uint64_t address, struct slot_words words,
 bool tables_remove(struct log *log, uint64_t address, struct log_record *ret, bool *found)
 {
 	struct place place;
-	struct home home;
+	struct primary primary;
 
-	primary_of(log, address, &home);
+	primary_of(log, address, &primary);
 	*found = true;
-	if (home.is_near && primary_remove(&home, address, ret))
+	if (primary.is_near && primary_remove(&primary, address, ret))
 		return true;
 	note_newest(log);
 	*found = find(log, hash_address(address), address, &place);

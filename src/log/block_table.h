@@ -75,7 +75,7 @@
  * Hints
  *
  * Once there are several tables, an allocator's hot addresses have their retired records in any of
- * them, and a search through all tags takes longer than everything else. So the long way has a
+ * them, and a search through all tags takes longer than everything else. So the slow path has a
  * small array of hints, indexed by a hash of the address: the slot in which it was found (counted
  * in slots from the first table on; windows and tables lie side by side), and the upper half of the
  * hash. Without that half most hints would lead to the slot of another address, and cost a cache
@@ -85,7 +85,7 @@
  * Moves
  *
  * The blocks that a program allocates and frees all the time were there first, so their retired
- * records are in an old table, and they would go the long way for ever. So if an address comes
+ * records are in an old table, and they would take the slow path for ever. So if an address comes
  * again and its retired record is in an older table, the insert claims a slot of its line in the
  * newest one, if one is free and there are few tables, and removes the retired record: a compare
  * and swap takes the address out of its key before the new record is published. After that an

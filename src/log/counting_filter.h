@@ -11,7 +11,7 @@
  * it says wrongly that a block may be recorded, that costs a search in the tables, which gives the
  * right answer.
  *
- * Counting is done by log_insert, log_remove and log_restore, for all callers. The short way of
+ * Counting is done by log_insert, log_remove and log_restore, for all callers. The fast path of
  * fast_path.h and the functions behind it count nothing; they are for logs that do not sample. An
  * insert counts first. If there was no room after all, or the record has replaced another one at
  * the same address, it takes one back. A writer that dies in between leaves the counter one too

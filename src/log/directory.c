@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The directory's long way, and its readers (theory in directory.h). Freestanding. */
+/* The directory's slow path, and its readers (theory in directory.h). Freestanding. */
 
 #include "log/block_table.h"
 #include "log/budget.h"

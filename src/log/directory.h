@@ -20,7 +20,7 @@
  * An extent is made when the first block of its addresses is recorded, wherever the record goes. A
  * map, indexed by the lowest bits of the extent's number, leads from the number to the extent's
  * place in the region. If another extent has that entry of the map, one of the next
- * DIRECTORY_PROBES entries is used; only the long way looks there. Entries are never taken back. The
+ * DIRECTORY_PROBES entries is used; only the slow path looks there. Entries are never taken back. The
  * first 2.5 MB of addresses never have an extent, so that none is found for NULL.
  *
  * Which blocks
@@ -434,7 +434,7 @@ static ALWAYS_INLINE bool directory_is_open(const struct log *log,
 		directory_half_is_vacant(log, address));
 }
 
-/* Insert a record. False: the long way must. The caller keeps the accounts, here and below. */
+/* Insert a record. False: the slow path must. The caller keeps the accounts, here and below. */
 static ALWAYS_INLINE bool directory_insert(const struct log *log, const struct directory_spot *spot,
 					   uint64_t address, struct slot_words words)
 {
@@ -488,7 +488,7 @@ static ALWAYS_INLINE bool directory_remove(const struct log *log, const struct d
 
 /*
  * The record of the lower half alone of an address, if the page says that there are such, and the
- * short way knows where both are. False: it does not.
+ * fast path knows where both are. False: it does not.
  */
 static ALWAYS_INLINE bool directory_spot_half(const struct log *log, uint64_t address,
 					      struct directory_spot *spot,
@@ -535,7 +535,7 @@ static ALWAYS_INLINE bool directory_remove_half(const struct log *log, uint64_t 
 	       directory_remove(log, &half, address, NULL, size);
 }
 
-/* The functions below are for the long way. */
+/* The functions below are for the slow path. */
 
 /* Find the extent of an address, wherever the map has it. */
 bool directory_find(const struct log *log, uint64_t address, struct directory_spot *ret);

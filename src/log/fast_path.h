@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The short way of recording, to be inlined where every nanosecond counts. It handles a small block
- * whose record is in the directory (directory.h). Everything else goes the long way
+ * The fast path of recording, to be inlined where every nanosecond counts. It handles a small block
+ * whose record is in the directory (directory.h). Everything else takes the slow path
  * (record.c), which knows every case; so this code may give up at any point.
  *
  * Freestanding.
@@ -11,7 +11,7 @@
 #include "log/directory.h"
 
 /*
- * The long way of log_insert and log_remove (record.c), without the counting filter of a log
+ * The slow path of log_insert and log_remove (record.c), without the counting filter of a log
  * that samples. It looks into the directory, too.
  */
 bool record_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time, uint64_t stack,

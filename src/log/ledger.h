@@ -135,7 +135,7 @@ struct ledger_thread {
 	uint64_t key;				/* thread pointer; 0: free */
 	uint32_t lwp;
 	uint32_t log_thread;			/* registry entry */
-	/* As one word: not 0 if the agent's short ways are shut to the thread. */
+	/* As one word: not 0 if the agent's fast paths are shut to the thread. */
 	union {
 		struct {
 			uint16_t busy;		/* the agent's: the thread is in it */

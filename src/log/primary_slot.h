@@ -15,8 +15,8 @@
 #define TABLES_SMALL	3
 
 /* The primary slot of an address in the table where a search begins. */
-struct home {
-	bool is_near;			/* false: not for the short way */
+struct primary {
+	bool is_near;			/* false: not for the fast path */
 	struct log_slot *slot;
 	uint16_t *tag;			/* of this slot */
 	unsigned hash;			/* the tag of the address, without its live bit */
@@ -76,7 +76,7 @@ static inline uint64_t key_what(uint64_t key)
 
 _Static_assert(KEY_SEQUENCE == ~0ull << 58 && KEY_FREE == 0, "key");
 
-static inline void primary_of(const struct log *log, uint64_t address, struct home *ret)
+static inline void primary_of(const struct log *log, uint64_t address, struct primary *ret)
 {
 	uint32_t newest = __atomic_load_n(&log->newest, __ATOMIC_RELAXED);
 	const struct log_table *table = &log->table[newest];
@@ -94,36 +94,37 @@ static inline void primary_of(const struct log *log, uint64_t address, struct ho
  * Put a block in its primary slot, which is near. Its address fits (address_fits). False: the slot
  * does not have the address's own retired record (another writer may have claimed it).
  */
-static inline bool primary_insert(const struct home *home, uint64_t address,
+static inline bool primary_insert(const struct primary *primary, uint64_t address,
 					 struct slot_words words)
 {
-	uint64_t key = __atomic_load_n(&home->slot->key, __ATOMIC_RELAXED);
+	uint64_t key = __atomic_load_n(&primary->slot->key, __ATOMIC_RELAXED);
 	uint64_t sequence = key - KEY_FREE - address;
 	uint64_t claimed = sequence + KEY_SEQUENCE_ONE + KEY_CLAIMED;
 
 	if (UNLIKELY(key_what(sequence)) ||
-	    UNLIKELY(!__atomic_compare_exchange_n(&home->slot->key, &key, claimed, false,
+	    UNLIKELY(!__atomic_compare_exchange_n(&primary->slot->key, &key, claimed, false,
 						  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
 		return false;
-	slot_store(home->slot, words);
-	tag_store(home->tag, home->hash | TAG_LIVE);
-	__atomic_store_n(&home->slot->key, claimed - KEY_CLAIMED + KEY_LIVE + address,
+	slot_store(primary->slot, words);
+	tag_store(primary->tag, primary->hash | TAG_LIVE);
+	__atomic_store_n(&primary->slot->key, claimed - KEY_CLAIMED + KEY_LIVE + address,
 			 __ATOMIC_RELEASE);
 	return true;
 }
 
 /* Take a block out of its primary slot. Its address fits. False: it is not there. */
-static inline bool primary_remove(const struct home *home, uint64_t address, struct log_record *ret)
+static inline bool primary_remove(const struct primary *primary, uint64_t address,
+				  struct log_record *ret)
 {
-	uint64_t key = __atomic_load_n(&home->slot->key, __ATOMIC_RELAXED);
+	uint64_t key = __atomic_load_n(&primary->slot->key, __ATOMIC_RELAXED);
 
 	if (UNLIKELY(key_what(key - KEY_LIVE - address)))
 		return false;
-	record_decode(key, __atomic_load_n(&home->slot->time, __ATOMIC_RELAXED),
-		      __atomic_load_n(&home->slot->size, __ATOMIC_RELAXED),
-		      __atomic_load_n(&home->slot->stack, __ATOMIC_RELAXED), ret);
+	record_decode(key, __atomic_load_n(&primary->slot->time, __ATOMIC_RELAXED),
+		      __atomic_load_n(&primary->slot->size, __ATOMIC_RELAXED),
+		      __atomic_load_n(&primary->slot->stack, __ATOMIC_RELAXED), ret);
 	/* The tag comes first: storing the key gives the slot up. */
-	tag_store(home->tag, home->hash);
-	__atomic_store_n(&home->slot->key, key - KEY_LIVE + KEY_FREE, __ATOMIC_RELEASE);
+	tag_store(primary->tag, primary->hash);
+	__atomic_store_n(&primary->slot->key, key - KEY_LIVE + KEY_FREE, __ATOMIC_RELEASE);
 	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The records of the log, wherever they are: small blocks in the directory (directory.h), all
- * others in the tables (block_table.h). This is the long way; fast_path.h has the short one.
+ * others in the tables (block_table.h). This is the slow path; fast_path.h has the fast one.
  * Freestanding.
  */
 

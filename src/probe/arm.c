@@ -354,7 +354,7 @@ void probes_learn_facts(struct probes *probes)
 	free_facts_learn(probes);
 	err = state_tell_facts(probes);
 	if (err)
-		trace_line("tell the agent what strays are: %s", err->msg);
+		trace_line("tell the agent what is known of frees: %s", err->msg);
 	log_note_gap(probes->log);
 	if (!probes->looked)
 		probes->looked = log_now();

@@ -79,7 +79,7 @@ inline find_home()
 	}
 }
 
-/* The long way may be taken at any time. */
+/* The slow path may be taken at any time. */
 inline find()
 {
 	f = NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What the suites of calls on the made-up stack (world.h) have in common: blocks, what the log has
- * of them, and that each test runs with the short ways and without.
+ * of them, and that each test runs with the fast paths and without.
  */
 #pragma once
 
@@ -25,8 +25,8 @@ struct log_record record_at(uint64_t block);
 uint64_t blocks_counted(uint64_t function);
 uint64_t stack_total(enum script_function probe);
 
-/* Two suites, of which the second takes the long way: both must come to the same. */
+/* Two suites, of which the second takes the slow path: both must come to the same. */
 #define RECORD_SUITES(name)                              \
 	SUITE(name, world_create, world_destroy);        \
-	SUITE(name ", the long way", record_slow, world_destroy)
+	SUITE(name ", the slow path", record_slow, world_destroy)
 int record_slow(void);

@@ -108,7 +108,7 @@ static void set_generation(uint32_t generation)
 	world.state->setting = cache_setting(generation, world.state->ledger.depth);
 }
 
-/* The same call again and again: all but the first go the short way, and nobody can tell. */
+/* The same call again and again: all but the first take the fast path, and nobody can tell. */
 TEST("again and again")
 {
 	struct log_record last = { 0 };

@@ -22,7 +22,7 @@ struct world {
 	struct agent_thread *threads;
 	struct walk_map map;
 	uint8_t *stack, *stack_end;	/* two pages, and one behind them that nobody can read */
-	/* probes that may take the short way do, from world_reset on */
+	/* probes that may take the fast path do, from world_reset on */
 	bool fast;
 };
 

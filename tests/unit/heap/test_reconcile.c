@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Looks at a heap, one after the other: what is sure, and what may be from before the attach. And a
+ * Looks at a heap, one after the other: what is confirmed, and what may be from before the attach. And a
  * walk minus the log: which blocks are from before the attach.
  */
 
@@ -46,73 +46,73 @@ static void look_close(struct look *look)
 }
 
 /* How many of those that are left out may be from before the attach; the look is kept. */
-static uint64_t look_at(struct reconcile_history *looks, const char *chunks, uint64_t damages)
+static uint64_t look_at(struct reconcile_history *history, const char *chunks, uint64_t damages)
 {
 	struct look look;
 	uint64_t nr;
 
 	look_open(&look, chunks);
 	look.walk.damages = damages;
-	nr = reconcile_unsure(looks, &look.left_out);
-	CU_ASSERT_PTR_NULL(reconcile_keep(looks, &look.walk, &look.left_out));
+	nr = reconcile_unsure(history, &look.left_out);
+	CU_ASSERT_PTR_NULL(reconcile_keep(history, &look.walk, &look.left_out));
 	look_close(&look);
 	return nr;
 }
 
 TEST("seen at each")
 {
-	struct reconcile_history looks = { .any = false };
+	struct reconcile_history history = { .any = false };
 
 	/* At first all that are left out may be. */
-	CU_ASSERT_EQUAL(look_at(&looks, "lel-r", 0), 2);
+	CU_ASSERT_EQUAL(look_at(&history, "lel-r", 0), 2);
 	/* The fourth was given out since. */
-	CU_ASSERT_EQUAL(look_at(&looks, "eell-", 0), 1);
+	CU_ASSERT_EQUAL(look_at(&history, "eell-", 0), 1);
 	/* The third is gone, so that what comes to be in its place later is another. */
-	CU_ASSERT_EQUAL(look_at(&looks, "ee-l-", 0), 0);
-	CU_ASSERT_EQUAL(look_at(&looks, "lll--", 0), 2);
-	reconcile_free(&looks);
+	CU_ASSERT_EQUAL(look_at(&history, "ee-l-", 0), 0);
+	CU_ASSERT_EQUAL(look_at(&history, "lll--", 0), 2);
+	reconcile_free(&history);
 }
 
 /* A look at a heap that was torn overlooks some. */
 TEST("at a torn heap")
 {
-	struct reconcile_history looks = { .any = false };
+	struct reconcile_history history = { .any = false };
 
-	CU_ASSERT_EQUAL(look_at(&looks, "l----", 1), 1);
-	CU_ASSERT_FALSE(looks.any);
-	CU_ASSERT_EQUAL(look_at(&looks, "llrr-", 0), 2);
-	CU_ASSERT_EQUAL(look_at(&looks, "l----", 1), 1);
-	CU_ASSERT_EQUAL(look_at(&looks, "lll--", 0), 2);
-	reconcile_free(&looks);
+	CU_ASSERT_EQUAL(look_at(&history, "l----", 1), 1);
+	CU_ASSERT_FALSE(history.any);
+	CU_ASSERT_EQUAL(look_at(&history, "llrr-", 0), 2);
+	CU_ASSERT_EQUAL(look_at(&history, "l----", 1), 1);
+	CU_ASSERT_EQUAL(look_at(&history, "lll--", 0), 2);
+	reconcile_free(&history);
 }
 
 TEST("listed at any")
 {
-	struct reconcile_history looks = { .any = false };
+	struct reconcile_history history = { .any = false };
 	struct log log;
 
-	look_at(&looks, "e-e-l", 0);
-	look_at(&looks, "-e-re", 1);
-	CU_ASSERT_EQUAL_FATAL(looks.sure.vec.nr, 4);
+	look_at(&history, "e-e-l", 0);
+	look_at(&history, "-e-re", 1);
+	CU_ASSERT_EQUAL_FATAL(history.confirmed.vec.nr, 4);
 	for (size_t i = 0; i < 4; i++)
-		CU_ASSERT_TRUE(word_list_has(&looks.sure, 4, at((size_t[]){ 0, 1, 2, 4 }[i])));
-	CU_ASSERT_FALSE(word_list_has(&looks.sure, 4, at(3)));
-	reconcile_drop_freed(&looks, NULL, true);
-	CU_ASSERT_EQUAL(looks.sure.vec.nr, 4);
+		CU_ASSERT_TRUE(word_list_has(&history.confirmed, 4, at((size_t[]){ 0, 1, 2, 4 }[i])));
+	CU_ASSERT_FALSE(word_list_has(&history.confirmed, 4, at(3)));
+	reconcile_drop_freed(&history, NULL, true);
+	CU_ASSERT_EQUAL(history.confirmed.vec.nr, 4);
 	/* One of them may have been freed. */
 	fixture_open(&log);
-	reconcile_drop_freed(&looks, &log, true);
-	CU_ASSERT_EQUAL(looks.sure.vec.nr, 4);
+	reconcile_drop_freed(&history, &log, true);
+	CU_ASSERT_EQUAL(history.confirmed.vec.nr, 4);
 	log_count(&log, 0, LOG_ACCOUNT(unknown_frees), 1);
-	reconcile_drop_freed(&looks, &log, true);
-	CU_ASSERT_EQUAL(looks.sure.vec.nr, 0);
-	look_at(&looks, "e", 0);
-	reconcile_drop_freed(&looks, &log, true);
-	CU_ASSERT_EQUAL(looks.sure.vec.nr, 1);
-	reconcile_drop_freed(&looks, &log, false);
-	CU_ASSERT_EQUAL(looks.sure.vec.nr, 0);
+	reconcile_drop_freed(&history, &log, true);
+	CU_ASSERT_EQUAL(history.confirmed.vec.nr, 0);
+	look_at(&history, "e", 0);
+	reconcile_drop_freed(&history, &log, true);
+	CU_ASSERT_EQUAL(history.confirmed.vec.nr, 1);
+	reconcile_drop_freed(&history, &log, false);
+	CU_ASSERT_EQUAL(history.confirmed.vec.nr, 0);
 	fixture_close(&log);
-	reconcile_free(&looks);
+	reconcile_free(&history);
 }
 
 /*
@@ -194,15 +194,15 @@ TEST("walk minus log")
 	merge(true);
 }
 
-/* What was sure before is, whatever is near it; and if the log is not complete nothing is early. */
-TEST("what was sure stays")
+/* What was confirmed before is, whatever is near it; and if the log is not complete nothing is early. */
+TEST("what was confirmed stays")
 {
 	struct merging is;
 
 	merging_open(&is);
 	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&is.walk, &(struct walk_merge){
 		.log = &is.log, .in_flight_word = &is.in_flight_word, .nr_in_flight = 1,
-		.sure = &is.under_way, .nr_sure = 1 }, &is.left_out));
+		.confirmed = &is.under_way, .nr_confirmed = 1 }, &is.left_out));
 	CU_ASSERT_PTR_NULL_FATAL(packed_merge_walk(&is.list, &is.walk, false));
 	CU_ASSERT_EQUAL(is.left_out.vec.nr, 0);
 	CU_ASSERT_TRUE(is.list.nr && packed_at(&is.list, 0)->preattach &&

@@ -13,7 +13,7 @@
 #define BASE	0x555555559000ull
 
 static struct log log_;
-static uint32_t thread_;	/* 0: the entry of all, which goes the long way; 1: one of its own */
+static uint32_t thread_;	/* 0: the entry of all, which takes the slow path; 1: one of its own */
 
 static void open_log(uint64_t size)
 {
@@ -414,8 +414,8 @@ TEST("a scan can be ended")
 	region_close(&log_);
 }
 
-/* Out and in again by the short way: the record need not come out. */
-TEST("the short way")
+/* Out and in again by the fast path: the record need not come out. */
+TEST("the fast path")
 {
 	struct log_record in = record(BASE, 1), out;
 

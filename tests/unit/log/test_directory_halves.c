@@ -19,7 +19,7 @@ static bool is_apart(uint64_t address)
 	       directory_read(&log_, &half, address, &at, &live) && live;
 }
 
-/* Where the short way would put a block: the same record as the long one, or NULL. */
+/* Where the fast path would put a block: the same record as the slow one, or NULL. */
 static uint64_t *short_way(uint64_t address, uint64_t size)
 {
 	struct directory_slot slot;
@@ -118,7 +118,7 @@ TEST("not for the half")
 	CU_ASSERT_TRUE(is_apart(BASE + 17 * DIRECTORY_GRANULE));
 }
 
-/* Frees that were not seen: the short way leaves it to the long one, which takes the old one out. */
+/* Frees that were not seen: the fast path leaves it to the slow one, which takes the old one out. */
 TEST("replaced")
 {
 	static const uint64_t sizes[] = { 16, 40, 600 };
