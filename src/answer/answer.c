@@ -201,7 +201,7 @@ struct sorting {
 	size_t size;
 };
 
-/* The numbers of two rows. */
+/* Compare two rows, which are given by their numbers. */
 static int by_order(const void *va, const void *vb, void *ctx)
 {
 	size_t a = *(const size_t *)va, b = *(const size_t *)vb;

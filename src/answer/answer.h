@@ -17,7 +17,7 @@ struct answer {
 	void *ctx;
 	const void *at;
 	const void *const *each;	/* an array of pointers to the rows, in place of `at` */
-	uint64_t done;		/* of the array */
+	uint64_t done;		/* rows of the array that were given so far */
 };
 
 /* The rows are the elements of a vector, which stays the caller's. */

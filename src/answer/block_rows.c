@@ -53,8 +53,8 @@ static const struct column chunk_columns[] = {
 const struct relation chunk_relation = RELATION("freespace", chunk_columns, struct chunk_row);
 
 /*
- * A block without what many have in common. Its age is counted by the time of the answer. Time and seq
- * are 0 if they are not known.
+ * A block as it is kept in memory, without what many blocks have in common. Its age follows from
+ * realtime and the time of the answer. realtime and seq are 0 if they are not known.
  */
 struct packed {
 	uint64_t address : 48, heap : 16;
@@ -179,7 +179,8 @@ struct err *block_rows(const struct block_source *source, struct answer *ret)
 /* Rows that are in memory. */
 struct kept {
 	VEC(struct packed) vec;
-	VEC(struct log_thread_view) threads;	/* by number, up to the highest of a block */
+	/* by number of the thread, up to the highest that a block has */
+	VEC(struct log_thread_view) threads;
 	pid_t pids[LOG_PROCESSES];
 	uint64_t now_ns;
 	size_t done;

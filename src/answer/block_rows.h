@@ -30,7 +30,7 @@ extern const struct relation block_relation;
 
 /* A free chunk. */
 struct chunk_row {
-	uint64_t address, size;	/* of the block that it would be; with the header */
+	uint64_t address, size;	/* of the block that it would become; size is with the header */
 	const char *kind;
 	uint16_t heap;
 };
@@ -41,7 +41,7 @@ extern const struct relation chunk_relation;
 struct block_source {
 	const struct log *log;
 	const pid_t *pids;
-	uint64_t now_ns;	/* what ages are up to, since the epoch */
+	uint64_t now_ns;	/* the time that ages are counted up to, since the epoch */
 	struct list *list;
 	struct stack_names *names;	/* for -brief; NULL: rows have no function */
 };

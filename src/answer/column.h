@@ -73,11 +73,13 @@ struct column {
 	.with = offsetof(row, member), .with_size = sizeof(((row *)0)->member)
 
 struct relation {
-	const char *name;	/* "allocations": of a table in SQL, and in messages */
+	const char *name;	/* the name of its table in SQL, and in messages: "allocations" */
 	const struct column *columns;
 	size_t nr;
 	size_t size;		/* of a row */
-	/* The rows live as long as the answer, and many lists have the same ones. */
+	/*
+	 * Rows stay valid as long as the answer does, and several answers may hold the same rows.
+	 */
 	bool shared;
 };
 

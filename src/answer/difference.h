@@ -27,7 +27,8 @@ struct difference_site {
 	uint32_t key;
 	uint32_t index;		/* in its list */
 	bool to;		/* it is in the second list */
-	bool by_names;		/* its key stands for names, too; all that have the key agree */
+	/* the key has a frame that is compared by its name; all sites with one key agree in this */
+	bool by_names;
 	uint64_t bytes, count;
 };
 

@@ -35,7 +35,10 @@ extern const struct relation leak_relation;
  * leaks->listed is of what is left then.
  */
 struct err *leaks_order(struct leaks *leaks, const struct answer_order *order) MUST_CHECK;
-/* The rows need nothing of what is given. suppressions are those of the leaks. */
+/*
+ * The rows are copies and stay valid without the arguments. suppressions are those that the leaks
+ * were built with.
+ */
 struct err *leak_rows(struct session *session, const struct leak_marks *found,
 		      const struct leaks *leaks, const struct suppressions *suppressions,
 		      struct answer *ret) MUST_CHECK;

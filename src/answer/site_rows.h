@@ -16,8 +16,8 @@ struct site_row {
 	const char *label, *function;
 	double over;		/* seconds that growth is over */
 	/*
-	 * What is known of it: all-time figures, ages, growth. Of an earlier moment, and of blocks from
-	 * before the attach, not all is.
+	 * What is known of the site: all-time figures, ages, growth. Not all of it is known for an
+	 * earlier moment, or for blocks from before the attach.
 	 */
 	bool all_time, aged, grown;
 };
@@ -32,9 +32,9 @@ struct err *sites_order(struct sites *sites, const struct answer_order *order) M
 /* A site of these, without names. */
 struct site_row site_row_of(const struct sites *sites, const struct site *site);
 /*
- * The rows of sites, which are taken and left empty. The rows need neither them nor the session. names
- * has given the keys of the sites. If brief, `function` is with its line, and is the label where there
- * is one.
+ * Make the rows of these sites. The sites are moved into the rows and left empty. The rows then
+ * need neither the sites nor the session. names must be the one that gave the sites their keys. If
+ * brief, `function` comes with its line, and is the label where the site has one.
  */
 struct err *site_rows(struct stack_names *names, enum site_by by, bool brief, struct sites *sites,
 		      struct answer *ret) MUST_CHECK;

@@ -7,5 +7,5 @@
 
 struct export_file;
 
-/* One of them, whole, by its name in this folder. */
+/* Write one of them whole, by its name in this folder. */
 void assets_write(struct export_file *file, const char *name);

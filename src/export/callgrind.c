@@ -49,7 +49,7 @@ struct function {
 	const char *name, *file;	/* file may be NULL */
 	uint32_t file_id;
 	uint32_t module;
-	uint32_t stack, depth;		/* in this stack it was met so often */
+	uint32_t stack, depth;		/* depth: how often the function was met in this stack */
 };
 
 struct level {

@@ -24,7 +24,7 @@
 struct export_file {
 	char *name;		/* as the user has it, for errors */
 	struct path_end end;	/* where it leads */
-	bool beside;		/* it is written as another file, which is there */
+	bool beside;		/* the text goes to a file beside it, which exists */
 	char beside_name[64];	/* in the folder of end */
 	char *path;		/* of that one, for libraries */
 	int fd;

@@ -51,7 +51,7 @@ static struct err *child(struct flame *flame, uint32_t parent, uint32_t name, ui
 	return vec_push(&flame->frames, frame);
 }
 
-/* False: the sums are too large for their type. Then they are not added. */
+/* Add sums. False: they would be too large for their type, and nothing was added. */
 static bool add_sums(struct flame_sums *to, const struct flame_sums *more)
 {
 	struct flame_sums sums;
@@ -84,7 +84,7 @@ struct err *flame_add(struct flame *flame, const uint32_t *names, size_t nr,
 	return err;
 }
 
-/* By row, frames of one parent together, the heaviest first. */
+/* Order by row; within a row frames of one parent are together, the heaviest first. */
 static int by_place(const void *va, const void *vb, void *ctx)
 {
 	const struct flame *flame = ctx;
@@ -103,7 +103,7 @@ static int by_place(const void *va, const void *vb, void *ctx)
 	return i < j ? -1 : i > j;
 }
 
-/* By row, from the left; of two that begin at one place the first has no width. */
+/* Order by row, from the left. Of two frames that begin at one place the first has no width. */
 static int by_begin(const void *va, const void *vb, void *ctx)
 {
 	const struct flame *flame = ctx;

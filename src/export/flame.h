@@ -56,11 +56,11 @@ void flame_free(struct flame *flame);
 struct err *flame_add(struct flame *flame, const uint32_t *names, size_t nr,
 		      const struct flame_sums *sums) MUST_CHECK;
 uint64_t flame_weight(const struct flame *flame, const struct flame_frame *frame);
-/* When all are added. */
+/* Place the frames. Call this when all stacks are added. */
 struct err *flame_place(struct flame *flame) MUST_CHECK;
 /*
- * Which frames are drawn: those as wide as one in `parts` of the whole, the widest first while
- * there is room for them. cost says how much of the room a name takes.
+ * Choose the frames that are drawn: those that are at least as wide as one in `parts` of the whole,
+ * the widest first, as long as there is room. cost says how much room a name takes.
  */
 struct err *flame_choose(struct flame *flame, uint64_t parts, uint64_t room,
 			 uint64_t (*cost)(void *ctx, uint32_t name), void *ctx) MUST_CHECK;

@@ -48,7 +48,7 @@ struct name_list {
 	VEC(uint32_t) vec;
 };
 
-/* The functions of a site, outermost first, by number. */
+/* List the functions of a site, outermost first, by number. */
 static struct err *list_names(const struct model *model, const struct model_site *site,
 			      const uint32_t *numbers, struct name_list *ret)
 {
@@ -125,7 +125,10 @@ void flame_graph_free(struct flame_graph *graph)
 
 /* Frames */
 
-/* Green as other tools draw memory, one of a few by the name; of growth two colours. */
+/*
+ * A frame's colour is one of a few greens, as other tools draw memory, chosen by the name. A graph
+ * of growth has two colours.
+ */
 static void write_class(const struct flame_graph *graph, const struct flame_frame *frame,
 			struct export_file *file)
 {
@@ -138,7 +141,10 @@ static void write_class(const struct flame_graph *graph, const struct flame_fram
 				 sums->grown < sums->shrunk ? "shrunk" : "even");
 		return;
 	}
-	/* Not by the number, which is another one tomorrow. */
+	/*
+	 * The colour follows from the name and not from its number, which may be another one
+	 * tomorrow.
+	 */
 	for (const char *at = graph->names.vec.at[frame->name]; *at; at++)
 		hash = hash * 31 + (unsigned char)*at;
 	export_file_text(file, greens[hash % ARRAY_SIZE(greens)]);
@@ -162,7 +168,7 @@ static void write_figures(const struct flame_graph *graph, const struct flame_fr
 			      flame->of == FLAME_COUNT ? " of the blocks" : "");
 }
 
-/* A length in parts of a pixel, as pixels. */
+/* Write a length in parts of a pixel as pixels. */
 static void write_length(struct export_file *file, const char *name, uint64_t parts)
 {
 	char digits[8];
@@ -178,7 +184,7 @@ static void write_length(struct export_file *file, const char *name, uint64_t pa
 	export_file_text(file, "\"");
 }
 
-/* As many letters as there is room for. */
+/* Write as many letters of the name as there is room for. */
 static void write_label(const struct flame_graph *graph, const char *name, uint64_t begin,
 			uint64_t width, uint32_t y, struct export_file *file)
 {

@@ -28,8 +28,8 @@ struct flame_graph {
 };
 
 /*
- * room: how long the file may become by frames. ERR_STATE: it is to be of growth, and that is not
- * known.
+ * room: how many bytes of the file frames may take. ERR_STATE: the graph is to show growth, and
+ * that is not known.
  */
 struct err *flame_graph_build(const struct model *model, enum flame_of of, uint64_t room,
 			      size_t name_most, struct flame_graph *ret) MUST_CHECK;

@@ -10,7 +10,7 @@
 
 #define ELLIPSIS	"\342\200\246"
 
-/* These say what a character is written as; NULL: as it is. */
+/* What a character is written as in markup; NULL: as it is. */
 
 static const char *in_markup(char c)
 {

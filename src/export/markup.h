@@ -13,9 +13,9 @@ struct export_file;
 #define MARKUP_WHOLE	((size_t)-1)
 
 /*
- * As text of an element, or as an attribute's value in quotes. Of a longer text the first `most`
- * bytes, cut between characters, and an ellipsis.
+ * Write text for an element, or for an attribute's value in quotes. Of a longer text the first
+ * `most` bytes are written, cut between characters, and an ellipsis.
  */
 void markup_write(struct export_file *file, const char *text, size_t most);
-/* As a JSON string, with its quotes, that may stand in a <script>. */
+/* Write a JSON string, with its quotes, that may stand in a <script>. */
 void markup_json(struct export_file *file, const char *text, size_t most);

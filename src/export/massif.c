@@ -47,7 +47,7 @@ static void tree_free(struct tree *tree)
 static struct err *add_step(struct tree *tree, const struct model *model,
 			    const struct model_step *step, uint64_t bytes, uint32_t *parent)
 {
-	/* A frame is of one address: equal frames, equal places. */
+	/* A frame belongs to one address, so equal frames mean equal places. */
 	uint64_t key = (uint64_t)*parent << 32 | (uint64_t)(step->frame - model->frames.at);
 	uint32_t number;
 	struct err *err = interner_number(&tree->keys, key, &number);

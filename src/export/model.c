@@ -311,7 +311,7 @@ struct site_list {
 	VEC(struct site) vec;
 };
 
-/* What these stacks held at the moment that growth is since has gone. */
+/* These stacks hold nothing now: what they held at the earlier moment counts as shrunk. */
 static struct err *shrink_freed(const struct builder *builder, struct site_list *list)
 {
 	uint32_t nr = log_stacks(builder->log) + 1;
@@ -400,7 +400,7 @@ static struct err *command_line(struct session *session, char **ret)
 		for (size_t i = 0; i + 1 < len; i++)
 			if (!text[i])
 				text[i] = ' ';
-		/* A program that shows its state there leaves room behind it. */
+		/* setproctitle() pads the command line with blanks and zeros; drop these. */
 		while (len && (!text[len - 1] || text[len - 1] == ' '))
 			text[--len] = '\0';
 	}

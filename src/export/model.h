@@ -164,7 +164,10 @@ struct model_source {
 	const char *unit;		/* NULL: blocks of malloc */
 	enum model_freed freed;
 	enum flame_of of;
-	/* What growth is since: freed stacks have shrunk by what they held then. NULL: not known. */
+	/*
+	 * The moment since which growth is counted: stacks that hold nothing now have shrunk by
+	 * what they held then. NULL: not known.
+	 */
 	const struct moment *since;
 	struct list *blocks;		/* may be NULL */
 };

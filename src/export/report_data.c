@@ -91,7 +91,7 @@ static struct err *write_own(struct data *data, uint32_t stack)
 
 /* Stacks */
 
-/* About how long the text of a stack is; names that are there already cost nothing more. */
+/* Estimate the length of the text of a stack; names that are written already cost nothing more. */
 static uint64_t stack_cost(const struct data *data, const struct model_site *site)
 {
 	const struct model *model = data->report->model;

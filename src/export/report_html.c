@@ -130,7 +130,9 @@ static struct err *gather(const struct report *report, struct verdict_facts *ret
 		const struct model_sample *first = model->samples.at;
 		const struct model_sample *last = vec_end(&model->samples) - 1;
 
-		/* A log begins with nothing: what it has after the first second did not grow then. */
+		/*
+		 * A log begins empty: what it has after the first second did not grow in that time.
+		 */
 		first += !first->count && first + 1 < last;
 		ret->over_ns = last->time_ns - first->time_ns;
 		ret->then_bytes = first->bytes;

@@ -517,7 +517,7 @@ static struct err *fill(struct database *database)
 	return err;
 }
 
-/* The rows of one answer, and the stacks that they have. */
+/* Write the rows of one answer, and the stacks that they have. */
 static struct err *fill_rows(struct database *database, struct export_rows *rows)
 {
 	const struct model_site *site;

@@ -150,7 +150,7 @@ static int restrict_reading(sqlite3 *sql, int length_most)
 	sqlite3_limit(sql, SQLITE_LIMIT_LENGTH, length_most);
 	sqlite3_db_config(sql, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	sqlite3_db_config(sql, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	/* Without this SQLite takes "missing_column" for a string. */
+	/* Without this SQLite takes a name in quotes for a string if there is no such column. */
 	sqlite3_db_config(sql, SQLITE_DBCONFIG_DQS_DML, 0, NULL);
 	sqlite3_progress_handler(sql, CANCEL_STEPS, look_for_cancel, NULL);
 	code = sqlite3_exec(sql, "PRAGMA cell_size_check=1; PRAGMA mmap_size=0", NULL, NULL, NULL);

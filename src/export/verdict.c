@@ -20,7 +20,7 @@ struct err *size_in_words(struct str *to, uint64_t bytes)
 	return str_addf(to, "%.1f %ciB", value, units[unit]);
 }
 
-/* Text, a size in words, and text. */
+/* Add a text, a size in words, and another text. */
 static struct err *add_size(struct str *to, const char *before, uint64_t bytes, const char *behind)
 {
 	struct err *err = str_add(to, before);
@@ -35,7 +35,7 @@ static struct err *add_blocks(struct str *to, uint64_t count)
 	return str_addf(to, " in %" PRIu64 " block%s", count, count == 1 ? "" : "s");
 }
 
-/* The largest part may be what nobody has seen being allocated. */
+/* The largest part may be blocks that nobody has seen being allocated. */
 static struct err *say_part(const struct verdict_facts *facts, struct str *to)
 {
 	bool early = facts->early_bytes > facts->top_bytes;
@@ -80,8 +80,8 @@ static struct err *add_change(struct str *to, uint64_t from, uint64_t now)
 }
 
 /*
- * Recorded blocks may grow where the process does not: it frees blocks of before the attach. So the
- * resident memory stands beside them.
+ * Recorded blocks may grow while the process does not, since it frees blocks from before the
+ * attach. So the resident memory is told beside them.
  */
 static struct err *say_growth(const struct verdict_facts *facts, struct str *to)
 {

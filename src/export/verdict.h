@@ -23,8 +23,8 @@ struct verdict_facts {
 	uint64_t early_bytes;		/* of bytes: from before the attach */
 
 	/*
-	 * Recorded bytes and resident memory at the beginning of what is known of time, and now.
-	 * over_ns 0: nothing is known. RSS 0: that is not known.
+	 * Recorded bytes and resident memory at the beginning of the history, and now. over_ns is 0
+	 * if there is none; a resident memory of 0 is not known.
 	 */
 	uint64_t over_ns;
 	uint64_t then_bytes, now_bytes, then_rss, now_rss;

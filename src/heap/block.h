@@ -65,7 +65,7 @@ static inline void live_counts_add(struct live_counts *live, uint64_t mean,
 	live->at[block->stack].bytes += share.bytes;
 }
 
-/* The same for a block of a scan, whose stack may be newer than live_counts_init. */
+/* The same for a block of a scan, whose stack may have been added after live_counts_init. */
 static inline struct err *live_counts_meet(const struct log *log, struct live_counts *live,
 					   uint64_t mean, const struct block *block)
 {

@@ -6,25 +6,26 @@
 #include "heap/u32_lists.h"
 #include "heap/heap_walk.h"
 
-/* blocks: 5 MB, and three times that while they are sorted */
+/* blocks of a piece: 5 MB, and three times that while they are sorted */
 #define PIECE		(1u << 17)
 #define SAMPLE		(1u << 15)
-#define PIECES_MAX	(SAMPLE / 128)	/* so a piece differs from its length by at most a third */
+#define PIECES_MAX	(SAMPLE / 128)	/* so the length of a piece is off by a third at most */
 
 /* The place of a block in the order. */
 struct place {
 	bool last;		/* the block has no such attribute */
-	uint64_t major, minor;	/* the key to sort by; block_key */
+	uint64_t major, minor;	/* major: the key to sort by; minor: block_key */
 };
 
 struct list {
 	struct list_source source;
 	uint64_t moment;
-	/* the heap is asked for before a block is known to be listed */
+	/* filter or order need the heap, so it is looked up before a block is listed */
 	bool by_heap;
 	struct list_sums sums;
 	uint64_t random;
-	struct place *sample;		/* the first of them cut the pieces, when these are made */
+	/* a random sample of the blocks; its first elements become the cuts between the pieces */
+	struct place *sample;
 	size_t nr_sampled;
 	/* Used if there are several pieces: */
 	unsigned nr_pieces;

@@ -60,7 +60,9 @@ struct list_source {
 	const struct log *log;		/* NULL: none */
 	const struct in_hand *in_hand;	/* when the list is created; may be NULL */
 	uint64_t moment;		/* time stamp; 0: that at which it is created */
-	/* with notes (walk_merge), as long as the list is; NULL: none */
+	/*
+	 * with the notes of walk_merge; it must live as long as the list. NULL: there was no walk
+	 */
 	const struct heap_walk *walk;
 	uint8_t process;		/* of the walk */
 	bool complete;			/* blocks of the walk are from before the attach for sure */

@@ -22,7 +22,10 @@
 
 enum chunk_kind {
 	CHUNK_USED,		/* the program has it */
-	/* the same; a mapping to its end. glibc 2.43 and later: used, of LOG_HEAP_MMAP */
+	/*
+	 * the same, in a mapping of its own, to the end of that (glibc 2.43 and later: CHUNK_USED
+	 * in LOG_HEAP_MMAP)
+	 */
 	CHUNK_MMAPPED,
 	CHUNK_OWN,		/* the allocator uses it: a thread's cache */
 	CHUNK_CACHED,		/* free, in a thread's cache */
@@ -36,7 +39,8 @@ enum chunk_note {
 	NOTE_NONE,
 	NOTE_RECORDED,		/* the log has its block */
 	NOTE_EARLY,		/* a block that is missing in the log and must be listed */
-	NOTE_LINKED,		/* while a walk is at work: its first word is kept (glibc.h) */
+	/* only during a walk: the first word of the block is kept (glibc.h) */
+	NOTE_LINKED,
 };
 
 struct heap_chunk {

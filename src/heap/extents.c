@@ -5,7 +5,8 @@
 
 #define GAP_MAX		(256ull << 10)	/* between extents of a run */
 #define SHIFT_LEAST	8u
-#define PAGE_BLOCKS	4u		/* of a page, at least, on average */
+/* a page of the index has at least so many blocks on average */
+#define PAGE_BLOCKS	4u
 #define FEW		16u		/* blocks */
 #define NO_PAGES	SIZE_MAX
 
@@ -22,8 +23,8 @@ static bool fits(const struct extent_run *run, uint64_t start, uint64_t end)
 }
 
 /*
- * A run of few extents needs no pages; and several of them, one behind the other, are one run. A
- * log that was written over has millions of blocks with nothing near them.
+ * A run of few extents needs no pages. Several such runs, one behind the other, become one run: a
+ * log that was overwritten has millions of blocks with nothing near them.
  */
 static void end_run(struct extent_index *index)
 {
@@ -131,10 +132,7 @@ void extents_free(struct extents *extents)
 	vec_free(&extents->user.page);
 }
 
-/*
- * Returns the last run that does not start behind address, or the first; near: a run that address
- * may be in.
- */
+/* Find the last run that starts at or below address, or else the first run. near is tried first. */
 static const struct extent_run *run_of(const struct extent_index *index, uint64_t address,
 				       const struct extent_run *near)
 {
@@ -178,7 +176,10 @@ static uint32_t guess(const struct extent_index *index, uint32_t low, uint32_t h
 				  low + (high - low) / 2;
 }
 
-/* The block that holds address; few are looked at one after the other, from `likely` on. */
+/*
+ * Find the block among [low, high] that holds address. If there are many, a binary search comes
+ * first; then blocks are compared one after the other, from `likely` on.
+ */
 static uint32_t choose(const struct extents *extents, uint32_t low, uint32_t high, uint32_t likely,
 		       uint64_t address)
 {

@@ -72,7 +72,7 @@ struct extent {
 /* Goes through all pieces in order of address, from a given one on. */
 struct extent_at {
 	uint64_t address;	/* behind the last piece */
-	uint32_t outer, user;	/* no block before these ends behind it */
+	uint32_t outer, user;	/* blocks before these two end at or below `address` */
 };
 
 struct extent_at extents_from(const struct extents *extents, uint64_t address);

@@ -216,8 +216,8 @@ bool filter_key(const struct filter_order *order, const struct filter_env *env,
 }
 
 /*
- * The keys of all blocks that have one, then the rest as it is; how many have one goes to
- * *known_ret.
+ * Get the keys of the blocks: first those of all blocks that have one, *known_ret in number, then
+ * the other blocks in their old order.
  */
 static void keys(const struct filter_order *order, const struct filter_env *env,
 		 const struct blocks *blocks, struct radix_item *item, size_t *known_ret)

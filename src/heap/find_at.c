@@ -43,7 +43,10 @@ static struct err *find_nearest(const struct find_source *source, struct nearest
 	return blocks_each(source->log, source->in_hand, take_nearer, nearest);
 }
 
-/* If there is a chunk, it decides. The block has the size that the program asked for. */
+/*
+ * If the walk has a chunk at the address, its note decides whether there is a block. The size is
+ * the one that the program asked for.
+ */
 static struct err *find_block(const struct find_source *source, const struct heap_chunk *chunk,
 			      struct nearest *nearest)
 {

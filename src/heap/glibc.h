@@ -15,7 +15,7 @@
 #define SIZE_FLAGS	7ull
 #define ADDRESS_END	(1ull << 47)
 #define WINDOW_BYTES	(1u << 20)
-/* of one mapping of libc's that are searched; those of a static program are large */
+/* bytes of one of libc's mappings that are searched; those of a static program are large */
 #define DATA_MAX	(64ull << 20)
 
 /* Offsets in malloc_state, in bytes from its start. */
@@ -58,7 +58,8 @@ struct glibc {
 	 * are LINKS_MOST at most, as programs have pointers there, too; other links are read.
 	 */
 	VEC(uint64_t) links;
-	VEC(uint32_t) run_links;	/* by run of chunks: how many there are before its first */
+	/* for each run of chunks: how many links there are before its first chunk */
+	VEC(uint32_t) run_links;
 	enum linking linking;
 	/* The target runs, and its memory is only looked at: no long search (glibc_ranges). */
 	bool running;
@@ -86,7 +87,7 @@ struct err *glibc_find_arenas(struct glibc *glibc) MUST_CHECK;
 struct err *glibc_find_spans(struct glibc *glibc) MUST_CHECK;
 /* Of one of several glibcs: is the sbrk_base of its mp_ in memory that sbrk has made? */
 bool glibc_has_brk_base(const struct glibc *glibc, size_t libc);
-/* n_mmaps, mmapped_mem and hp_pagesize, if the mp_ of all glibcs are found. */
+/* Read n_mmaps, mmapped_mem and hp_pagesize, if the mp_ of all glibcs are found. */
 void glibc_find_mapped_sums(struct glibc *glibc);
 
 /*
@@ -99,14 +100,17 @@ struct err *glibc_add_span(struct glibc *glibc, uint64_t start, uint64_t end,
 			   size_t heap) MUST_CHECK;
 /* The source's map that address is in, or NULL. */
 const struct heap_map *glibc_map_of(const struct heap_source *source, uint64_t address);
-/* The spans of a main heap: all of it, or the piece with top and those made by brk. */
+/* Add the spans of a main heap: all of it, or the piece that has top and the pieces made by brk. */
 struct err *glibc_main_spans(struct glibc *glibc, size_t heap) MUST_CHECK;
-/* The other pieces of all main heaps. All spans so far are in order of address. */
+/*
+ * Add the other pieces of all main heaps. The spans that were found so far must be in order of
+ * address.
+ */
 struct err *glibc_main_pieces(struct glibc *glibc) MUST_CHECK;
 
-/* One word from anywhere, not through the window. */
+/* Read one word from anywhere, without the window. */
 bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
-/* One word through the window; false: it cannot be read. */
+/* Read one word through the window; false: it cannot be read. */
 bool glibc_word(struct glibc *glibc, uint64_t address, uint64_t *ret);
 /* Note damage; fmt describes it. If it has no doubt of its own, it gets that of its heap. */
 struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt,

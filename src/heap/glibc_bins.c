@@ -26,7 +26,10 @@ static const char *wrong_in_bin(const struct heap_chunk *chunk, uint16_t heap, u
 	return NULL;
 }
 
-/* nr counts the chunks seen in bins of this arena: no more than it has free ones. */
+/*
+ * *nr counts the chunks that were met in bins of this arena. They cannot be more than its free
+ * chunks.
+ */
 static struct err *check_bin(struct glibc *glibc, uint16_t heap, unsigned bin, uint64_t most,
 			     uint64_t *nr)
 {

@@ -69,7 +69,8 @@ static struct err *add_arena(struct glibc *glibc, uint64_t address)
 				  address);
 	arena.locked = (uint32_t)mutex;
 	if (arena.top == address + layout->bins - CHUNK_HEADER)
-		arena.top = 0;		/* the unsorted bin: nothing was allocated from it yet */
+		/* top points to the unsorted bin as long as nothing was allocated */
+		arena.top = 0;
 	arena.bins_end = address + layout->state_len;
 	return vec_push(&glibc->walk->arenas, arena);
 }
@@ -228,7 +229,7 @@ static size_t find_brk_libc(const struct glibc *glibc)
 	return source->nr_libcs;
 }
 
-/* Its arenas come first; otherwise the order stays. */
+/* Move the arenas of this glibc to the front; the order stays otherwise. */
 static struct err *put_first(struct heap_walk *walk, size_t libc)
 {
 	size_t nr = walk->arenas.nr, to = 0;

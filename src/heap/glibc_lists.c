@@ -23,7 +23,7 @@ struct list {
 	/* the number of chunks by the allocator; COUNT_UNKNOWN: it has none */
 	uint64_t count;
 	uint64_t where;		/* the word that leads to it */
-	uint16_t heap;		/* heap of the damage in it */
+	uint16_t heap;		/* the heap that damage in the list belongs to */
 	struct heap_doubt doubt;	/* doubt of damage in it; none: that of the heap */
 	uint8_t kind;
 };
@@ -433,7 +433,7 @@ static uint64_t find_offset(const struct glibc *glibc, uint16_t libc, uint64_t t
 	return best;
 }
 
-/* *known_ret: their place in the threads was found. */
+/* *known_ret: was it found out where threads have the pointer to their cache? */
 static struct err *add_caches_of_libc(struct glibc *glibc, uint16_t libc, struct lists *lists,
 				      bool *known_ret)
 {

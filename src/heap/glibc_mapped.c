@@ -31,8 +31,8 @@ struct look {
 	/* all pages are tried, not only those at the start of a mapping or behind a chunk */
 	bool all_pages;
 	uint64_t nr, bytes;	/* number and bytes found so far */
-	unsigned pages;		/* that were looked at because all are ... */
-	unsigned untouched;	/* ... and those that were passed over */
+	unsigned pages;		/* pages that were looked at only because all_pages is set, ... */
+	unsigned untouched;	/* ... and pages that were passed over */
 };
 
 struct header {
@@ -143,7 +143,7 @@ static bool found_all(const struct look *look)
 			 more % 16 == 0);
 }
 
-/* Where the block begins takes dozens of reads, and does not matter to ranges. */
+/* It takes dozens of reads to find where the block begins, and glibc_ranges does not need it. */
 static uint64_t start_of(const struct glibc *glibc, uint64_t page, uint64_t len)
 {
 	return glibc->running ? page : chunk_in(glibc, page, len);

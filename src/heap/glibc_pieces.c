@@ -68,7 +68,10 @@ uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena
 	return map->brk ? map->end : ALIGN_UP(arena->top + CHUNK_HEADER, PAGE);
 }
 
-/* Pages that may have been written, in order; the first ones begin at `part_end` of 0. */
+/*
+ * Move *page to the next page below `end` that may have been written. At the first call *part_end
+ * is 0. False: there is none.
+ */
 static bool next_written(const struct glibc *glibc, uint64_t end, uint64_t *page,
 			 uint64_t *part_end)
 {
@@ -195,7 +198,10 @@ static bool is_missing(const struct look *look)
 	return false;
 }
 
-/* The pages are asked one behind the other, and most of them are read by the walk, too. */
+/*
+ * Does a piece of a heap end here, with two fenceposts? The window is of use, as addresses go up,
+ * and the walk reads most of these pages, too.
+ */
 static bool is_piece_end(struct glibc *glibc, uint64_t end)
 {
 	uint64_t word;
@@ -205,7 +211,7 @@ static bool is_piece_end(struct glibc *glibc, uint64_t end)
 	       glibc_word(glibc, end - 8, &word) && word == FENCEPOST;
 }
 
-/* The heap that the chunk, or the bin, is of, or elsewhere; NULL: not known. */
+/* Returns the heap that the chunk or bin belongs to, or `elsewhere`; NULL: it is not known. */
 static struct lack *known_heap(struct look *look, uint64_t chunk)
 {
 	for (unsigned i = 0; i < look->nr_lacks; i++) {

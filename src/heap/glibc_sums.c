@@ -60,14 +60,14 @@ static uint64_t huge_page_of(const struct malloc_par *par, const struct counts *
 struct base {
 	uint64_t address;
 	/*
-	 * Not NULL: address is not known. It is in memory that sbrk has made (brk), or it is that
-	 * of a piece that was mapped, or 0, as there is none.
+	 * If this is not NULL, `address` is not known. It is in memory that sbrk has made (brk), or
+	 * it is the address of a piece that was mapped, or 0 because there is no such piece.
 	 */
 	const struct heap_source *in;
 	bool brk;
 };
 
-/* For an address that is not known. */
+/* Can this be sbrk_base, where it is not known what that must be? */
 static bool may_be_base(const struct base *base, uint64_t address)
 {
 	const struct heap_map *map;

@@ -99,7 +99,7 @@ struct heap_arena {
 	bool main;		/* its glibc's first */
 	bool brk;		/* its memory comes from sbrk, as long as that gives any */
 	uint64_t address;	/* of its malloc_state ... */
-	uint64_t bins_end;	/* ... and where its bins end, behind which no chunk is named */
+	uint64_t bins_end;	/* ... and the end of its bins: no word behind it names a chunk */
 	uint64_t top;		/* chunk; 0: none yet */
 	uint64_t system_mem, max_system_mem;
 	bool locked;

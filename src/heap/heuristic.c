@@ -63,8 +63,8 @@ static bool is_string(const struct block *block, const uint64_t *head, uint64_t 
 }
 
 /*
- * Bytes behind their number, or elements of equal size. For random numbers the sum could be
- * anything.
+ * Can the block be a number (nr) with so many bytes, or so many elements of equal size, behind it?
+ * The sizes have to fit exactly: a random number seldom does.
  */
 static bool is_counted(const struct block *block, uint64_t nr)
 {

@@ -34,7 +34,7 @@ struct leaks {
 	size_t unlisted;			/* how many a limit has left out of vec */
 	/* Sums of all blocks, listed or not: by kind, and of those suppressed. */
 	struct leak_sum sum[LEAK_KINDS], suppressed;
-	VEC(struct leak_sum) by_suppression;	/* what `suppressed` is made of */
+	VEC(struct leak_sum) by_suppression;	/* the parts of `suppressed` */
 	/* The part of sum[LEAK_POSSIBLE] that is likely to be in use, for each reason. */
 	struct leak_sum likely[LIKELY_KINDS];
 	/* The part of the sums that only words of stacks and registers hold, and these words. */

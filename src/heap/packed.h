@@ -96,8 +96,8 @@ size_t packed_behind(const struct packed_list *list, uint64_t address);
  */
 struct err *packed_add(struct packed_list *list, const struct block *block) MUST_CHECK;
 /*
- * Sort; of two at one address the younger stays, which takes times, if there are any. doubles_ret
- * (may be NULL): how many others there were. ERR_NOMEM.
+ * Sort by address. Of two blocks at one address the younger one stays; if there may be such, the
+ * list must have times. *doubles_ret (may be NULL) is how many were dropped. ERR_NOMEM.
  */
 struct err *packed_sort(struct packed_list *list, size_t *doubles_ret) MUST_CHECK;
 void packed_free(struct packed_list *list);

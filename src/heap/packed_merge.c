@@ -14,7 +14,7 @@
 /* Malloc's blocks of a list, and the chunks of a walk, side by side. */
 struct joining {
 	struct packed_list *list;
-	size_t at;			/* the next of malloc's */
+	size_t at;			/* the next of malloc's blocks */
 	size_t nr;			/* the blocks behind these are new */
 };
 

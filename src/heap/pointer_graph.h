@@ -25,7 +25,7 @@ enum graph_kept {
 
 struct graph_group {
 	uint32_t first;		/* where they begin */
-	uint32_t kept;		/* bits by block: has it any? */
+	uint32_t kept;		/* a bit for each block: does it have any pointers? */
 };
 
 #define GRAPH_STRONG	2u

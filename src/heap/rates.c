@@ -48,8 +48,9 @@ static void add_to_whole(struct rates *rates, const struct log *log)
 }
 
 /*
- * None of these counts is more than there were: the one of before, the total, and the blocks that
- * were freed before together with those that are held. So the largest is nearest to the truth.
+ * There are three counts of what was ever allocated: that of the reading before, the total of the
+ * log, and what was freed before plus what is held now. None of them is too large, so the largest
+ * is nearest to the truth.
  */
 static void rate_read(struct rate *rate, struct sample_share held, uint64_t total, unsigned slot)
 {

@@ -62,12 +62,19 @@ struct marker {
 	uint32_t *from;
 	uint64_t *busy;			/* bits by window: any pending? */
 	size_t nr_windows;
-	/* no window before it is: for a million blocks that are lost one by one */
+	/*
+	 * no window before it has pending blocks; this is for programs that lose a million blocks
+	 * one by one
+	 */
 	size_t first_busy;
 	size_t nr_pending;
 	enum strength strength;
-	uint32_t clique;		/* LOST: the block by which all is found */
-	uint32_t holder;		/* by whose word all is found, + 1; 0: by other roots */
+	/* for LOST: the block through which everything is found now */
+	uint32_t clique;
+	/*
+	 * the number + 1 of the holder through whose word everything is found now; 0: other roots
+	 */
+	uint32_t holder;
 	bool collecting;		/* words go to stack_words, and lead nowhere yet */
 	VEC(struct stack_word) stack_words;
 	bool gathering, draining;	/* draining: pending blocks are followed as they come */
@@ -76,8 +83,9 @@ struct marker {
 	uint32_t nr_ready, first_ready;
 	struct target target[REACH_TARGETS];	/* that they lead to; a ring */
 	uint32_t nr_targets, first_target;
-	uint32_t origin;		/* gathering: whose words are scanned */
-	uint32_t keeping;		/* gathering: whose pointers are kept; or EXTENT_NONE */
+	uint32_t origin;		/* gathering: the block whose words are scanned */
+	/* gathering: the block whose pointers are kept; or EXTENT_NONE */
+	uint32_t keeping;
 	/* Words that may be addresses, and whose they are: looked up together. */
 	uint64_t word[EXTENTS_BATCH];
 	uint32_t word_of[EXTENTS_BATCH];
@@ -120,7 +128,10 @@ struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t en
 struct err *marker_sweep(struct marker *marker) MUST_CHECK;
 struct err *marker_follow_pending(struct marker *marker) MUST_CHECK;
 
-/* Words that may be addresses, of marker->origin. They are looked up when there are many. */
+/*
+ * Take words of marker->origin that may be addresses. They are looked up when enough of them have
+ * come together.
+ */
 void marker_words(struct marker *marker, const uint64_t *word, size_t nr);
 /* Look up the words that are left: before strength, or gathering, changes. */
 void marker_end_words(struct marker *marker);

@@ -169,7 +169,7 @@ static void add_gone(struct walk_gone *gone, const struct block *block)
 	}
 }
 
-/* A chunk that is in no record of now that is old enough. */
+/* Note a chunk for which the log has no record now that is old enough. */
 static struct err *note_past(struct heap_walk *walk, const struct walk_merge *merge,
 			     const struct chunk_at *at, const struct heap_chunk *chunk,
 			     struct word_list *left_out, struct walk_gone *gone)

@@ -129,8 +129,8 @@ enum chunk_is {
 };
 
 /*
- * The rules for a chunk of a walk of an earlier moment, that is in no record of then. ret: its
- * block, if it is one.
+ * Apply the rules to a chunk of a walk of an earlier moment that no record of that moment has. ret:
+ * its block, if it is one.
  */
 enum chunk_is reconcile_past(const struct walk_merge *merge, const struct heap_chunk *chunk,
 			     struct block *ret);

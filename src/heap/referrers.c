@@ -56,7 +56,7 @@ static void add(struct scanner *scanner, struct referrer *referrer, const struct
 		scanner->err = vec_push(&ret->inner, *referrer);
 }
 
-/* nr words, the first of which is at place: an address, or an index (REFERRER_WORD). */
+/* Look at nr words. place is that of the first one: its address, or its index (REFERRER_WORD). */
 static void look_at_words(struct scanner *scanner, const uint64_t *word, size_t nr, uint64_t place,
 		       enum referrer_in in, uint32_t block)
 {

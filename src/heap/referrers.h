@@ -26,7 +26,10 @@ struct referrer {
 };
 
 struct referrers_spec {
-	/* The block is the innermost one that holds address; if none does, that of `otherwise`. */
+	/*
+	 * Pointers to the innermost block that holds `address` are searched for; if no block does,
+	 * to the one that holds `otherwise`.
+	 */
 	uint64_t address, otherwise;
 	size_t limit;		/* how many are listed, of firm ones and of the others */
 	/* Does this inner pointer keep the block reachable? NULL: none does. */

@@ -56,9 +56,9 @@ struct err *scan_fill(struct scan *scan, uint64_t start, uint64_t end, uint64_t 
 }
 
 /*
- * How much to leave out where [at, end) cannot be read, up to the address that is returned: a page,
- * but more and more of a hole that is as large as only a size that is wrong can be. The hole is the
- * last of unread, if it ends at `at`.
+ * Returns where to go on if [at, end) cannot be read: one page further. In a hole that is so large
+ * that some size must be wrong, the steps grow. The hole is the last range of unread, if that ends
+ * at `at`.
  */
 static uint64_t behind_hole(const struct reach_unread *unread, uint64_t at, uint64_t end)
 {

@@ -17,7 +17,7 @@ struct scan {
 	const struct reach_source *source;
 	uint64_t *buffer;
 	uint64_t start, end;		/* what is in it */
-	struct reach_range hole;		/* what of a page could not be read last */
+	struct reach_range hole;		/* the part of a page that could not be read last */
 	void *ctx;			/* of each scan_fn */
 };
 
@@ -36,7 +36,7 @@ struct err *scan_fill(struct scan *scan, uint64_t start, uint64_t end,
 		      uint64_t *got_ret) MUST_CHECK;
 /* Is it known that it cannot be read? */
 bool scan_is_hole(const struct scan *scan, uint64_t address);
-/* reach_source.next_mapped; if it is not known, all that there is. */
+/* Calls reach_source.next_mapped. Without one, all memory counts as mapped. */
 struct reach_range scan_next_mapped(const struct reach_source *source, uint64_t at);
 /*
  * The whole words of [start, end), which are in the buffer; the first is at *at_ret.

@@ -275,7 +275,10 @@ static struct err *add_growth(struct site_sums *sums, uint32_t stack, uint64_t b
 	return err;
 }
 
-/* Add the sums of a moment to growth, multiplied by `sign`. A stack may be complete since then. */
+/*
+ * Add the sums of a moment to growth, multiplied by `sign`. A deferred stack may have become
+ * complete since that moment.
+ */
 static struct err *add_growths(struct site_sums *sums, const struct moment *moment, uint64_t sign)
 {
 	struct err *err = NULL;
@@ -432,7 +435,10 @@ static void finish(struct site_sums *sums, struct sites *ret)
 	*sites = (struct sites)SITES_INIT;
 }
 
-/* live are all blocks, kept or not: the rest of all-time's were freed. */
+/*
+ * live has all blocks, also those that the filter drops: what the all-time counts have beyond them
+ * was freed.
+ */
 static struct err *sums_end(struct site_sums *sums, const struct live_counts *live,
 			    struct sites *ret)
 {

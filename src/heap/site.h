@@ -27,13 +27,13 @@ struct site {
 	uint64_t total, total_bytes;
 	uint64_t freed, freed_bytes;	/* of total and total_bytes; the rest is live */
 	/*
-	 * age in ns of live blocks whose time is known; 0 without any. Of an even number the median
-	 * is the mean of the two in the middle
+	 * Ages in ns of the live blocks whose time is known; 0 if there are none. The median of an
+	 * even number is the mean of the two in the middle.
 	 */
 	uint64_t oldest, median;
 	/*
-	 * Live bytes of all its stacks, whatever a filter keeps, less those at the earlier moment;
-	 * and that a second. 0 where sites.growth_ns is.
+	 * Change of live bytes since the earlier moment, over all stacks of the site (filters do
+	 * not apply); rate is the same per second. Both are 0 if sites.growth_ns is 0.
 	 */
 	int64_t growth;
 	double rate;
@@ -41,8 +41,9 @@ struct site {
 
 struct sites {
 	VEC(struct site) vec;
-	uint64_t bytes, count;	/* of all (as of one), before the limit: what shares are of */
-	uint64_t growth_ns;	/* how long growth is over; 0: growth is not known */
+	/* sums over all sites, before the limit; shares are parts of these */
+	uint64_t bytes, count;
+	uint64_t growth_ns;	/* the time over which growth is counted; 0: growth is not known */
 	bool past;		/* of a moment: only bytes, count and growth are known */
 };
 

@@ -30,7 +30,9 @@ static const struct {
 	{ "^ld-linux", true },
 	/* A stream opened with ",ccs=": fclose forgets both conversions (_IO_new_fclose). */
 	{ "^_IO_file_fopen$", false },
-	/* Values for setenv, kept in a search tree; also where a new one has replaced them. */
+	/*
+	 * glibc's setenv keeps every value that it was given in a search tree, and never frees one.
+	 */
 	{ "^__add_to_environ$", false },
 };
 

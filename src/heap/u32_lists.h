@@ -22,7 +22,8 @@
 #define U32_LISTS_SLAB	4096u		/* nodes, a power of two: 256 KB */
 
 struct u32_node {
-	uint32_t before;		/* node, filled; none if the list's first */
+	/* the node before, which is full; none for the first node of a list */
+	uint32_t before;
 	uint32_t at[U32_LISTS_NODE];
 };
 

@@ -42,7 +42,10 @@ struct leak_marks {
 	bool walked;			/* blocks from before the attach are among them */
 	char why[256];			/* why not */
 	bool core;			/* a core file, which lacks memory that was never written */
-	/* that the walk has found: the heaps are roots then; uncertain: they may be in change */
+	/*
+	 * Damaged places that the walk found, and places that a thread may be changing. If there
+	 * are any, the heaps count as roots.
+	 */
 	uint64_t damages, uncertain;
 	bool caches_known;		/* false: free blocks may seem to be lost ones */
 	struct search_unread unread;

@@ -89,12 +89,13 @@ struct deferred_range {
 	uint64_t start, end;
 };
 
-/* One for all; written by mdbg but for `used` and the heads. */
+/* One table for all threads. mdbg writes it, except `used` and the heads of copies. */
 struct deferred_table {
 	uint32_t used;			/* stacks deferred since mdbg has looked */
 	uint32_t ready;			/* copies whose pages are there */
 	uint64_t any;			/* has there ever been a deferred stack? */
-	uint32_t generation;		/* that the ranges are of */
+	/* the generation of the module map that the ranges belong to */
+	uint32_t generation;
 	uint32_t next;			/* range to be written next */
 	struct deferred_range range[DEFERRED_RANGES];
 	struct deferred_head head[DEFERRED_COPIES];
@@ -145,7 +146,7 @@ uint32_t log_defer(struct log *log, const struct deferred_walk *walk, uint64_t h
 
 /* The copies that were ready at one moment. mdbg looks at the modules before it finishes them. */
 struct deferred_seen {
-	uint64_t claim[DEFERRED_COPIES];	/* 0: it was not */
+	uint64_t claim[DEFERRED_COPIES];	/* 0: the copy was not ready */
 	uint64_t pc[DEFERRED_COPIES];		/* of the code in no module, as the copy says */
 	uint32_t nr;
 };

@@ -130,10 +130,13 @@
 
 #define DIRECTORY_PAGE_DENSE	1u
 #define DIRECTORY_PAGE_MIXED	2u	/* some presence bit of it was set */
-#define DIRECTORY_PAGE_HALVES	4u	/* of some lower half the record is apart */
+#define DIRECTORY_PAGE_HALVES	4u	/* some lower half has its record elsewhere */
 
 #define DIRECTORY_HALF		(DIRECTORY_GRANULE / 2)
-/* Added to an address: where the record is of a block that has only the lower half. */
+/*
+ * A block that has only the lower half of its granule has its record where that of its address plus
+ * this would be.
+ */
 #define DIRECTORY_HALVES	((DIRECTORY_EXTENTS + 1) * DIRECTORY_REACH)
 
 struct directory_line {
@@ -204,7 +207,8 @@ static inline void slot_stack_decode(uint64_t word, struct log_record *ret)
 struct directory_spot {
 	struct directory_extent *extent;
 	struct directory_line *line;
-	uint64_t nr, at;		/* of the line, in its extent; of the record, in its line */
+	/* nr: of the line, in its extent; at: of the record, in its line */
+	uint64_t nr, at;
 };
 
 /* The two words of a record. */
@@ -275,7 +279,7 @@ static ALWAYS_INLINE bool directory_dense(const struct directory_spot *spot)
 	return __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_DENSE;
 }
 
-/* May the record of a lower half there be apart? */
+/* May a lower half of this page have its record elsewhere? */
 static ALWAYS_INLINE bool directory_has_halves(const struct directory_spot *spot)
 {
 	return __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_HALVES;
@@ -332,14 +336,14 @@ static ALWAYS_INLINE bool directory_takes_thread(uint64_t thread)
 	return !(thread >> WHO_THREAD_BITS);
 }
 
-/* Has a block the half of a granule for itself in which it begins? See above. */
+/* Does a block have the half of the granule in which it begins to itself? See above. */
 static ALWAYS_INLINE bool directory_has_half(const struct log *log, uint64_t address, uint64_t size)
 {
 	return address % DIRECTORY_HALF + size >= DIRECTORY_HALF ||
 	       (size > DIRECTORY_HALF / 2 && log->header->near_size < DIRECTORY_GRANULE);
 }
 
-/* Has it the granule from its first byte on? */
+/* Does it have the whole granule, from the first byte on? */
 static ALWAYS_INLINE bool directory_has_granule(const struct log *log, uint64_t address,
 						uint64_t size)
 {
@@ -487,8 +491,8 @@ static ALWAYS_INLINE bool directory_remove(const struct log *log, const struct d
 }
 
 /*
- * The record of the lower half alone of an address, if the page says that there are such, and the
- * fast path knows where both are. False: it does not.
+ * Find the record that an address has as a lower half, if the page says that there are such records
+ * and the fast path knows where both are. False: it does not.
  */
 static ALWAYS_INLINE bool directory_spot_half(const struct log *log, uint64_t address,
 					      struct directory_spot *spot,
@@ -543,7 +547,7 @@ bool directory_find(const struct log *log, uint64_t address, struct directory_sp
 bool directory_find_or_make(struct log *log, uint64_t address, struct directory_spot *ret);
 /* A record that fits is about to be put in. Returns whether the page is, or becomes, dense. */
 bool directory_becomes_dense(const struct log *log, const struct directory_spot *spot);
-/* Find the record of the lower half alone of an address, which is at spot. False: there is none. */
+/* Find the record that the address at spot has as a lower half. False: there is none. */
 bool directory_find_half(const struct log *log, const struct directory_spot *spot, uint64_t address,
 			 struct directory_spot *ret);
 /* A record that fits is about to be put in there. False: it cannot be. */

@@ -97,7 +97,7 @@ struct log_header {
 	uint32_t threads __attribute__((aligned(64)));	/* registry entries in use, 1 at least */
 	/* next id << 32 | next unit of the arena (stack_table.h) */
 	uint64_t stacks __attribute__((aligned(64)));
-	/* ever put into each ring */
+	/* how many were ever put into each ring */
 	uint64_t unknown_frees[LOG_UNKNOWN_FREE_KINDS] __attribute__((aligned(64)));
 	uint64_t frees __attribute__((aligned(64)));	/* the same */
 	uint64_t growth __attribute__((aligned(64)));	/* the same */

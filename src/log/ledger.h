@@ -116,7 +116,8 @@ struct ledger_op {
 	uint64_t sp;				/* at entry */
 	const struct ledger_function *function;	/* compared, and never followed */
 	uint64_t block;				/* that is resized; 0 */
-	uint64_t gave;				/* its result, set before that is recorded; 0 */
+	/* its result, set before the block is recorded; 0 */
+	uint64_t gave;
 	uint32_t took;				/* `old` was in the log, and was taken out */
 	uint32_t missed;			/* it was not, and was counted as an unknown free */
 	uint32_t inside, pad;			/* part of an outer operation on the same block */
@@ -135,11 +136,11 @@ struct ledger_thread {
 	uint64_t key;				/* thread pointer; 0: free */
 	uint32_t lwp;
 	uint32_t log_thread;			/* registry entry */
-	/* As one word: not 0 if the agent's fast paths are shut to the thread. */
+	/* Read as one word it is not 0 if the thread must not take the agent's fast paths. */
 	union {
 		struct {
 			uint16_t busy;		/* the agent's: the thread is in it */
-			uint16_t slow;		/* the agent's: its log_thread is none for them */
+			uint16_t slow;		/* the agent's: this log_thread cannot take them */
 			uint32_t nr_ops;
 		};
 		uint64_t shut;

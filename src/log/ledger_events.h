@@ -86,7 +86,10 @@ static NOINLINE void unknown(struct ledger_call copy, bool freed)
 			 freed && env_tells(call));
 }
 
-/* Can anything be void? */
+/*
+ * May a free be counted as one of an unknown block? Not where the log samples, and not for
+ * functions that the user has named.
+ */
 static inline bool may_be_unknown_free(const struct ledger_call *call)
 {
 	return !call->ledger->sample && !call->function->user;
@@ -433,7 +436,7 @@ static NOINLINE bool release_inside(struct ledger_call copy)
 	return true;
 }
 
-/* The answer of ledger_release for a free whose record was taken out. */
+/* Returns the answer of ledger_release for a free whose record was taken out. */
 static inline uint64_t take_out(const struct ledger_call *call)
 {
 	uint32_t number = ledger_number(call->thread);

@@ -269,8 +269,8 @@ bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 }
 
 /*
- * The last record of an address. The directory and the tables may both have one; at most one of
- * them is live, and of two retired ones the younger is the last.
+ * Find the last record of an address. The directory and the tables may both have one; at most one
+ * of them is live, and of two retired ones the younger is the last.
  */
 static enum tables_last last_record(const struct log *log, uint64_t address, struct log_record *ret)
 {

@@ -42,9 +42,9 @@ static inline uint64_t sample_part(uint64_t fraction, uint64_t of)
 }
 
 /*
- * Whole bytes to the next sample, which lies in the byte after them. The first number of a falling
- * run of random ones that is odd in length has density exp(-x); each run that is even (probability
- * 1 / e) puts it off by a whole mean.
+ * Whole bytes to the next sample, which lies in the byte after them. This is von Neumann's method:
+ * if random numbers fall for a run of odd length, its first number has the density exp(-x). Each
+ * run of even length (probability 1 / e) adds a whole mean.
  */
 static inline uint64_t sample_gap(uint64_t *random, uint64_t mean)
 {

@@ -42,7 +42,7 @@ void log_totals_add(struct log_totals *totals, uint32_t stack, uint64_t blocks, 
 }
 
 /*
- * A reading of a moment when a count was being taken back may be below 0: that is none. (An entry
+ * A reading may be below 0 if a count was just being taken back: then it counts as 0. (An entry
  * that has counted more than it may is the target's own doing.)
  */
 void log_totals_end(struct log_totals *totals)

@@ -87,7 +87,10 @@ struct err *environment_next(unsigned *at)
 	return err;
 }
 
-/* The variable as it was, if this one is what it is kept as and it was not set anew. */
+/*
+ * Returns the variable under its old name, if it was renamed and the old one was not set anew;
+ * otherwise returns it as it is.
+ */
 static char *restored(char *variable)
 {
 	char name[64];

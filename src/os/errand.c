@@ -23,7 +23,10 @@
 #define STACK		(16u << 10)
 #define IDLE_SECONDS	1
 #define REFUSE_NS	5000000000ull	/* after a call was given up */
-/* How much later a call may come that waits for nobody, and how often that is looked at. */
+/*
+ * BUSY_NS: a call that waits for nobody may take so much longer on a busy machine. LOOK_NS: how
+ * often that is looked at.
+ */
 #define BUSY_NS		2000000000ull
 #define LOOK_NS		5000000u
 

@@ -27,7 +27,7 @@
 
 #define ANSWER_NS	1000000000ull	/* for one call */
 #define COPY_NS		10000000000ull	/* for a file */
-#define TURN_SECONDS	2		/* for the thread that is before */
+#define TURN_SECONDS	2		/* how long a thread waits for the one that is before it */
 
 /* Facts about this process and its machine, which no session owns. */
 static struct {

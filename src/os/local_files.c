@@ -44,7 +44,7 @@ static void add(struct local_files *files, uint64_t mount, uint32_t dev_major, u
 {
 	struct local_device device = { mount, dev_major, dev_minor, place };
 
-	/* Without memory for it, it stays unknown. */
+	/* If there is no memory for it, the place stays unknown. */
 	if (place != FILE_UNKNOWN)
 		err_ignore(vec_push(&files->vec, device));
 }

@@ -50,10 +50,14 @@ struct proc_map;
  * that is called so is deleted.)
  */
 bool local_files_is_device(const struct proc_map *map);
-/* As tid sees them. Never fails: what cannot be found out is FILE_UNKNOWN. */
+/*
+ * The place of a file as tid sees it. This never fails: what cannot be found out is FILE_UNKNOWN.
+ */
 enum file_place local_files_place(struct local_files *files, pid_t tid, uint32_t dev_major,
 				  uint32_t dev_minor);
-/* The same of a mount, by its number; 0 is none. local_files_place was called before. */
+/*
+ * The same for a mount, by its number; 0 is none. local_files_place must have been called before.
+ */
 enum file_place local_files_mounted(const struct local_files *files, uint64_t mount);
 void local_files_free(struct local_files *files);
 

@@ -30,7 +30,7 @@ struct machine {
 	/* From sockstat and sockstat6. */
 	uint64_t socket_pages;		/* pages of TCP's and UDP's buffers */
 	uint64_t fragment_bytes;	/* of IP fragments that wait for the others */
-	/* Made of the others by machine_read. */
+	/* Computed from the others by machine_read. */
 	uint64_t sockets;		/* bytes of socket buffers and IP fragments */
 	/*
 	 * Bytes that are in no other figure: pages that parts of the kernel have taken by
@@ -51,9 +51,7 @@ struct machine {
  * Read all figures; proc is "/proc", or a tree of a test. Files that cannot be read are left out.
  */
 void machine_read(const char *proc, struct machine *ret);
-/*
- * The parts of that which machine_read does, for tests: the figures of one text, and the sums.
- */
+/* For tests, the parts of machine_read: the figures of one text, and the sums. */
 void machine_parse_sockets(const char *text, struct machine *machine);
 void machine_parse_pressure(const char *text, struct machine *machine);
 void machine_parse_meminfo(const char *text, struct machine *machine);

@@ -40,8 +40,8 @@ struct err *memfd_open(int path_fd, int *fd_ret) MUST_CHECK;
  */
 struct err *memfd_lock(int of_fd, int *fd_ret) MUST_CHECK;
 /*
- * Has anybody locked this file so? It need not be opened, and no right is needed: /proc/locks has it.
- * ERR_SYS, ERR_GONE and others: that cannot be read.
+ * Has anybody locked this file in this way? The file is not opened, and no right is needed:
+ * /proc/locks tells it. ERR_SYS, ERR_GONE and others: that cannot be read.
  */
 struct err *memfd_is_locked(const struct file_id *file, bool *ret) MUST_CHECK;
 /*

@@ -38,7 +38,8 @@ struct memory_group {
 
 struct memory_groups {
 	unsigned version;	/* 1, 2; 0: no group is known */
-	int mount;		/* descriptor plus one of one that only the process sees; 0: none */
+	/* the descriptor, plus one, of a mount that only the process sees; 0: none */
+	int mount;
 	char why[256];		/* not all groups are here: the reason; else "" */
 	VEC(struct memory_group) vec;	/* the process's own first, then upwards */
 };

@@ -33,10 +33,10 @@
 #define MEMORY_LIMIT_MACHINE	16u
 #define MEMORY_LIMIT_OWN	32u
 
-/* What pages of a file cost that mdbg and the process write. */
+/* The limits that count for pages of a file which mdbg and the process write. */
 #define MEMORY_LIMITS_SHARED	(MEMORY_LIMIT_GROUPS | MEMORY_LIMIT_OWN_GROUPS | \
 				 MEMORY_LIMIT_MACHINE)
-/* What memory of mdbg's own costs. */
+/* The limits that count for memory of mdbg's own. */
 #define MEMORY_LIMITS_OWN	(MEMORY_LIMIT_OWN | MEMORY_LIMIT_OWN_GROUPS | \
 				 MEMORY_LIMIT_COMMIT | MEMORY_LIMIT_MACHINE)
 
@@ -61,7 +61,7 @@ void memory_limits_open(pid_t pid, struct memory_limits *ret);
 void memory_limits_close(struct memory_limits *limits);
 /* Read the limits of these kinds anew; ret gets the one of which the least is left. */
 void memory_limits_least(struct memory_limits *limits, unsigned kinds, struct memory_limit *ret);
-/* Shorthand for one question. */
+/* Open, ask for the least limit of these kinds, and close. */
 void memory_limits_of(pid_t pid, unsigned kinds, struct memory_limit *ret);
 
 /* Is memory never overcommitted on this machine (vm.overcommit_memory is 2)? */

@@ -10,6 +10,6 @@
 
 /* From now on mdbg goes first. Children that are forked do not. May be repeated. */
 void oom_score_offer(void);
-/* Around posix_spawn, which runs no handler of pthread_atfork. */
+/* Call these before and after posix_spawn, which runs no handler of pthread_atfork. */
 void oom_score_before_spawn(void);
 void oom_score_after_spawn(void);

@@ -12,7 +12,10 @@
 #include "base/page.h"
 #include "os/pagemap.h"
 
-/* An answer holds for as long as it may be between a look and the read that follows. */
+/*
+ * An answer is used again for so long: the time that may pass anyway between a look and the read
+ * that follows.
+ */
 #define ASKED_NS	10000u
 #define THERE	(PAGEMAP_PRESENT | PAGEMAP_SWAPPED)
 
@@ -113,7 +116,7 @@ static void make_up(struct page_rules *rules, uint64_t address, uint64_t *entry,
 	}
 }
 
-/* Has the address a page of memory that the kernel manages, other than a device's? */
+/* Does the address have a page of memory that the kernel manages, and that is not a device's? */
 static bool is_memory(pid_t tid, uint64_t address)
 {
 	void *page = (void *)(uintptr_t)address;
@@ -204,7 +207,7 @@ bool page_rules_copied(struct page_rules *rules, uint64_t address)
 				      (entry & PAGEMAP_PRESENT) && !(entry & PAGEMAP_FILE));
 }
 
-/* The first run of pages of [start, end) that are there, by the entries alone. */
+/* Find the first run of pages of [start, end) that are there, by the entries alone. */
 static bool entries_next(const struct page_rules *rules, uint64_t start, uint64_t end,
 			 uint64_t *start_ret, uint64_t *end_ret)
 {
@@ -241,7 +244,7 @@ static bool there_next(struct page_rules *rules, uint64_t start, uint64_t end,
 	return got < 0 ? entries_next(rules, start, end, start_ret, end_ret) : got;
 }
 
-/* The first run of pages of [*start, *end) that may be read, page by page. */
+/* Find the first run of pages of [*start, *end) that may be read, page by page. */
 static bool allowed_next(struct page_rules *rules, pid_t tid, uint64_t *start, uint64_t *end)
 {
 	uint64_t at = ALIGN_DOWN(*start, PAGE), entry;

@@ -51,13 +51,14 @@ struct page_asked {
 };
 
 struct page_rules {
-	pthread_mutex_t lock;		/* of what follows; any thread may read memory */
+	pthread_mutex_t lock;		/* guards what follows, since any thread may read memory */
 	/* descriptors, which belong to one memory; -1: the kernel has none */
 	int pagemap, maps_fd;
 	VEC(struct page_map) maps;	/* in order of address */
 	struct local_files files;
 	struct page_asked asked;
-	pthread_mutex_t errand_lock;	/* of what follows; never taken with the other one held */
+	/* guards what follows; never taken while the other one is held */
+	pthread_mutex_t errand_lock;
 	struct errands errands;
 };
 

@@ -14,8 +14,8 @@
 /* Open a pidfd, which is the caller's. ERR_GONE; ERR_SYS before Linux 5.3. */
 struct err *pidfd_open_process(pid_t pid, int *ret) MUST_CHECK;
 /*
- * Has this very process still its id? So it is from its start until its end was reaped. What was
- * looked up by that id since the descriptor was opened is then of this process.
+ * Does this very process still have its id? It has from its start until its end was reaped. So what
+ * was looked up by the id since the descriptor was opened is of this process.
  */
 bool pidfd_keeps_id(int fd);
 /* Send a signal to this very process, even if its id has been given to another. ERR_GONE. */

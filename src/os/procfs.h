@@ -176,7 +176,7 @@ struct err *procfs_auxv(pid_t tid, uint64_t type, uint64_t *ret) MUST_CHECK;
 struct err *procfs_children(pid_t tid, struct proc_tasks *ret) MUST_CHECK;
 /* Read one of the kernel's clocks (clock_gettime(2)), in nanoseconds. */
 uint64_t procfs_clock(clockid_t clock);
-/* The same as the kernel takes it. */
+/* The same number of nanoseconds as a struct timespec. */
 struct timespec procfs_timespec(uint64_t ns);
 /* Get the time of the wall clock when the process started, in ns since the epoch. */
 struct err *procfs_start_realtime(pid_t tid, uint64_t *ret) MUST_CHECK;

@@ -206,7 +206,7 @@ static void batch_read(const struct procmem *mem, struct batch *batch)
 		batch->piece[i]->got = batch->piece[i]->len;
 		left -= batch->piece[i]->len;
 	}
-	/* It may not be allowed, or a page cannot be read in this way. */
+	/* process_vm_readv may not be allowed, or a page cannot be read in this way. */
 	for (; i < batch->nr; i++)
 		batch->piece[i]->got = part_read(mem, batch->piece[i]->addr, batch->piece[i]->buf,
 						 batch->piece[i]->len, false);

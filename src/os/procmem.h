@@ -40,8 +40,8 @@ struct err *procmem_open(pid_t tid, struct procmem *ret) MUST_CHECK;
 void procmem_close(struct procmem *mem);
 
 /*
- * The mappings of the process as they are now, from which it is known what each page is of. They
- * are read again if a page lies in none of them; who has read them anyhow says so.
+ * Give the mappings of the process as they are now; they tell what each page belongs to. They are
+ * read again if a page lies in none of them. Whoever has read them anyway calls this.
  */
 void procmem_take_maps(const struct procmem *mem, const struct proc_maps *maps);
 

@@ -83,8 +83,8 @@ static void add_tracees(pid_t tracer, struct workers *workers)
 }
 
 /*
- * It was in the kernel for most of the time, and did not sleep. The times are of hundredths of a
- * second; who was short of a processor has used none.
+ * Was it in the kernel for most of the time, without a sleep? Times come in hundredths of a second.
+ * A worker that was short of a processor has used none.
  */
 static bool has_worked(const struct worker *before)
 {
@@ -113,7 +113,7 @@ static bool any_works(const struct stall_watch *watch)
 	"\nmdbg: the kernel does not let mdbg look at the process any more (somebody keeps its " \
 	"memory locked, perhaps for a file system that does not answer): "
 
-/* Nothing of mdbg's is asked for it: another thread may have any lock for good. */
+/* This uses nothing else of mdbg's: another thread may hold any lock for good. */
 static void say(const char *text, size_t len)
 {
 	if (write(STDERR_FILENO, text, len) < 0)

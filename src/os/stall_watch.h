@@ -65,5 +65,5 @@ struct stall {
 	bool told;			/* the user knows of this wait */
 };
 
-/* Take one look more. True: it has stalled, unless somebody works who may have the lock. */
+/* Take one more look. True: the thread has stalled, unless somebody who works may have the lock. */
 bool stall_look(struct stall *stall, char state, uint64_t switches);

@@ -53,7 +53,9 @@ bool task_may_share(pid_t a, pid_t b)
 	return order == 0 || (order < 0 && errno != ESRCH);
 }
 
-/* Two tasks without any memory, as threads of the kernel, compare as equal. */
+/*
+ * Does it have any memory? Two tasks without any, such as threads of the kernel, compare as equal.
+ */
 static bool has_memory(pid_t pid)
 {
 	struct proc_status status;

@@ -16,7 +16,7 @@
 /* The inode of the first user namespace (PROC_USER_INIT_INO). */
 #define FIRST_USER_NAMESPACE	0xeffffffdu
 
-/* All tasks of the machine, whatever namespace they are in; 0: not known. */
+/* Count all tasks of the machine, whatever namespace they are in; 0: not known. */
 static uint64_t count_all(void)
 {
 	AUTO_FCLOSE FILE *file = fopen("/proc/loadavg", "re");

@@ -15,8 +15,8 @@
 #define TRACER_SIGNAL	SIGUSR2
 #define NS_PER_MS	1000000ull
 /*
- * Times between the signals of a request that is not taken up: the first, and the most. Each is
- * twice as long as the last.
+ * If the tracer does not take up a request, it is signalled again: after KNOCK_NS, and then after
+ * twice as long each time, up to KNOCK_MOST_NS.
  */
 #define KNOCK_NS	50000ull
 #define KNOCK_MOST_NS	(2 * NS_PER_MS)
@@ -211,7 +211,7 @@ static void *run(void *arg)
 	int status;
 	pid_t tid;
 
-	/* Without it (there may be no thread more) all is the same, but for its limit. */
+	/* If this fails (there may be no room for another thread), only its limit is missing. */
 	tracer->watched = !stall_watch_begin(&tracer->watch, gettid(), &tracer->tracees,
 					     STALL_EVERY_NS);
 	sigemptyset(&knock);

@@ -79,7 +79,7 @@ struct err *tracer_wait(const struct tracer *tracer, uint64_t deadline, pid_t *t
 			int *status_ret) MUST_CHECK;
 /* Does tid have a status? If so, it is taken as by a wait. */
 bool tracer_poll(pid_t tid, int *status_ret);
-/* Is there a stop of a tracee that nobody has heard of? It stays so. */
+/* Is there a stop of a tracee that nobody has heard of? The stop is not taken. */
 bool tracer_any_stops(void);
 /* Like tracer_wait, for one tracee. */
 struct err *tracer_wait_for(pid_t tid, uint64_t deadline, int *status_ret) MUST_CHECK;
@@ -99,7 +99,7 @@ void tracer_keep_end(struct tracer *tracer, pid_t tid);
 struct err *tracer_seize(struct tracer *tracer, pid_t tid) MUST_CHECK;
 /* Set the options of a stopped tracee again, with or without suspend_seccomp. */
 struct err *tracer_set_options(struct tracer *tracer, pid_t tid, bool suspend_seccomp) MUST_CHECK;
-/* From now on the options that are set include exit events, or not. */
+/* trace: whether options that are set from now on include PTRACE_O_TRACEEXIT. */
 void tracer_trace_exits(struct tracer *tracer, bool trace);
 /*
  * From now on the kernel kills tid when this thread ends, for whatever reason. tid then has no

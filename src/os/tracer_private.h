@@ -39,7 +39,7 @@ struct tracer {
 	uint64_t poll_every, poll_next;
 	timer_t timer;			/* its signal ends a wait for stops when a poll is due */
 	bool has_timer;
-	/* Used by the poll's signal while a PTRACE_SEIZE is under way. */
+	/* The poll's signal jumps here if a PTRACE_SEIZE is under way. */
 	sigjmp_buf seize_end;
 	volatile sig_atomic_t seizing;	/* 0, or 1 plus the number of polls since the seize began */
 	tracer_stopped_fn *stopped;

@@ -56,7 +56,10 @@ static struct err *trusted(const struct path_step *step)
 	bool folder_ours = is_ours(step->dir) || (also && step->dir->st_uid == *also);
 	struct err *err = check_folder(step, folder_ours);
 
-	/* Of what is found only links are looked at here; a folder is at the next name. */
+	/*
+	 * Of a name that was found only a link is checked here: a folder is checked when its first
+	 * name is looked up.
+	 */
 	if (err || !step->entry || is_ours(step->entry) || (also && step->entry->st_uid == *also))
 		return err;
 	return others_may(step->path, step->entry, false);

@@ -51,11 +51,12 @@ struct err *trust_home(const char **ret) MUST_CHECK;
 /* Can nobody else decide what this name leads to in the folder home? */
 bool trust_below_home(const char *home, const char *name);
 /*
- * The path of mdbg's folder below a folder of $HOME, or below the variable that names another one
- * (XDG_CACHE_HOME, .cache); malloc'ed. NULL: neither is there. It has not been looked at.
+ * The path of mdbg's folder: below the folder that the variable names (XDG_CACHE_HOME), or else
+ * below that folder of $HOME (.cache). It is malloc'ed, and was not looked at. NULL: there is
+ * neither.
  */
 char *trust_user_folder(const char *variable, const char *below_home);
-/* The rule for what the user names, as above: is this entry of a folder planted? */
+/* The rule above for what the user names: is this entry of a folder planted? */
 bool trust_is_planted(const struct stat *dir, const struct stat *entry);
 /* The same, as a rule of a walk. */
 struct err *trust_named(const struct path_step *step) MUST_CHECK;

@@ -38,7 +38,9 @@ struct err *state_tell_facts(struct probes *probes) MUST_CHECK;
 void state_doubt_facts(struct probes *probes);
 /* Tell the agent that the log remembers more frees than before, or fewer. */
 struct err *agent_state_tell_provenance(struct probes *probes) MUST_CHECK;
-/* Tell the agent state->stacks: all that mdbg has written there, or only until when it is good. */
+/*
+ * Tell the agent what mdbg has written to state->stacks: all of it, or only until when it is valid.
+ */
 struct err *agent_state_tell_stacks(struct probes *probes, bool all) MUST_CHECK;
 /* Give the agent the module map, which has changed. quiet: no thread is inside the agent. */
 struct err *state_follow_modules(struct probes *probes, struct remote *remote,

@@ -80,8 +80,8 @@ struct allocator {
 	struct err *(*ranges)(const struct heap_source *source, struct heap_ranges *ret);
 	const char *arena;		/* symbol of its main arena */
 	/*
-	 * A function of its module that gives free pages back when it is called with 0, by brk,
-	 * sbrk and madvise of the same module. NULL: there is none.
+	 * A function of its module that gives free pages back when it is called with 0. It does so
+	 * by brk, sbrk and madvise of the same module. NULL: there is none.
 	 */
 	const char *trim;
 };

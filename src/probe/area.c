@@ -227,7 +227,7 @@ struct probe *area_probe(const struct probes *probes, uint64_t address)
 	return NULL;
 }
 
-/* The original of a displaced instruction. */
+/* Returns the address of the original of a displaced instruction. */
 static uint64_t original(const struct probe *probe, uint64_t pc)
 {
 	uint64_t offset = pc - probe->prologue;

@@ -25,8 +25,8 @@ struct remote;
 #define AREA_AGENT	AGENT_IMAGE_ROOM
 
 /*
- * A slot within reach of the probe's module, in an area that exists or is mapped now.
- * ERR_UNSUPPORTED: no room in reach.
+ * Find a slot within reach of the probe's module, in an area that exists or is mapped now.
+ * ERR_UNSUPPORTED: there is no room in reach.
  */
 struct err *area_slot(struct probes *probes, struct probe *probe, struct remote *remote,
 		      uint64_t *ret) MUST_CHECK;

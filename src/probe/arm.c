@@ -92,7 +92,8 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 	if (probe->nothrow) {
 		spec.call = probe->nothrow;
 		spec.retry = probe->prologue;
-		spec.nothrow = probe->slot;	/* any address: the object has no content */
+		/* nothrow_t has no content, so any address will do */
+		spec.nothrow = probe->slot;
 		spec.nr_args = probe->fn->nr_args;
 	}
 	err = arch->stub(&spec, stub);

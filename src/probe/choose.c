@@ -12,7 +12,7 @@
 #include "probe/probe.h"
 #include "tracee/target.h"
 
-/* How many arguments the agent can be given. */
+/* The agent is given at most so many arguments. */
 #define AGENT_ARGS	3
 #define FUNCTION_MAX	(1u << 20)
 
@@ -28,7 +28,7 @@ static bool is_behind(enum way way)
 	return way == JUMP_BEHIND || way == TRAP_BEHIND;
 }
 
-/* A probe while its way is being chosen. */
+/* The state of a probe while mdbg chooses how to patch it (its way). */
 struct choice {
 	const struct probes *probes;
 	struct probe *probe;
@@ -346,7 +346,8 @@ static bool avoid_symbol(struct choices *choices, const struct elf_symbol *symbo
 }
 
 /*
- * A probe's next way may contain a symbol that was passed already: then go through them once more.
+ * Check all symbols; if a probe takes its next way, check them once more, since that patch may
+ * cover a symbol that was passed already.
  */
 static struct err *avoid_symbols(struct choices *choices, struct elf_file *elf)
 {

@@ -99,7 +99,7 @@ static struct err *copy_probe(const struct probes *parent, struct probes *child,
 	return err ? err : probes_add_traps(child, probe);
 }
 
-/* The jumps of its parent become breakpoints. */
+/* Make breakpoints of the jumps that the child has from its parent. */
 static struct err *make_breakpoints(const struct probes *parent, struct probes *child)
 {
 	struct err *err = NULL;
@@ -128,8 +128,8 @@ static bool is_in_agent(const struct probes *parent, const struct probes *child)
 }
 
 /*
- * The handler must know the places of the former jumps, and the agent does not need its log any
- * more, unless it is at work.
+ * The handler must know where the jumps were. The agent does not need its log any more, unless it
+ * is at work.
  */
 static struct err *settle_in(const struct probes *parent, struct probes *child)
 {

@@ -60,14 +60,18 @@ struct inside {
 	uint32_t nr;
 	uint64_t look_end;
 	uint64_t *deadline, most;	/* of the wait */
-	uint32_t looked;	/* at how many, by this look */
+	uint32_t looked;	/* threads that this look has looked at */
 	uint32_t unknown;	/* threads that there was no time for yet */
 	uint32_t threads;
 	uint64_t calls;		/* that are counted, and have not returned */
-	uint64_t calls_end;	/* how long they are waited for; 0: they were not seen alone yet */
+	/*
+	 * until when they are waited for; 0: no look has yet found such calls without a thread
+	 * inside
+	 */
+	uint64_t calls_end;
 };
 
-/* Go on at the address in the word at sp, as after a `ret`. */
+/* Let the thread return: it goes on at the address in the word at sp, as after `ret`. */
 static void return_from(struct thread *thread, uint64_t sp)
 {
 	const struct arch *arch = thread->target->arch;
@@ -215,7 +219,10 @@ static struct err *drain(struct probes *probes, bool *clean)
 	return err;
 }
 
-/* A thread stays inside: the traps in the stubs must not hurt it when mdbg is gone. */
+/*
+ * A thread stays inside. So no-ops replace the traps in the stubs: these would end the process when
+ * mdbg is gone.
+ */
 static void defuse(struct probes *probes)
 {
 	const struct arch *arch = probes->target->arch;
@@ -245,7 +252,7 @@ static void forget_code(struct probes *probes)
 	probes->armed = false;
 }
 
-/* No thread is inside. */
+/* Unmap all that mdbg has mapped. No thread is inside. */
 static struct err *unmap_all(struct probes *probes, struct remote *remote)
 {
 	struct err *err = state_remove(probes, remote);

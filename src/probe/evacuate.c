@@ -36,11 +36,14 @@ static void give_up(const struct probes *probes, struct probe *probe, pid_t tid)
 
 	snprintf(why, sizeof(why), "thread %d may stand inside the patch", tid);
 	probe_no_jump(probes, probe, why);
-	/* It may do so for a moment only, and there is no other engine to take. */
+	/*
+	 * The thread may be there for a moment only, and such a function has no other engine; so it
+	 * is tried again.
+	 */
 	probe->paused = probe_is_growth(probe);
 }
 
-/* The displaced copy of the instruction at pc; 0: pc is at no instruction. */
+/* The address of the displaced copy of the instruction at pc; 0: no instruction begins at pc. */
 static uint64_t displaced_at(const struct probe *probe, uint64_t pc)
 {
 	for (size_t i = 0; i <= probe->displaced.nr; i++)

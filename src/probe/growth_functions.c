@@ -21,7 +21,9 @@
 
 #define ANY	(GROWTH_FUNCTIONS_BRK | GROWTH_FUNCTIONS_MMAP | GROWTH_FUNCTIONS_SHM)
 
-/* What maps and unmaps may take away memory of any kind, so it is watched for all of them. */
+/*
+ * A function that maps or unmaps may take away memory of any kind, so it is watched for all kinds.
+ */
 #define CALL(sym, kinds, growth_call)						\
 	{ .symbol = sym, .name = sym, .role = ALLOC_GROWTH, .size = ALLOC_NO_ARG,	\
 	  .count = ALLOC_NO_ARG, .ptr = ALLOC_NO_ARG, .nr_args = GROWTH_ARGS,		\
@@ -29,7 +31,8 @@
 
 static const struct growth_function {
 	struct alloc_function fn;
-	long nr;		/* of the system call; of a function that the loader has, too */
+	/* number of the system call, for a function that the loader has, too */
+	long nr;
 } functions[] = {
 	{ CALL("brk", GROWTH_FUNCTIONS_BRK, BRK), 0 },
 	{ CALL("mmap", ANY, MMAP), SYS_mmap },

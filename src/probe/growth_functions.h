@@ -46,7 +46,7 @@ struct probes;
 #define GROWTH_FUNCTIONS_MMAP	2u
 #define GROWTH_FUNCTIONS_SHM	4u
 
-/* Has the process a C library or a loader, whose functions might be watched? */
+/* Does the process have a C library or a loader, whose functions might be watched? */
 bool growth_functions_exist(const struct probes *probes);
 /*
  * Plan probes of these kinds, and of no others from now on, in all modules that are known. The

@@ -90,7 +90,10 @@ static bool add_missed(struct known_stacks *stacks, const struct proc_maps *maps
 	return added;
 }
 
-/* The stamp of the log's clock that it will have at the end of STACKS_GOOD_NS; 0: not known yet. */
+/*
+ * The time stamp at which STACKS_GOOD_NS from now will be over; 0: the rate of the stamps is not
+ * known yet.
+ */
 static uint64_t good_until(struct known_stacks *stacks, uint64_t now)
 {
 	uint64_t stamp = log_now(), passed = now - stacks->stamp_ns;

@@ -82,7 +82,10 @@ static void note_libc(struct look *look, const struct module *libc)
 		look->probes->lost_records = true;
 }
 
-/* Is it, or another one of the same file, where it was before the modules were read again? */
+/*
+ * Is this module, or another one of the same file, still where it was before the modules were read
+ * again?
+ */
 static bool is_there(const struct modules *modules, const struct module *libc)
 {
 	vec_each_value(module, &modules->live) {
@@ -116,7 +119,10 @@ static void judge(struct look *look, struct probe *probe)
 	}
 }
 
-/* `now` has room for the present bytes, and has the first `got` of them already. */
+/*
+ * Are the bytes of the patch in place? `now` has room for the present bytes; its first `got` bytes
+ * are read already.
+ */
 static bool is_in_place(const struct probes *probes, const struct probe *probe,
 			uint8_t now[JOURNAL_BYTES], size_t got)
 {

@@ -128,17 +128,21 @@ struct probe {
 	struct stub made;		/* the stub as it is there */
 	/* The calls under way are counted: a coroutine may be suspended in one. */
 	bool counted;
-	struct ledger_function ledger;	/* trap_ledger.c's: calls are known by its address */
+	/* for trap_ledger.c, which knows the function of a call by the address of this */
+	struct ledger_function ledger;
 	uint32_t agent_index;		/* in agent_state.probe[], with thunk_at */
 	uint64_t thunk_at;		/* the thunk's address; 0: none */
 	struct displaced displaced;
 	struct thunk thunk;
-	/* of an allocator's function: it, and where it goes on (tail_call.c) */
+	/*
+	 * of an allocator's function: the function itself, and the code that it goes on to
+	 * (tail_call.c)
+	 */
 	struct probe_code tail[PROBE_TAILS];
 	uint32_t nr_tails;
 	uint32_t changed;		/* registers: thunk_spec.changed */
 	bool gone;			/* REFUSED: the user has deleted it */
-	bool paused;			/* REFUSED: of growth, and it may be planned again */
+	bool paused;			/* REFUSED: it is one of growth, and may be planned again */
 	bool elsewhere;			/* REFUSED: its blocks are recorded in another function */
 	bool warned;			/* for the owner: the user was warned of it */
 	/*
@@ -211,7 +215,8 @@ struct probes {
 	uint32_t sigaction_entry;
 	bool has_sigaction;
 	bool armed;
-	uint64_t calls_left;		/* for the owner: how many have not returned (probes_disarm) */
+	/* for the owner: calls that have not returned (probes_disarm) */
+	uint64_t calls_left;
 	uint32_t near_size;		/* for log_set_near_size */
 	/* the owner's: the user was told that nothing is recorded */
 	bool told_blind;
@@ -221,7 +226,8 @@ struct probes {
 	uint32_t table_generation;
 	struct robust_word *owner;	/* of sigtrap.c: the journal's `tracer`; NULL: not ours */
 	bool text_stays;		/* for good: no handler may change the text */
-	uint32_t look_at_thread;	/* sigtrap_check: how many were looked at in this round */
+	/* sigtrap_check: threads that were looked at in this round */
+	uint32_t look_at_thread;
 	uint64_t sigtrap_checks;
 	uint64_t sigtrap_repairs;	/* how often the handler was put back */
 	struct ledger ledger;		/* for trap_ledger.c; its facts are free_facts.c's */

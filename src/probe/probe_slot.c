@@ -95,7 +95,7 @@ struct collection {
 	size_t nr;
 	struct stack_range range[RANGES];	/* of their slots */
 	uint32_t nr_ranges;
-	uint64_t in_use;			/* those of them that somebody may be in, by bits */
+	uint64_t in_use;			/* a bit for each range that somebody may be in */
 };
 
 _Static_assert(RANGES <= 64, "a bit for each range");
@@ -136,7 +136,7 @@ static void look_at_thread(struct thread *thread, const struct stack_top *top UN
 			collection->used[k] |= ops->call[i].probe == collection->probe[k];
 }
 
-/* One of the agent's threads, which may have ended. */
+/* Look at one of the agent's threads, which may have ended. */
 static void look_at_agent_ops(struct agent_thread *thread, void *ctx)
 {
 	struct collection *collection = ctx;
@@ -169,7 +169,7 @@ static void remove_trap(struct probes *probes, uint64_t pc, const struct probe *
 		map_remove(&probes->traps, pc);
 }
 
-/* Without memory to note it, the place stays unused until everything is taken out. */
+/* If there is no memory to note it, the place stays unused until everything is taken out. */
 static void set_free(struct probes *probes, struct probe *probe)
 {
 	const struct arch *arch = probes->target->arch;

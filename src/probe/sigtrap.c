@@ -135,10 +135,7 @@ void sigtrap_check(struct probes *probes)
 		probes->look_at_thread = to < look_at(probes, to - LOOK_AT, to) ? to : 0;
 }
 
-/*
- * From now on the handler takes the breakpoints out if this mdbg is killed, wherever that is
- * allowed.
- */
+/* Have the handler take the breakpoints out if this mdbg is killed, wherever that is allowed. */
 static void sign(struct probes *probes)
 {
 	struct target *target = probes->target;

@@ -31,8 +31,8 @@ static uint64_t sp_of(const struct thread *thread)
 }
 
 /*
- * The stack as at the function's first instruction: at the return everything that a walk needs is
- * as it was there.
+ * Walk the stack as it is at the function's first instruction: at the return everything that a walk
+ * needs is as it was there.
  */
 static uint32_t env_walk(const struct ledger_call *call, uint32_t depth)
 {

@@ -41,9 +41,9 @@ struct thread_ops {
 /* Set the properties of the probe's function for the ledger. */
 struct ledger_function event_function(const struct probes *probes, const struct probe *probe,
 				      bool entered);
-/* Entry of a function; returns the address to go on at. */
+/* Handle the entry of a function; returns the address at which the thread goes on. */
 uint64_t event_entry(struct probes *probes, struct probe *probe, struct thread *thread);
-/* The trap in its stub. False: no call of this thread waits for it. */
+/* Handle the trap in its stub. False: no call of this thread waits for it. */
 bool event_return(struct probes *probes, struct probe *probe, struct thread *thread);
 /* Drop what a thread has under way. */
 void event_void(struct probes *probes, struct thread *thread);

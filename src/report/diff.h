@@ -15,7 +15,10 @@ struct session;
 /* One of the two that are compared. */
 struct diff_end {
 	struct moment_name name;
-	/* Of an export: its process and command line, or "". command is NULL: it is none. */
+	/*
+	 * For an export: its process and command line, which may be "". command is NULL if this is
+	 * no export.
+	 */
 	pid_t pid;
 	const char *command;
 };

@@ -67,7 +67,7 @@ static struct err *print_sum(struct stack_names *names, const struct session_fau
 
 COMPARE_BY(by_faults, struct fault_sum, sum, ~(sum->minor + sum->major))
 
-/* The sums by file alone: those of a file are added to its first one. */
+/* Print the sums by file alone: those of a file are added to its first one. */
 static struct err *print_files(const struct session_faults *faults, struct out *out)
 {
 	VEC(struct fault_sum) files = VEC_INIT;

@@ -273,7 +273,7 @@ struct figures_acquired figures_acquired(const struct figures *figures, size_t n
 	return (struct figures_acquired){ .sbrk = all - mapped, .mmap = mapped };
 }
 
-/* With the C library that has it, if there are several. */
+/* Print a heap's number, with the C library that has it if there are several. */
 static void print_number(const struct figures *figures, size_t number, struct out *out)
 {
 	const struct heaps *heap = &figures->heap;

@@ -23,7 +23,8 @@ struct figures {
 	uint64_t sample;
 	uint32_t free_history;		/* frees that are remembered */
 	uint64_t since_ns, now_ns;	/* since the epoch: when the log began, and now */
-	uint64_t until;			/* younger records are not of the walk's moment */
+	/* records that are younger do not belong to the moment of the walk */
+	uint64_t until;
 	uint64_t records, record_bytes;
 	uint64_t user_bytes, user_blocks;	/* of `probe` allocators, inside the blocks below */
 	/*
@@ -37,8 +38,8 @@ struct figures {
 	uint64_t *recorded;		/* by heap: how many of its blocks have a record */
 	uint64_t allocs, frees;		/* recorded or passed over by sampling */
 	/*
-	 * They agree with the records: each recorded allocation was freed or replaced, or has a
-	 * record.
+	 * Accounts that agree with the records: each recorded allocation was freed or replaced, or
+	 * has a record.
 	 */
 	struct log_accounts accounts;
 	struct log_usage usage;

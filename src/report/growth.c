@@ -75,7 +75,7 @@ struct err *growth_add_up(const struct held_pieces *pieces, enum held_kind kind,
 	return NULL;
 }
 
-/* The piece that an address is in; NULL: none is held there. */
+/* Find the piece that an address is in; NULL: none is held there. */
 static const struct held_piece *piece_of(const struct held_pieces *pieces, uint64_t address)
 {
 	vec_each(piece, &pieces->vec)
@@ -84,7 +84,7 @@ static const struct held_piece *piece_of(const struct held_pieces *pieces, uint6
 	return NULL;
 }
 
-/* Which of these mappings are stacks of threads that have ended and were not joined? */
+/* Print which of these mappings are stacks of threads that have ended and were not joined. */
 static void print_ended(const struct session_growth_view *view, const struct log *log,
 			uint32_t stack, struct out *out)
 {

@@ -35,7 +35,10 @@ static const char *name_at(const struct kernel_names *names, uint64_t pc)
 	return sym ? kallsyms_text(&names->syms, sym->name) : "";
 }
 
-/* From the program for BPF to the function that has the tracepoint. */
+/*
+ * Is this one of the frames of tracing, from the BPF program to the function that has the
+ * tracepoint?
+ */
 static bool is_tracing(const char *name)
 {
 	static const char *const begins[] = { "bpf_trace_run", "__bpf_trace_", "__traceiter_",

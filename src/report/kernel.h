@@ -33,9 +33,7 @@ struct kernel_names {
 
 void kernel_names_read(struct kernel_names *names);
 void kernel_names_free(struct kernel_names *names);
-/*
- * A stack without the frames of the tracepoint. Returns its PCs; *nr_ret may be 0.
- */
+/* Get a stack without the frames of the tracepoint. Returns its PCs; *nr_ret may be 0. */
 const uint64_t *kernel_stack(struct kernel_growth *growth, const struct kernel_names *names,
 			     uint32_t stack, uint32_t *nr_ret);
 

@@ -10,12 +10,12 @@ struct out;
 #define MEMORY_QUICK_TEXT \
 	"PSS is - with more than 2 GB in memory, because it takes long: `memory -v`.\n"
 
-/* A row `all` and a row for each kind. last: the look to compare with, or NULL. */
+/* Print a row `all` and a row for each kind. last: the look to compare with, or NULL. */
 struct err *memory_print(const struct memory_use *use, const struct memory_look *last,
 			 struct out *out) MUST_CHECK;
 struct err *memory_maps_print(const struct memory_use *use, const struct memory_changes *changes,
 			      struct out *out) MUST_CHECK;
-/* One line: the sentence, over which time, and what to ask next. */
+/* Print one line: the sentence, over which time, and what to ask next. */
 void memory_verdict_print(const struct memory_verdict *verdict, struct out *out);
 /* The thread of a stack: its LWP id, "ended", or "-". */
 struct memory_thread_text {

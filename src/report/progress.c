@@ -19,7 +19,8 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t begun;
-	const char *command, *what;	/* what: the command, or the part of it at work */
+	/* what: the part of the command that is at work, or the command */
+	const char *command, *what;
 	uint64_t since_ns, done, total;	/* total 0: not known */
 	unsigned commands, hidden;
 	bool off, shown, asleep, has_thread;

@@ -17,7 +17,8 @@ struct out;
 struct screen {
 	struct out *out;
 	size_t rows, columns;		/* the size of the terminal, when it was last asked for */
-	size_t wrap;			/* out->columns of before, which is put back at the end */
+	/* what out->columns was before; it is put back at the end */
+	size_t wrap;
 	unsigned hidden;
 	struct str painted;		/* the last text, to be drawn again */
 };

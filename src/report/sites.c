@@ -24,8 +24,9 @@ struct site_text {
 };
 
 /*
- * The words of the figures in these two answers, in their order. With `with` it is printed only if
- * that figure is known and not 0; of an earlier moment growth stands alone.
+ * The words around the figures of `malloc sites` and `malloc stale`, in their order. A line that
+ * has `with` is printed only if that figure is known and not 0. For an earlier moment growth stands
+ * alone.
  */
 static const struct site_line {
 	const char *key;		/* of site_relation; NULL: the share of freed blocks */

@@ -33,7 +33,7 @@ struct sites_when {
  */
 struct err *sites_print(struct stack_names *names, enum site_by by, const struct sites *sites,
 			const struct sites_when *when, struct out *out) MUST_CHECK;
-/* The same with a line for each site. Its sites are taken. */
+/* The same with a line for each site. The sites are moved away and left empty. */
 struct err *sites_print_brief(struct stack_names *names, enum site_by by, struct sites *sites,
 			      const struct sites_when *when, struct out *out) MUST_CHECK;
 

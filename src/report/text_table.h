@@ -28,7 +28,8 @@ struct table {
 	 */
 	const char *const *titles;
 	VEC(char *) cells;
-	size_t *widths;		/* from the first rows that were printed on; NULL: none were */
+	/* as the first rows that were printed have set them; NULL: none were printed */
+	size_t *widths;
 	struct err *err;
 };
 

@@ -49,7 +49,7 @@ static void growth_text(char ret[FIGURE_ROOM], const struct rates *rates, const 
 			 size_text(out, bytes).at);
 }
 
-/* A letter for each of the last `most` readings. The lowest is the least of them. */
+/* A letter for each of the last `most` readings; the lowest letter is for the least of them. */
 static void spark_text(const struct watch_view *view, const struct rate *rate, size_t most,
 		       char ret[SPARK_ROOM])
 {
@@ -89,7 +89,7 @@ static void print_figures(const struct watch_view *view, const struct rate *rate
 	      "  %s\n", size_text(out, rate->bytes).at, rate->count, growth, allocs, frees, spark);
 }
 
-/* The sums in two lines, for terminals on which one would be cut. */
+/* Print the sums in two lines, for terminals on which one line would be cut. */
 static void print_sums_short(const struct watch_view *view, struct out *out)
 {
 	const struct rates *rates = view->rates;
@@ -106,7 +106,7 @@ static void print_sums_short(const struct watch_view *view, struct out *out)
 	out_f(out, "          %s allocations/s, %s frees/s  %s\n", allocs, frees, spark);
 }
 
-/* The time of the reading, and the sums. */
+/* Print the time of the reading, and the sums. */
 static void print_sums(const struct watch_view *view, struct out *out)
 {
 	char time[32];

@@ -131,8 +131,8 @@ static bool in_abort(const struct memory_view *view, uint64_t pc)
 }
 
 /*
- * Does it stand in the allocator? *aborts_ret: the allocator has called abort. view: NULL if there
- * are probes, and *aborts_ret is not wanted.
+ * Is the thread inside the allocator? *aborts_ret: has the allocator called abort? view may be NULL
+ * if there are probes and *aborts_ret is not needed.
  */
 static bool is_inside(const struct memory_view *view, const struct thread *thread,
 		      struct probes *probes, bool *aborts_ret)

@@ -255,7 +255,10 @@ static struct rows rows_there(const struct rows *rows, uint64_t start)
 	return there;
 }
 
-/* A malloc'ed map with its modules, with the pointers for a map at address. */
+/*
+ * Build a copy of the map and its modules (malloc), with pointers as they must be when it lies at
+ * `address` in the target.
+ */
 static void *build_map(const struct share *share, const struct walk_map *map, uint64_t arena,
 		       uint64_t address)
 {

@@ -82,7 +82,7 @@ static void row_fp(const struct rule *rule, struct row *row)
 		row->fp_offset = (int16_t)offset;
 }
 
-/* Convert RBX's rule: a push near the CFA saves it, or it is not needed. */
+/* Convert RBX's rule: it is unchanged, or a push near the CFA has saved it; else it is lost. */
 static uint8_t row_bx(const struct rule *rule)
 {
 	if (rule->kind == RULE_SAME)

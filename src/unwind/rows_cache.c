@@ -97,7 +97,7 @@ static bool header_read(int fd, const struct stat *st, const struct cache_header
 	return (uint64_t)st->st_size == sizeof(found) + (uint64_t)ret->nr * sizeof(struct row);
 }
 
-/* What is read is younger from then on than what is not. */
+/* Files that are used count as younger than files that are not. */
 static void make_young(int fd, const struct stat *st)
 {
 	struct timespec now;

@@ -30,7 +30,10 @@ struct rows_cache {
 	int dir_fd;		/* -1: not opened yet */
 	bool unusable;
 	unsigned added;
-	/* How much could be added when the folder was last looked through, less what was. */
+	/*
+	 * The room that was left when the folder was last looked through, less what was added
+	 * since.
+	 */
 	struct {
 		bool known, trusted;
 		uid_t owner;

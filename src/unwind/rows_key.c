@@ -53,7 +53,10 @@ static struct err *add_identity(struct str *to, const struct stat *st)
 		   (uint64_t)st->st_ctim.tv_sec, (uint64_t)st->st_ctim.tv_nsec);
 }
 
-/* Instructions, whose relative pointers (DW_CFA_set_loc) depend on where they lie. */
+/*
+ * Add instructions. Where they lie is a part of them, as they may have relative pointers
+ * (DW_CFA_set_loc).
+ */
 static struct err *add_insns(struct str *to, const struct cfi_cie *cie, const uint8_t *insns,
 			     const uint8_t *end)
 {
@@ -63,7 +66,7 @@ static struct err *add_insns(struct str *to, const struct cfi_cie *cie, const ui
 	return err ? err : str_add_bytes(to, insns, len);
 }
 
-/* All that rows_compile reads; each length stands before what has it. */
+/* Add all that rows_compile reads; the length of each part comes before it. */
 static struct err *add_cfi(struct str *to, const struct cfi *cfi)
 {
 	struct err *err = ADD(to, cfi->bad, cfi->cies.nr, cfi->fdes.nr);

@@ -398,7 +398,7 @@ static bool moved_leave(struct walker *walker, const struct row *row, enum walk_
 	return caller_enter(walker, pc, cfa);
 }
 
-/* Note where another walk can continue, when the module is known. */
+/* Note the place from which another walk can go on as soon as the module is known. */
 static void note_outside(const struct walker *walker)
 {
 	struct walk_outside *outside = walker->stack->outside;
@@ -618,7 +618,7 @@ static void begin(struct walker *walker, const struct walk_start *start, struct 
 	trace->nr = 0;
 }
 
-/* A register that was not followed is needed. */
+/* Walk once more, following R12 to R15: a rule has turned out to need one of them. */
 static NOINLINE uint32_t walk_keeping(struct walker *walker, const struct walk_start *start,
 				      uint64_t *pcs, uint32_t max, enum walk_end *end)
 {
