@@ -458,7 +458,7 @@ const struct cmd cmd_growth = {
 	.brief		= "memory that malloc does not show: stacks that hold mappings",
 	.help		= "Lists the stacks whose calls since `growth start` made what is still mapped:\n"
 			  "bytes, how many mappings, and the traceback. Without a kind all that are\n"
-			  "recorded are shown.\n"
+			  "recorded are shown. -brief prints a line for each stack.\n"
 			  "\n"
 			  "brk, mmap and shm are memory of the process. What was unmapped in part, moved\n"
 			  "by mremap, or covered by a later mmap is followed: the part that is left\n"
