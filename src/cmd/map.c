@@ -21,7 +21,7 @@ static struct err *print(const struct call *call, const struct proc_maps *maps)
 	vec_each(map, &maps->vec) {
 		table_cell(&table, "0x%016" PRIx64, map->start);
 		table_cell(&table, "0x%016" PRIx64, map->end);
-		proc_map_protection(map, protection);
+		procparse_map_protection(map, protection);
 		table_cell(&table, "%s", protection);
 		table_cell(&table, "%" PRIu64, map->end - map->start);
 		table_cell(&table, "0x%" PRIx64, map->offset);
@@ -62,7 +62,7 @@ static struct err *print_files(const struct call *call)
 
 static struct err *run(struct call *call)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err;
 
 	if (call->argc && strcmp(call->argv[0], "-v"))
@@ -115,13 +115,13 @@ static const struct relation map_relation = RELATION("maps", map_columns, struct
 
 static struct err *map_rows(struct call *call, struct answer *ret)
 {
-	CLEANUP(proc_maps_free) struct proc_maps list = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps list = { VEC_INIT };
 	struct err *err = session_maps(call->session, &list);
 	char perm[5];
 
 	*ret = (struct answer)ANSWER_KEPT(&map_relation);
 	vec_each_while(map, &list.vec, !err) {
-		proc_map_protection(map, perm);
+		procparse_map_protection(map, perm);
 		err = answer_add(ret, &(struct map_row){ map->start, map->end, map->offset,
 							 map->inode, perm, map->path,
 							 map->deleted });

@@ -147,7 +147,7 @@ static struct err *refuse(const struct export_file *file, const char *why)
  */
 static struct err *find_name(struct export_file *file)
 {
-	CLEANUP(path_end_free) struct path_end link = file->end;
+	CLEANUP(path_walk_end_free) struct path_end link = file->end;
 	char text[32], path[PATH_MAX];
 	struct err *err;
 
@@ -270,7 +270,7 @@ static void file_free(struct export_file *file)
 		close(file->fd);
 	if (file->beside)
 		unlinkat(file->end.dir_fd, file->beside_name, 0);
-	path_end_free(&file->end);
+	path_walk_end_free(&file->end);
 	free(file->name);
 	free(file->path);
 	free(file->buf);

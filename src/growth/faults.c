@@ -171,7 +171,7 @@ void faults_close(struct faults *faults)
 	vec_free(&faults->rings);
 	vec_free(&faults->fds);
 	vec_free(&faults->made);
-	proc_maps_free(&faults->maps);
+	procparse_maps_free(&faults->maps);
 	fault_sums_free(&faults->sums);
 	free(faults);
 }
@@ -218,7 +218,7 @@ static void read_maps(struct faults *faults)
 		trace_line("%s", err->msg);	/* it has ended: what was known stays */
 		return;
 	}
-	proc_maps_free(&faults->maps);
+	procparse_maps_free(&faults->maps);
 	faults->maps = maps;
 }
 
@@ -232,7 +232,7 @@ static uint32_t file_of(struct faults *faults, uint64_t address)
 		if (address - faults->made.at[i].start <
 		    faults->made.at[i].end - faults->made.at[i].start)
 			return faults->made.at[i].file;
-	map = proc_maps_find(&faults->maps, address);
+	map = procparse_maps_find(&faults->maps, address);
 	/* The heap and the stacks are no files. */
 	return map && map->path[0] == '/' ? fault_sums_file(&faults->sums, map->path) : 0;
 }

@@ -29,7 +29,7 @@
 #pragma once
 
 #include "growth/fault_sums.h"
-#include "os/perf_event.h"
+#include "os/perf.h"
 #include "os/procfs.h"
 #include "unwind/stack_walk.h"
 

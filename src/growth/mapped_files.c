@@ -156,7 +156,7 @@ static char *name_of(const struct proc_map *map)
 static void find(struct mapped_file *file, const struct held_piece *piece,
 		 const struct proc_maps *maps)
 {
-	const struct proc_map *map = proc_maps_find(maps, piece->start);
+	const struct proc_map *map = procparse_maps_find(maps, piece->start);
 
 	if (!map || map->path[0] != '/' ||
 	    map->offset + (piece->start - map->start) !=

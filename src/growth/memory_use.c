@@ -333,6 +333,6 @@ void memory_use_set_locked(struct memory_use *use, uint64_t bytes)
 
 void memory_use_free(struct memory_use *use)
 {
-	proc_maps_free(&use->maps);
+	procparse_maps_free(&use->maps);
 	vec_free(&use->vec);
 }

@@ -106,7 +106,7 @@ static bool is_stack(struct finder *finder, const struct memory_view_thread *thr
 {
 	const struct memory_view *view = finder->view;
 	uint64_t sp = regs_get(&thread->regs, view->arch->sp), start, end;
-	const struct proc_map *map = thread->placed ? proc_maps_find(&view->maps, sp) : NULL;
+	const struct proc_map *map = thread->placed ? procparse_maps_find(&view->maps, sp) : NULL;
 	bool known;
 
 	if (!map || referrer->place < memory_view_stack_low(view, thread) ||
@@ -246,6 +246,6 @@ void find_address_free(struct find_address *find)
 {
 	leak_marks_free(&find->in);
 	heaps_free(&find->heap);
-	proc_maps_free(&find->maps);
+	procparse_maps_free(&find->maps);
 	vec_free(&find->vec);
 }

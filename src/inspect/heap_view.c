@@ -47,7 +47,7 @@ static struct err *add_map(struct heap_view *walk, const struct proc_map *map)
 		.start = map->start,
 		.end = map->end,
 		.brk = !strcmp(map->path, "[heap]"),
-		.anonymous = proc_map_is_anonymous(map),
+		.anonymous = procparse_map_is_anonymous(map),
 	};
 
 	if (!may_hold_heaps(map))

@@ -318,8 +318,9 @@ static void add_dtv(struct job *job, pid_t tid, uint64_t tp)
  */
 static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
 {
-	const struct proc_map *map = proc_maps_find(&job->view->maps, sp);
-	const struct proc_map *guard = map ? proc_maps_find(&job->view->maps, map->start - 1) : NULL;
+	const struct proc_map *map = procparse_maps_find(&job->view->maps, sp);
+	const struct proc_map *guard = map ? procparse_maps_find(&job->view->maps,
+								 map->start - 1) : NULL;
 
 	if (!map)
 		return false;

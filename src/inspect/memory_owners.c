@@ -68,9 +68,9 @@ static struct err *add_core_stacks(const struct target *target, const struct pro
 
 	for_each_thread(thread, target) {
 		const struct proc_map *map =
-			proc_maps_find(maps, regs_get(&thread->regs, target->arch->tp));
+			procparse_maps_find(maps, regs_get(&thread->regs, target->arch->tp));
 
-		if (!err && thread->tid != target->pid && map && proc_map_is_anonymous(map))
+		if (!err && thread->tid != target->pid && map && procparse_map_is_anonymous(map))
 			err = add_to(owners, map->start, map->end, MEMORY_STACKS, thread->tid);
 	}
 	return err;
@@ -116,7 +116,7 @@ static struct err *find_heaps(struct finder *finder)
 	for (size_t i = 0; i < finder->of->smaps->maps.vec.nr && !err; i++) {
 		const struct proc_map *map = &finder->of->smaps->maps.vec.at[i];
 		struct heap_map is = { map->start, map->end, !strcmp(map->path, "[heap]"),
-				       proc_map_is_anonymous(map) };
+				       procparse_map_is_anonymous(map) };
 
 		if (map->read && map->write && !map->shared)
 			err = vec_push(&maps, is);
@@ -143,7 +143,7 @@ struct with_blocks {
 static struct err *note_block(const struct block *block, uint64_t slot UNUSED, void *ctx)
 {
 	struct with_blocks *is = ctx;
-	const struct proc_map *map = proc_maps_find(is->maps, block->address);
+	const struct proc_map *map = procparse_maps_find(is->maps, block->address);
 
 	if (map && block->heap != LOG_HEAP_USER)
 		is->vec.at[map - is->maps->vec.at] = true;
@@ -172,7 +172,7 @@ static struct err *find_by_blocks(struct finder *finder)
 	memset(is.vec.at, 0, nr * sizeof(*is.vec.at));
 	err = blocks_each(log, NULL, note_block, &is);
 	for (size_t i = 0; i < nr && !err; i++)
-		if (is.vec.at[i] && proc_map_is_anonymous(&is.maps->vec.at[i]))
+		if (is.vec.at[i] && procparse_map_is_anonymous(&is.maps->vec.at[i]))
 			err = add_owner(finder, is.maps->vec.at[i].start, is.maps->vec.at[i].end,
 					MEMORY_HEAP, 0);
 	vec_free(&is.vec);
@@ -231,7 +231,7 @@ static bool has_guard(const struct finder *finder, size_t i)
 {
 	const struct proc_map *map = &finder->of->smaps->maps.vec.at[i];
 
-	return i && map[-1].end == map->start && proc_map_is_anonymous(&map[-1]) &&
+	return i && map[-1].end == map->start && procparse_map_is_anonymous(&map[-1]) &&
 	       !map[-1].read && !map[-1].write && !map[-1].exec;
 }
 
@@ -277,7 +277,7 @@ static bool may_be_stack(const struct finder *finder, size_t i)
 {
 	const struct proc_map *map = &finder->of->smaps->maps.vec.at[i];
 
-	return proc_map_is_anonymous(map) && map->read && map->write &&
+	return procparse_map_is_anonymous(map) && map->read && map->write &&
 	       map->end - map->start >= STACK_LEAST && is_in_memory(finder->of->smaps, i);
 }
 
@@ -336,8 +336,8 @@ static struct err *find_by_sp(struct finder *finder)
 		if (tid == finder->of->pid || has_task(&finder->found, tid) ||
 		    procfs_stack_pointer(tid, &sp) || !sp)
 			continue;
-		map = proc_maps_find(&finder->of->smaps->maps, sp);
-		if (map && proc_map_is_anonymous(map) && map->write)
+		map = procparse_maps_find(&finder->of->smaps->maps, sp);
+		if (map && procparse_map_is_anonymous(map) && map->write)
 			err = add_owner(finder, map->start, map->end, MEMORY_STACKS, tid);
 	}
 	return err;

@@ -40,7 +40,7 @@ bool memory_view_stack(const struct memory_view *view, const struct memory_view_
 		       uint64_t *start_ret, uint64_t *end_ret)
 {
 	uint64_t sp = regs_get(&thread->regs, view->arch->sp), tp = thread->tp, end;
-	const struct proc_map *map = proc_maps_find(&view->maps, sp);
+	const struct proc_map *map = procparse_maps_find(&view->maps, sp);
 
 	if (map && !strcmp(map->path, "[stack]")) {
 		*start_ret = map->start;
@@ -65,7 +65,7 @@ struct err *memory_view_frames(const struct memory_view *view,
 
 void memory_view_free(struct memory_view *view)
 {
-	proc_maps_free(&view->maps);
+	procparse_maps_free(&view->maps);
 	vec_free(&view->threads);
 	vec_free(&view->vectors);
 	vec_free(&view->in_hand.vec);

@@ -43,7 +43,7 @@ struct err *kernel_text(const char *path, char **ret)
 	return err;
 }
 
-uint64_t kernel_number(const char *text)
+uint64_t kernel_text_number(const char *text)
 {
 	uint64_t value;
 	char *end;
@@ -76,14 +76,14 @@ static char *text_of(const char *folder, const char *name)
 	return text;
 }
 
-uint64_t kernel_number_file(const char *folder, const char *name)
+uint64_t kernel_text_number_file(const char *folder, const char *name)
 {
 	AUTO_FREE char *text = text_of(folder, name);
 
-	return text ? kernel_number(text) : KERNEL_UNKNOWN;
+	return text ? kernel_text_number(text) : KERNEL_UNKNOWN;
 }
 
-uint64_t kernel_sum(uint64_t a, uint64_t b)
+uint64_t kernel_text_sum(uint64_t a, uint64_t b)
 {
 	uint64_t sum;
 
@@ -115,15 +115,15 @@ static uint64_t take_line(const char *line, const struct kernel_key *keys, size_
 
 		if (!is_name(&keys[i], line, len))
 			continue;
-		value = kernel_number(at);
+		value = kernel_text_number(at);
 		if (value == KERNEL_UNKNOWN)
 			malformed |= 1ull << i;
-		*figure = *figure == KERNEL_UNKNOWN ? value : kernel_sum(*figure, value);
+		*figure = *figure == KERNEL_UNKNOWN ? value : kernel_text_sum(*figure, value);
 	}
 	return malformed;
 }
 
-void kernel_table(const char *text, const struct kernel_key *keys, size_t nr, void *figures)
+void kernel_text_table(const char *text, const struct kernel_key *keys, size_t nr, void *figures)
 {
 	uint64_t malformed = 0;
 
@@ -137,16 +137,16 @@ void kernel_table(const char *text, const struct kernel_key *keys, size_t nr, vo
 			*(uint64_t *)((char *)figures + keys[i].offset) = KERNEL_UNKNOWN;
 }
 
-void kernel_table_file(const char *folder, const char *name, const struct kernel_key *keys,
-		       size_t nr, void *figures)
+void kernel_text_table_file(const char *folder, const char *name, const struct kernel_key *keys,
+			    size_t nr, void *figures)
 {
 	AUTO_FREE char *text = text_of(folder, name);
 
 	if (text)
-		kernel_table(text, keys, nr, figures);
+		kernel_text_table(text, keys, nr, figures);
 }
 
-void kernel_unknown(void *figures, size_t nr)
+void kernel_text_unknown(void *figures, size_t nr)
 {
 	memset(figures, 0xff, nr * sizeof(uint64_t));
 }

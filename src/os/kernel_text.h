@@ -41,19 +41,19 @@ struct err *kernel_text(const char *path, char **ret) MUST_CHECK;
  * KERNEL_UNKNOWN if there is none, if it is too large, or if something else follows it in its line;
  * KERNEL_NO_LIMIT for "max".
  */
-uint64_t kernel_number(const char *text);
+uint64_t kernel_text_number(const char *text);
 /* The number of a file that has one; KERNEL_UNKNOWN also if the file cannot be read. */
-uint64_t kernel_number_file(const char *folder, const char *name);
+uint64_t kernel_text_number_file(const char *folder, const char *name);
 /*
  * Take the figures of a table with lines "NAME: NUMBER kB" or "NAME NUMBER". A figure is only
  * written if its name is there, so the caller has set all of them to KERNEL_UNKNOWN. There are 64
  * keys at most.
  */
-void kernel_table(const char *text, const struct kernel_key *keys, size_t nr, void *figures);
+void kernel_text_table(const char *text, const struct kernel_key *keys, size_t nr, void *figures);
 /* The same, of a file; nothing is written if it cannot be read. */
-void kernel_table_file(const char *folder, const char *name, const struct kernel_key *keys,
-		       size_t nr, void *figures);
+void kernel_text_table_file(const char *folder, const char *name, const struct kernel_key *keys,
+			    size_t nr, void *figures);
 /* Set nr figures to KERNEL_UNKNOWN. */
-void kernel_unknown(void *figures, size_t nr);
+void kernel_text_unknown(void *figures, size_t nr);
 /* a + b, or KERNEL_UNKNOWN if one of them is no number or the sum is too large. */
-uint64_t kernel_sum(uint64_t a, uint64_t b);
+uint64_t kernel_text_sum(uint64_t a, uint64_t b);

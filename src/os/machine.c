@@ -75,12 +75,12 @@ static const struct kernel_key vmstat[] = {
 
 void machine_parse_meminfo(const char *text, struct machine *machine)
 {
-	kernel_table(text, meminfo, ARRAY_SIZE(meminfo), machine);
+	kernel_text_table(text, meminfo, ARRAY_SIZE(meminfo), machine);
 }
 
 void machine_parse_vmstat(const char *text, struct machine *machine)
 {
-	kernel_table(text, vmstat, ARRAY_SIZE(vmstat), machine);
+	kernel_text_table(text, vmstat, ARRAY_SIZE(vmstat), machine);
 }
 
 /* Add the number that follows a word of a line: "TCP: inuse 2 orphan 0 tw 0 alloc 3 mem 15". */
@@ -96,8 +96,8 @@ static void add_after(const char *line, size_t len, const char *word, uint64_t *
 		at += word_len;
 		snprintf(number, sizeof(number), "%.*s",
 			 (int)MIN(strcspn(at, " \n"), (size_t)(line + len - at)), at);
-		value = kernel_number(number);
-		*sum = *sum == KERNEL_UNKNOWN ? value : kernel_sum(*sum, value);
+		value = kernel_text_number(number);
+		*sum = *sum == KERNEL_UNKNOWN ? value : kernel_text_sum(*sum, value);
 		return;
 	}
 }
@@ -178,7 +178,7 @@ static uint64_t sockets(const struct machine *machine)
 	if (!kernel_is_number(pages) || pages > UINT64_MAX / 2 / page)
 		return KERNEL_UNKNOWN;
 	return kernel_is_number(machine->fragment_bytes) ?
-		kernel_sum(pages * page, machine->fragment_bytes) : pages * page;
+		kernel_text_sum(pages * page, machine->fragment_bytes) : pages * page;
 }
 
 /*
@@ -201,7 +201,7 @@ static uint64_t rest(const struct machine *machine)
 		return KERNEL_UNKNOWN;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (kernel_is_number(parts[i]))
-			sum = kernel_sum(sum, parts[i]);
+			sum = kernel_text_sum(sum, parts[i]);
 	return machine->total > sum ? machine->total - sum : 0;
 }
 
@@ -213,7 +213,7 @@ void machine_sum(struct machine *machine)
 
 void machine_read(const char *proc, struct machine *ret)
 {
-	kernel_unknown(ret, FIGURES);
+	kernel_text_unknown(ret, FIGURES);
 	take_file(proc, "meminfo", machine_parse_meminfo, ret);
 	take_file(proc, "vmstat", machine_parse_vmstat, ret);
 	take_file(proc, "net/sockstat", machine_parse_sockets, ret);

@@ -98,8 +98,8 @@ static uint64_t limit_v1(uint64_t limit)
 
 static void read_v1(const char *folder, struct memory_group *ret)
 {
-	kernel_table_file(folder, "memory.stat", stat_v1, ARRAY_SIZE(stat_v1), ret);
-	kernel_table_file(folder, "memory.oom_control", events_v1, ARRAY_SIZE(events_v1), ret);
+	kernel_text_table_file(folder, "memory.stat", stat_v1, ARRAY_SIZE(stat_v1), ret);
+	kernel_text_table_file(folder, "memory.oom_control", events_v1, ARRAY_SIZE(events_v1), ret);
 	ret->limit = limit_v1(ret->limit);
 	ret->swap_limit = limit_v1(ret->swap_limit);
 	ret->least_limit = limit_v1(ret->least_limit);
@@ -108,8 +108,8 @@ static void read_v1(const char *folder, struct memory_group *ret)
 
 static void read_v2(const char *folder, struct memory_group *ret)
 {
-	kernel_table_file(folder, "memory.stat", stat_v2, ARRAY_SIZE(stat_v2), ret);
-	kernel_table_file(folder, "memory.events", events_v2, ARRAY_SIZE(events_v2), ret);
+	kernel_text_table_file(folder, "memory.stat", stat_v2, ARRAY_SIZE(stat_v2), ret);
+	kernel_text_table_file(folder, "memory.events", events_v2, ARRAY_SIZE(events_v2), ret);
 }
 
 static void read_figures(const char *folder, unsigned version, struct memory_group *ret)
@@ -117,10 +117,10 @@ static void read_figures(const char *folder, unsigned version, struct memory_gro
 	const struct number_file *files = version == 1 ? files_v1 : files_v2;
 	size_t nr = version == 1 ? ARRAY_SIZE(files_v1) : ARRAY_SIZE(files_v2);
 
-	kernel_unknown(&ret->limit, FIGURES);
+	kernel_text_unknown(&ret->limit, FIGURES);
 	for (size_t i = 0; i < nr; i++)
 		*(uint64_t *)((char *)ret + files[i].offset) =
-			kernel_number_file(folder, files[i].name);
+			kernel_text_number_file(folder, files[i].name);
 	if (!kernel_is_number(ret->use))
 		return;
 	if (version == 1)
@@ -168,7 +168,7 @@ void memory_groups_again(struct memory_groups *groups)
  */
 static bool counts_those_below(const char *folder)
 {
-	return kernel_number_file(folder, "memory.use_hierarchy") != 0;
+	return kernel_text_number_file(folder, "memory.use_hierarchy") != 0;
 }
 
 /* A mount of the hierarchy that has the memory controller. */
@@ -507,7 +507,7 @@ uint64_t memory_group_least_left(const struct memory_groups *groups,
 		return left;
 	if (kernel_is_number(group->use) && group->swap_use > group->use)
 		swapped = group->swap_use - group->use;
-	return MIN(left, left_of(both, kernel_sum(use, swapped)));
+	return MIN(left, left_of(both, kernel_text_sum(use, swapped)));
 }
 
 const struct memory_group *memory_groups_nearest(const struct memory_groups *groups)

@@ -248,7 +248,7 @@ void memory_limits_of(pid_t pid, unsigned kinds, struct memory_limit *ret)
 	memory_limits_close(&limits);
 }
 
-bool memory_never_overcommitted(void)
+bool memory_limits_never_overcommitted(void)
 {
 	const struct memory_limits limits = { .proc = "/proc" };
 

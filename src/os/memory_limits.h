@@ -65,4 +65,4 @@ void memory_limits_least(struct memory_limits *limits, unsigned kinds, struct me
 void memory_limits_of(pid_t pid, unsigned kinds, struct memory_limit *ret);
 
 /* Is memory never overcommitted on this machine (vm.overcommit_memory is 2)? */
-bool memory_never_overcommitted(void);
+bool memory_limits_never_overcommitted(void);

@@ -64,7 +64,7 @@ struct err *output_find(const char *path, struct path_end *ret)
 	if (!err && ret->dir_fd >= 0 && trust_is_planted(&ret->dir, &ret->st))
 		err = refuse_planted(ret);
 	if (err)
-		path_end_free(ret);
+		path_walk_end_free(ret);
 	return err;
 }
 
@@ -88,7 +88,7 @@ static struct err *let_wait(int fd)
 
 struct err *output_open(const char *path, int flags, mode_t mode, int *fd_ret)
 {
-	CLEANUP(path_end_free) struct path_end end = PATH_END_INIT;
+	CLEANUP(path_walk_end_free) struct path_end end = PATH_END_INIT;
 	AUTO_CLOSE int fd = -1;
 	struct err *err = output_find(path, &end);
 

@@ -90,7 +90,7 @@ static struct page_map *find(struct page_rules *rules, uint64_t address)
 
 static struct page_map *find_anew(struct page_rules *rules, uint64_t address)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct page_map *map = find(rules, address);
 
 	if (map || procfs_maps_again(rules->maps_fd, &maps) || set_maps(rules, &maps))

@@ -183,14 +183,14 @@ struct err *path_walk(const char *path, path_rule *rule, const void *ctx, bool m
 	if (walk.fd >= 0)
 		close(walk.fd);
 	if (err) {
-		path_end_free(&end);
+		path_walk_end_free(&end);
 		return err;
 	}
 	*ret = end;
 	return NULL;
 }
 
-void path_end_free(struct path_end *end)
+void path_walk_end_free(struct path_end *end)
 {
 	if (end->dir_fd >= 0)
 		close(end->dir_fd);

@@ -47,4 +47,4 @@ struct path_end {
  */
 struct err *path_walk(const char *path, path_rule *rule, const void *ctx, bool make,
 		      struct path_end *ret) MUST_CHECK;
-void path_end_free(struct path_end *end);
+void path_walk_end_free(struct path_end *end);

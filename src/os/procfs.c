@@ -228,7 +228,7 @@ static struct err *query_maps(int fd, uint64_t start, uint64_t end, struct proc_
 struct err *procfs_maps_at(pid_t tid, uint64_t start, uint64_t end, struct proc_maps *ret,
 			   bool *all_ret)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	AUTO_CLOSE int fd = procfs_open(tid, "maps", O_RDONLY);
 	bool known;
 	struct err *err;

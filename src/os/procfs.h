@@ -49,15 +49,15 @@ struct err *procfs_maps_again(int fd, struct proc_maps *ret) MUST_CHECK;
  */
 struct err *procfs_maps_at(pid_t tid, uint64_t start, uint64_t end, struct proc_maps *ret,
 			   bool *all_ret) MUST_CHECK;
-void proc_maps_free(struct proc_maps *maps);
+void procparse_maps_free(struct proc_maps *maps);
 /* Returns the mapping that holds addr, or NULL. */
-const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr);
+const struct proc_map *procparse_maps_find(const struct proc_maps *maps, uint64_t addr);
 
 /*
  * Is it private, and of no file? Such is memory without a name, with one that the program has given
  * it ([anon:NAME]), and in huge pages of hugetlbfs' pool.
  */
-bool proc_map_is_anonymous(const struct proc_map *map);
+bool procparse_map_is_anonymous(const struct proc_map *map);
 /* Was it certainly mapped to be executed? */
 static inline bool proc_map_is_exec(const struct proc_map *map)
 {
@@ -65,7 +65,7 @@ static inline bool proc_map_is_exec(const struct proc_map *map)
 }
 
 /* Format as "rw-p", as in /proc/PID/maps; `?` stands for what is not known. */
-void proc_map_protection(const struct proc_map *map, char ret[5]);
+void procparse_map_protection(const struct proc_map *map, char ret[5]);
 
 /*
  * Count the threads of tid's process, including a first one that has ended. This takes 3 us, while

@@ -126,7 +126,7 @@ struct err *procparse_add_map(struct proc_maps *maps, const char *line, size_t l
 
 struct err *procparse_maps(const char *text, struct proc_maps *ret)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	while (*text) {
 		size_t len = strcspn(text, "\n");
@@ -141,21 +141,21 @@ struct err *procparse_maps(const char *text, struct proc_maps *ret)
 	return NULL;
 }
 
-void proc_maps_free(struct proc_maps *maps)
+void procparse_maps_free(struct proc_maps *maps)
 {
 	for (size_t i = 0; i < maps->vec.nr; i++)
 		free(maps->vec.at[i].path);
 	vec_free(&maps->vec);
 }
 
-const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr)
+const struct proc_map *procparse_maps_find(const struct proc_maps *maps, uint64_t addr)
 {
 	size_t at = LOWER_BOUND(i, 0, maps->vec.nr, maps->vec.at[i].end <= addr);
 
 	return at < maps->vec.nr && maps->vec.at[at].start <= addr ? &maps->vec.at[at] : NULL;
 }
 
-bool proc_map_is_anonymous(const struct proc_map *map)
+bool procparse_map_is_anonymous(const struct proc_map *map)
 {
 	return !map->shared && (!*map->path || !strncmp(map->path, "[anon:", 6) ||
 				!strcmp(map->path, "/anon_hugepage"));
@@ -382,7 +382,7 @@ struct err *procparse_auxv(const void *bytes, size_t len, uint64_t type, uint64_
 	return err_create(ERR_NOTFOUND, "auxv: no entry of type %" PRIu64, type);
 }
 
-void proc_map_protection(const struct proc_map *map, char ret[5])
+void procparse_map_protection(const struct proc_map *map, char ret[5])
 {
 	const bool set[] = { map->read, map->write, map->exec };
 

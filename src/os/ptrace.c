@@ -42,7 +42,7 @@ static long seize(struct tracer *tracer, pid_t tid)
  * heard of its end. So this call would wait for ever, and the program with it (seen). A signal
  * alone does not help, as the kernel restarts the call.
  */
-struct err *tracer_seize(struct tracer *tracer, pid_t tid)
+struct err *ptrace_seize(struct tracer *tracer, pid_t tid)
 {
 	struct proc_status status;
 
@@ -55,19 +55,19 @@ struct err *tracer_seize(struct tracer *tracer, pid_t tid)
 			"try again");
 }
 
-struct err *tracer_set_options(struct tracer *tracer, pid_t tid, bool suspend_seccomp)
+struct err *ptrace_set_options(struct tracer *tracer, pid_t tid, bool suspend_seccomp)
 {
 	return request(PTRACE_SETOPTIONS, tid, 0,
 		       options(tracer) | (suspend_seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0),
 		       "set options");
 }
 
-void tracer_trace_exits(struct tracer *tracer, bool trace)
+void ptrace_trace_exits(struct tracer *tracer, bool trace)
 {
 	tracer->exits = trace;
 }
 
-struct err *tracer_exit_kill(pid_t tid)
+struct err *ptrace_exit_kill(pid_t tid)
 {
 	return request(PTRACE_SETOPTIONS, tid, 0, PTRACE_O_EXITKILL, "exit kill");
 }
@@ -86,32 +86,32 @@ GO_ON(tracer_step, PTRACE_SINGLESTEP, "step")
 GO_ON_WITH(tracer_cont, PTRACE_CONT, "cont")
 GO_ON_WITH(tracer_detach, PTRACE_DETACH, "detach")
 
-struct err *tracer_event_message(pid_t tid, unsigned long *ret)
+struct err *ptrace_event_message(pid_t tid, unsigned long *ret)
 {
 	return request(PTRACE_GETEVENTMSG, tid, 0, (uintptr_t)ret, "event message");
 }
 
-struct err *tracer_get_regs(pid_t tid, struct regs *ret)
+struct err *ptrace_get_regs(pid_t tid, struct regs *ret)
 {
 	struct iovec iov = { ret->word, sizeof(ret->word) };
 
 	return request(PTRACE_GETREGSET, tid, NT_PRSTATUS, (uintptr_t)&iov, "get registers");
 }
 
-struct err *tracer_set_regs(pid_t tid, const struct regs *regs)
+struct err *ptrace_set_regs(pid_t tid, const struct regs *regs)
 {
 	struct iovec iov = { (void *)regs->word, arch_host()->regs_words * sizeof(uint64_t) };
 
 	return request(PTRACE_SETREGSET, tid, NT_PRSTATUS, (uintptr_t)&iov, "set registers");
 }
 
-struct err *tracer_set_reg(pid_t tid, unsigned word, uint64_t value)
+struct err *ptrace_set_reg(pid_t tid, unsigned word, uint64_t value)
 {
 	/* The registers come first in struct user, in the order of NT_PRSTATUS. */
 	return request(PTRACE_POKEUSER, tid, word * sizeof(uint64_t), value, "set register");
 }
 
-struct err *tracer_get_xstate(pid_t tid, void *buf, size_t room, size_t *len_ret)
+struct err *ptrace_get_xstate(pid_t tid, void *buf, size_t room, size_t *len_ret)
 {
 	struct iovec iov = { buf, room };
 	struct err *err = request(PTRACE_GETREGSET, tid, arch_host()->note_extended,
@@ -122,7 +122,7 @@ struct err *tracer_get_xstate(pid_t tid, void *buf, size_t room, size_t *len_ret
 	return err;
 }
 
-struct err *tracer_set_xstate(pid_t tid, const void *buf, size_t len)
+struct err *ptrace_set_xstate(pid_t tid, const void *buf, size_t len)
 {
 	struct iovec iov = { (void *)(uintptr_t)buf, len };
 
@@ -130,22 +130,22 @@ struct err *tracer_set_xstate(pid_t tid, const void *buf, size_t len)
 		       "set extended state");
 }
 
-struct err *tracer_get_sigmask(pid_t tid, uint64_t *ret)
+struct err *ptrace_get_sigmask(pid_t tid, uint64_t *ret)
 {
 	return request(PTRACE_GETSIGMASK, tid, sizeof(*ret), (uintptr_t)ret, "get signal mask");
 }
 
-struct err *tracer_set_sigmask(pid_t tid, uint64_t mask)
+struct err *ptrace_set_sigmask(pid_t tid, uint64_t mask)
 {
 	return request(PTRACE_SETSIGMASK, tid, sizeof(mask), (uintptr_t)&mask, "set signal mask");
 }
 
-struct err *tracer_siginfo(pid_t tid, siginfo_t *ret)
+struct err *ptrace_siginfo(pid_t tid, siginfo_t *ret)
 {
 	return request(PTRACE_GETSIGINFO, tid, 0, (uintptr_t)ret, "get signal");
 }
 
-struct err *tracer_trap_pending(pid_t tid, bool *ret)
+struct err *ptrace_trap_pending(pid_t tid, bool *ret)
 {
 	struct __ptrace_peeksiginfo_args args = { .nr = 32 };
 	siginfo_t info[32];
@@ -160,7 +160,7 @@ struct err *tracer_trap_pending(pid_t tid, bool *ret)
 	return NULL;
 }
 
-struct err *tracer_child_pending(pid_t tid, pid_t child, bool *ret)
+struct err *ptrace_child_pending(pid_t tid, pid_t child, bool *ret)
 {
 	struct __ptrace_peeksiginfo_args args = { .nr = 1, .flags = PTRACE_PEEKSIGINFO_SHARED };
 	siginfo_t info;
@@ -184,7 +184,7 @@ struct dispatch {
 	uint64_t mode, selector, offset, len;	/* mode 0: off */
 };
 
-bool tracer_dispatches(pid_t tid, uint64_t pc, uint64_t *selector_ret)
+bool ptrace_dispatches(pid_t tid, uint64_t pc, uint64_t *selector_ret)
 {
 	struct dispatch dispatch = { .mode = 0 };
 
@@ -195,7 +195,7 @@ bool tracer_dispatches(pid_t tid, uint64_t pc, uint64_t *selector_ret)
 	return true;
 }
 
-uint64_t tracer_rseq(pid_t tid)
+uint64_t ptrace_rseq(pid_t tid)
 {
 	struct __ptrace_rseq_configuration config;
 

@@ -155,7 +155,7 @@ bool smaps_unforked(const struct smaps *smaps, uint64_t start, uint64_t end)
 
 void smaps_free(struct smaps *smaps)
 {
-	proc_maps_free(&smaps->maps);
+	procparse_maps_free(&smaps->maps);
 	vec_free(&smaps->figures);
 	vec_free(&smaps->unforked);
 }

@@ -15,7 +15,7 @@
 #define STACK	(256u << 10)	/* the usual one counts as 8 MB of RLIMIT_DATA */
 #define BETWEEN	4		/* the part of the time between two looks for which work is looked at */
 
-bool stall_look(struct stall *stall, char state, uint64_t switches)
+bool stall_watch_look(struct stall *stall, char state, uint64_t switches)
 {
 	bool same = state == 'D' && stall->looks && stall->switches == switches;
 
@@ -41,8 +41,8 @@ static bool look(const struct stall_watch *watch, struct stall *stall)
 	uint64_t switches;
 
 	if (!read_task(getpid(), watch->watched, &stat, &switches))
-		return stall_look(stall, 'S', 0);
-	return stall_look(stall, stat.state, switches);
+		return stall_watch_look(stall, 'S', 0);
+	return stall_watch_look(stall, stat.state, switches);
 }
 
 struct worker {

@@ -66,4 +66,4 @@ struct stall {
 };
 
 /* Take one more look. True: the thread has stalled, unless somebody who works may have the lock. */
-bool stall_look(struct stall *stall, char state, uint64_t switches);
+bool stall_watch_look(struct stall *stall, char state, uint64_t switches);

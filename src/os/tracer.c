@@ -36,7 +36,7 @@
 /* How long the tracer looks for the next stop of a followed thread before it sleeps. */
 #define LINGER_NS	40000ull
 /*
- * How many polls a PTRACE_SEIZE may take: see tracer_seize. This is not a time, because on a busy
+ * How many polls a PTRACE_SEIZE may take: see ptrace_seize. This is not a time, because on a busy
  * machine the tracer may have no processor for a while, and then only one poll is waiting for it.
  */
 #define SEIZE_POLLS	3

@@ -96,43 +96,43 @@ void tracer_keep_end(struct tracer *tracer, pid_t tid);
  * executes another program and waits for one of our tracees, whose end must be taken first
  * (tracer_wait).
  */
-struct err *tracer_seize(struct tracer *tracer, pid_t tid) MUST_CHECK;
+struct err *ptrace_seize(struct tracer *tracer, pid_t tid) MUST_CHECK;
 /* Set the options of a stopped tracee again, with or without suspend_seccomp. */
-struct err *tracer_set_options(struct tracer *tracer, pid_t tid, bool suspend_seccomp) MUST_CHECK;
+struct err *ptrace_set_options(struct tracer *tracer, pid_t tid, bool suspend_seccomp) MUST_CHECK;
 /* trace: whether options that are set from now on include PTRACE_O_TRACEEXIT. */
-void tracer_trace_exits(struct tracer *tracer, bool trace);
+void ptrace_trace_exits(struct tracer *tracer, bool trace);
 /*
  * From now on the kernel kills tid when this thread ends, for whatever reason. tid then has no
  * other option, so that no events of it are reported.
  */
-struct err *tracer_exit_kill(pid_t tid) MUST_CHECK;
+struct err *ptrace_exit_kill(pid_t tid) MUST_CHECK;
 struct err *tracer_interrupt(pid_t tid) MUST_CHECK;
 struct err *tracer_cont(pid_t tid, int signal) MUST_CHECK;
 struct err *tracer_listen(pid_t tid) MUST_CHECK;
 struct err *tracer_syscall(pid_t tid) MUST_CHECK;
 struct err *tracer_step(pid_t tid) MUST_CHECK;
 struct err *tracer_detach(pid_t tid, int signal) MUST_CHECK;
-struct err *tracer_event_message(pid_t tid, unsigned long *ret) MUST_CHECK;
-struct err *tracer_get_regs(pid_t tid, struct regs *ret) MUST_CHECK;
-struct err *tracer_set_regs(pid_t tid, const struct regs *regs) MUST_CHECK;
+struct err *ptrace_event_message(pid_t tid, unsigned long *ret) MUST_CHECK;
+struct err *ptrace_get_regs(pid_t tid, struct regs *ret) MUST_CHECK;
+struct err *ptrace_set_regs(pid_t tid, const struct regs *regs) MUST_CHECK;
 /* Set one register, which is cheaper. */
-struct err *tracer_set_reg(pid_t tid, unsigned word, uint64_t value) MUST_CHECK;
+struct err *ptrace_set_reg(pid_t tid, unsigned word, uint64_t value) MUST_CHECK;
 /* Get the extended state (note_extended of struct arch); *len_ret is its length, at most room. */
-struct err *tracer_get_xstate(pid_t tid, void *buf, size_t room, size_t *len_ret) MUST_CHECK;
-struct err *tracer_set_xstate(pid_t tid, const void *buf, size_t len) MUST_CHECK;
-struct err *tracer_get_sigmask(pid_t tid, uint64_t *ret) MUST_CHECK;
-struct err *tracer_set_sigmask(pid_t tid, uint64_t mask) MUST_CHECK;
-struct err *tracer_siginfo(pid_t tid, siginfo_t *ret) MUST_CHECK;
+struct err *ptrace_get_xstate(pid_t tid, void *buf, size_t room, size_t *len_ret) MUST_CHECK;
+struct err *ptrace_set_xstate(pid_t tid, const void *buf, size_t len) MUST_CHECK;
+struct err *ptrace_get_sigmask(pid_t tid, uint64_t *ret) MUST_CHECK;
+struct err *ptrace_set_sigmask(pid_t tid, uint64_t mask) MUST_CHECK;
+struct err *ptrace_siginfo(pid_t tid, siginfo_t *ret) MUST_CHECK;
 /* Is a signal that the kernel forced (int3's SIGTRAP) pending for this thread itself? */
-struct err *tracer_trap_pending(pid_t tid, bool *ret) MUST_CHECK;
+struct err *ptrace_trap_pending(pid_t tid, bool *ret) MUST_CHECK;
 /* Is a SIGCHLD of this child pending for the process? child is its id in the namespace of tid. */
-struct err *tracer_child_pending(pid_t tid, pid_t child, bool *ret) MUST_CHECK;
+struct err *ptrace_child_pending(pid_t tid, pid_t child, bool *ret) MUST_CHECK;
 /*
  * Would a system call, behind whose instruction PC is pc, raise SIGSYS in this thread
  * (PR_SET_SYSCALL_USER_DISPATCH) if its selector did not let it through? *selector_ret is the
  * address of the selector, a byte that is 0 when calls are let through, or 0 if there is none.
  * False also if the kernel cannot tell (before 6.4).
  */
-bool tracer_dispatches(pid_t tid, uint64_t pc, uint64_t *selector_ret);
+bool ptrace_dispatches(pid_t tid, uint64_t pc, uint64_t *selector_ret);
 /* Returns the address of the thread's struct rseq; 0: it has none, or an old kernel cannot tell. */
-uint64_t tracer_rseq(pid_t tid);
+uint64_t ptrace_rseq(pid_t tid);

@@ -80,7 +80,7 @@ static struct err *needs_root(const char *path)
 
 static struct err *find(const char *path, const uid_t *also, int type, bool make, int *fd_ret)
 {
-	CLEANUP(path_end_free) struct path_end end = PATH_END_INIT;
+	CLEANUP(path_walk_end_free) struct path_end end = PATH_END_INIT;
 	struct err *err = path_walk(path, trusted, also, make, &end);
 
 	if (err)
@@ -115,7 +115,7 @@ struct err *trust_folder(const char *path, bool make, int *fd_ret)
 
 struct err *trust_path(const char *path)
 {
-	CLEANUP(path_end_free) struct path_end end = PATH_END_INIT;
+	CLEANUP(path_walk_end_free) struct path_end end = PATH_END_INIT;
 	struct err *err = needs_root(path);
 
 	if (!err)
@@ -128,7 +128,7 @@ struct err *trust_path(const char *path)
 
 struct err *trust_shared_folder(const char *path)
 {
-	CLEANUP(path_end_free) struct path_end end = PATH_END_INIT;
+	CLEANUP(path_walk_end_free) struct path_end end = PATH_END_INIT;
 	struct err *err = needs_root(path);
 
 	if (!err)

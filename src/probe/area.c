@@ -119,7 +119,7 @@ static struct err *map_area(struct probes *probes, const struct module *module,
 
 struct err *probes_read_maps(struct probes *probes)
 {
-	proc_maps_free(&probes->maps);
+	procparse_maps_free(&probes->maps);
 	return procfs_maps(probes->target->mem.tid, &probes->maps);
 }
 

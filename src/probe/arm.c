@@ -55,7 +55,7 @@ void probes_destroy(struct probes *probes)
 	vec_free(&probes->free_entries);
 	vec_free(&probes->past_entries);
 	vec_free(&probes->lost);
-	proc_maps_free(&probes->maps);
+	procparse_maps_free(&probes->maps);
 	map_free(&probes->traps, NULL);
 	free(probes->state);
 	free(probes);
@@ -295,7 +295,7 @@ struct err *probes_prepare(struct probes *probes, struct remote *remote)
 	probes->agent_written = probes->agent && !err;
 	if (!err)
 		err = need_state(probes, remote);
-	proc_maps_free(&probes->maps);
+	procparse_maps_free(&probes->maps);
 	return err;
 }
 

@@ -106,7 +106,7 @@ static bool is_instruction_trap(const struct thread *thread)
 {
 	siginfo_t info;
 
-	return tracer_siginfo(thread->tid, &info) || info.si_code > 0;
+	return ptrace_siginfo(thread->tid, &info) || info.si_code > 0;
 }
 
 /*

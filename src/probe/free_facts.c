@@ -68,7 +68,7 @@ void free_facts_find_main_stack(struct probes *probes)
 		probes->main_high = map->end;
 		probes->main_low = MIN(MAX(map->end - room, below), map->start);
 	}
-	proc_maps_free(&own);
+	procparse_maps_free(&own);
 }
 
 void free_facts_learn(struct probes *probes)

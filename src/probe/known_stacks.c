@@ -66,7 +66,7 @@ static bool drop_changed(struct known_stacks *stacks, const struct proc_maps *ma
 	size_t before = stacks->vec.nr, nr = 0;
 
 	vec_each(stack, &stacks->vec) {
-		const struct proc_map *map = proc_maps_find(maps, stack->start);
+		const struct proc_map *map = procparse_maps_find(maps, stack->start);
 
 		if (is_stack(map) && map->start == stack->start && map->end == stack->end)
 			stacks->vec.at[nr++] = *stack;
@@ -82,7 +82,7 @@ static bool add_missed(struct known_stacks *stacks, const struct proc_maps *maps
 	bool added = false;
 
 	for (size_t i = 0; i < AGENT_MISSED; i++) {
-		const struct proc_map *map = proc_maps_find(maps, missed[i]);
+		const struct proc_map *map = procparse_maps_find(maps, missed[i]);
 
 		if (missed[i] && is_stack(map) && !is_known(stacks, missed[i]))
 			added |= !insert(stacks, map);
@@ -152,7 +152,7 @@ static struct err *look(struct probes *probes, uint64_t now, const struct agent_
 		changed |= add_missed(stacks, &maps, there->missed);
 	}
 	stacks->misses = there->misses;
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	return publish(probes, good_until(stacks, now), changed);
 }
 

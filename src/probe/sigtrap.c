@@ -48,7 +48,7 @@ static bool is_text(const struct proc_map *map)
 static uint32_t number_text(const struct proc_maps *maps, uint64_t address,
 			    struct agent_range *text, uint32_t *nr)
 {
-	const struct proc_map *map = proc_maps_find(maps, address);
+	const struct proc_map *map = procparse_maps_find(maps, address);
 
 	if (!is_text(map))
 		return AGENT_NO_TEXT;
@@ -90,7 +90,7 @@ static struct err *collect_texts(const struct probes *probes, struct agent_table
 	for (uint32_t i = 0; i < table->nr_traps && !err; i++)
 		table->trap[i].text = number_text(&maps, table->trap[i].pc - 1, text,
 						  &table->nr_texts);
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	return err;
 }
 
@@ -141,7 +141,7 @@ static void sign(struct probes *probes)
 	struct target *target = probes->target;
 	struct err *err;
 
-	probes->text_stays |= memory_never_overcommitted();
+	probes->text_stays |= memory_limits_never_overcommitted();
 	look_at(probes, 0, UINT32_MAX);
 	if (probes->owner || probes->text_stays)
 		return;
@@ -271,7 +271,7 @@ static bool worth_a_look(struct probes *probes, struct thread *thread, uint64_t 
 
 	if (!always && ++thread->traps > TRAPS_CLOSE && thread->traps % TRAPS_EVERY)
 		return false;
-	return !tracer_get_sigmask(thread->tid, mask) && (always || *mask);
+	return !ptrace_get_sigmask(thread->tid, mask) && (always || *mask);
 }
 
 /*
@@ -293,7 +293,7 @@ static bool lost_mask(const struct probes *probes, struct thread *thread, uint64
 static bool put_handler_back(struct probes *probes, struct thread *thread, uint64_t mask)
 {
 	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? tracer_set_sigmask(thread->tid, mask | SIGTRAP_BIT) : err_nomem;
+	struct err *err = remote ? ptrace_set_sigmask(thread->tid, mask | SIGTRAP_BIT) : err_nomem;
 	struct err *also;
 	pid_t tid = thread->tid;
 	bool lost = false;
@@ -324,7 +324,7 @@ bool sigtrap_repair(struct probes *probes, struct thread *thread)
 	heed(probes, &status);
 	if (status.sig_caught & SIGTRAP_BIT) {
 		if (lost_mask(probes, thread, mask, repairs_seen) &&
-		    (err = tracer_set_sigmask(thread->tid, mask | SIGTRAP_BIT)))
+		    (err = ptrace_set_sigmask(thread->tid, mask | SIGTRAP_BIT)))
 			trace_line("repair the mask of thread %d: %s", thread->tid, err->msg);
 		return true;
 	}

@@ -27,7 +27,7 @@ struct referrer_memory referrer_memory(struct symbols *symbols, const struct fin
 				       const struct find_referrer *referrer,
 				       enum symbol_names names)
 {
-	const struct proc_map *map = proc_maps_find(&find->maps, referrer->place);
+	const struct proc_map *map = procparse_maps_find(&find->maps, referrer->place);
 	const struct symbol_frame *frame;
 	struct referrer_memory is = { .module = NULL };
 	size_t nr;

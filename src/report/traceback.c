@@ -139,7 +139,7 @@ static void find_uprobes(struct stack_ends *ends)
 			ends->uprobes_start = map->start;
 			ends->uprobes_end = map->end;
 		}
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 }
 
 const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,

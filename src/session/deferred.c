@@ -95,7 +95,7 @@ static void mark(struct job *job, uint64_t pc)
 
 	if (!job->has_maps)
 		job->has_maps = !target_maps(job->target, &job->maps);
-	map = job->has_maps ? proc_maps_find(&job->maps, pc - 1) : NULL;
+	map = job->has_maps ? procparse_maps_find(&job->maps, pc - 1) : NULL;
 	if (map && map->exec)
 		log_deferred_mark(job->log, map->start, map->end, job->target->modules.generation);
 }
@@ -129,7 +129,7 @@ static void finish(struct session *session, const struct deferred_seen *seen, bo
 	for (uint32_t i = 0; i < job.log->nr_deferred; i++)
 		finish_one(&job, seen, i);
 	pthread_mutex_unlock(&session->forwards);
-	proc_maps_free(&job.maps);
+	procparse_maps_free(&job.maps);
 }
 
 /* The agent does not know the ids of threads in another pid namespace (tracee/tcb.c). */

@@ -90,7 +90,7 @@ uint64_t session_growth_segment(const struct session *session, uint64_t id, uint
 	if (size || procfs_maps(pid, &maps))
 		return size;
 	size = attached_bytes(&maps, id, address);
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	return size;
 }
 
@@ -231,7 +231,7 @@ static void drain(struct session *session, const struct log *log)
 		if (files->found.vec.nr)
 			late_calls_begin(&files->late, tid);
 	}
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 }
 
 static void read_ring(struct session *session)
@@ -249,7 +249,7 @@ static uint64_t heap_end(struct session *session)
 
 	err_ignore(procfs_maps(session->current->target->mem.tid, &maps));
 	end = world_of(session, &maps).heap_end;
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	return end;
 }
 
@@ -532,7 +532,7 @@ static struct err *view_held(struct session *session, bool stood UNUSED, void *a
 	err = procfs_maps(session->current->target->mem.tid, &maps);
 	if (!err)
 		err = compare(session, &maps, view);
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	if (!err)
 		err = ended_find(session->current->target, &view->ended);
 	return err ? err : copy_view(&session->growth.replay, view);

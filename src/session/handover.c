@@ -394,7 +394,7 @@ static struct err *may_leave(const struct session *session)
 	 * would only return NULL. On other machines the kernel finds a page, or kills a process as it
 	 * does for any memory.
 	 */
-	if (memory_never_overcommitted())
+	if (memory_limits_never_overcommitted())
 		return cannot_leave(session, "memory is never overcommitted here "
 				    "(vm.overcommit_memory), and without an mdbg the log could not "
 				    "grow safely");

@@ -147,7 +147,7 @@ static struct err *find_around(struct job *job, struct memory_view *view, bool s
 
 	/* An earlier look was of no use. */
 	heaps_free(&find->heap);
-	proc_maps_free(&find->maps);
+	procparse_maps_free(&find->maps);
 	vec_clear(&find->vec);
 	find->heap = job->ret->heap;	/* empty if there was no walk */
 	job->ret->heap = (struct heaps)HEAPS_INIT;

@@ -73,7 +73,7 @@ void session_forget_last(struct session *session)
 	untraced_end(session);
 	session_forget(session);
 	session->traces_exits = session->config.leaks_at_end;
-	tracer_trace_exits(session->tracer, session->traces_exits);
+	ptrace_trace_exits(session->tracer, session->traces_exits);
 }
 
 static struct err *forget_job(struct session *session, void *arg UNUSED)

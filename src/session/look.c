@@ -133,7 +133,7 @@ static struct err *insert_map(struct proc_maps *maps, const struct proc_map *map
 /* Was it there before the stop, so that what a fork does not copy of it was read? */
 static bool was_known(const struct look *look, const struct proc_map *map)
 {
-	const struct proc_map *before = proc_maps_find(&look->smaps.maps, map->start);
+	const struct proc_map *before = procparse_maps_find(&look->smaps.maps, map->start);
 
 	return before && before->shared == map->shared && before->end >= map->end;
 }
@@ -155,7 +155,7 @@ static struct err *take_maps(struct look *look, bool *whole_ret)
 		*whole_ret &= !map->shared || !look->wants(look->session, map) || was_known(look, map);
 	vec_each_while(before, &look->smaps.maps.vec, !err) {
 		if (smaps_unforked(&look->smaps, before->start, before->end) &&
-		    !proc_maps_find(maps, before->start))
+		    !procparse_maps_find(maps, before->start))
 			err = insert_map(maps, before);
 	}
 	return err;

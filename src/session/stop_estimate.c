@@ -91,7 +91,7 @@ struct err *stop_estimate_get(struct session *session, struct stop_estimate *ret
 			sample(target->memory, map, &facts);
 	}
 	facts.maps = maps.vec.nr;
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	err = session_call(session, look_at_arenas, &facts.heap_bytes);
 	if (err)
 		return err;

@@ -135,7 +135,7 @@ static bool has_room(const struct trimmer *trimmer, const struct memory_view_thr
 {
 	const struct memory_view *view = &trimmer->view;
 	uint64_t sp = regs_get(&thread->regs, view->arch->sp), start, end;
-	const struct proc_map *map = proc_maps_find(&view->maps, sp);
+	const struct proc_map *map = procparse_maps_find(&view->maps, sp);
 
 	return map && map->write && memory_view_stack(view, thread, &start, &end) &&
 	       sp - MAX(start, map->start) >= STACK_ROOM;
@@ -149,8 +149,8 @@ static bool is_filtered(const struct trimmer *trimmer, const struct memory_view_
 	uint64_t selector;
 
 	for (unsigned i = 0; i < trimmer->nr_libcs && !filtered; i++)
-		filtered = tracer_dispatches(thread->tid, trimmer->libc[i].trim.start, &selector) ||
-			   tracer_dispatches(thread->tid, trimmer->libc[i].sbrk.start, &selector);
+		filtered = ptrace_dispatches(thread->tid, trimmer->libc[i].trim.start, &selector) ||
+			   ptrace_dispatches(thread->tid, trimmer->libc[i].sbrk.start, &selector);
 	return filtered;
 }
 

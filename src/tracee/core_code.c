@@ -27,7 +27,7 @@ static bool read_head(struct core *core, uint64_t slot, struct agent_slot *ret)
 /* The slot that pc is in. */
 static bool slot_of(struct core *core, uint64_t pc, struct agent_slot *ret)
 {
-	return is_code(proc_maps_find(&core->maps, pc)) &&
+	return is_code(procparse_maps_find(&core->maps, pc)) &&
 	       read_head(core, pc & ~(uint64_t)(AGENT_SLOT - 1), ret);
 }
 
@@ -135,7 +135,7 @@ void core_code_start(struct core *core, const struct regs *regs, struct regs *re
 	struct target *target = core->target;
 	const struct arch *arch = target->arch;
 	uint64_t pc = regs_get(regs, arch->pc), at;
-	const struct proc_map *map = proc_maps_find(&core->maps, pc);
+	const struct proc_map *map = procparse_maps_find(&core->maps, pc);
 	struct agent_frame frame;
 	struct agent_slot slot;
 

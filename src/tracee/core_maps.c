@@ -99,7 +99,7 @@ static void number_files(struct proc_maps *maps)
 
 static struct proc_map *find(struct proc_maps *maps, uint64_t addr)
 {
-	const struct proc_map *map = proc_maps_find(maps, addr);
+	const struct proc_map *map = procparse_maps_find(maps, addr);
 
 	return map ? &maps->vec.at[map - maps->vec.at] : NULL;
 }
@@ -166,7 +166,7 @@ struct err *core_maps_build(const struct core_file *file, struct proc_maps *ret)
 		err = name_maps(file, &maps);
 	}
 	if (err)
-		proc_maps_free(&maps);
+		procparse_maps_free(&maps);
 	else
 		*ret = maps;
 	return err;

@@ -172,7 +172,7 @@ static size_t read_pages(int fd, uint64_t offset, uint8_t *buf, size_t len)
 /* Read from the file if the mapping was never written. */
 static size_t read_mapped(struct core *core, uint64_t addr, void *buf, size_t len)
 {
-	const struct proc_map *map = proc_maps_find(&core->maps, addr);
+	const struct proc_map *map = procparse_maps_find(&core->maps, addr);
 	const struct module *module = modules_find(&core->target->modules, addr);
 
 	if (!map || !map->inode || map->unknown_protection ||
@@ -223,7 +223,7 @@ static void find_program(struct core *core)
 
 		if (core_file_auxv(core->file, types[i], &address))
 			continue;
-		map = proc_maps_find(&core->maps, address);
+		map = procparse_maps_find(&core->maps, address);
 		core->program = map ? map->inode : 0;
 	}
 }
@@ -508,7 +508,7 @@ static struct err *core_maps(const struct target *target, struct proc_maps *ret)
 			err = err_nomem;
 	}
 	if (err)
-		proc_maps_free(&maps);
+		procparse_maps_free(&maps);
 	else
 		*ret = maps;
 	return err;
@@ -578,7 +578,7 @@ static void core_close(struct target *target)
 		if (image->fd >= 0)
 			close(image->fd);
 	vec_free(&core->images);
-	proc_maps_free(&core->maps);
+	procparse_maps_free(&core->maps);
 	core_file_close(core->file);
 	free(core->exe);
 	free(core->execfn);

@@ -119,14 +119,14 @@ static struct err *requeue_fault(struct thread *thread, int signal)
 {
 	pid_t tid = thread->tid;
 	uint64_t mask;
-	struct err *err = tracer_get_sigmask(tid, &mask);
+	struct err *err = ptrace_get_sigmask(tid, &mask);
 
 	if (!err)
-		err = tracer_set_sigmask(tid, mask | BIT(signal));
+		err = ptrace_set_sigmask(tid, mask | BIT(signal));
 	if (!err)
 		err = to_event_stop(thread, signal);
 	if (!err)
-		err = tracer_set_sigmask(tid, mask);
+		err = ptrace_set_sigmask(tid, mask);
 	return err;
 }
 
@@ -161,7 +161,7 @@ bool death_stop(struct thread *thread, int signal)
 	if (is_let_die(thread, signal) || !death_is_by(signal))
 		return false;
 	init = is_init(target);
-	if ((!init && !wanted) || !is_fatal(thread, signal) || tracer_siginfo(tid, &info))
+	if ((!init && !wanted) || !is_fatal(thread, signal) || ptrace_siginfo(tid, &info))
 		return false;
 	if (init)
 		return let_init_die(thread, &info);

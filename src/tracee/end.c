@@ -31,12 +31,12 @@ void target_trace_exits(struct target *target, bool trace)
 {
 	struct thread *thread;
 
-	tracer_trace_exits(target->tracer, trace);
+	ptrace_trace_exits(target->tracer, trace);
 	if (target->state != TARGET_STOPPED)
 		return;
 	for_each_thread(thread, target)
 		if (thread->state == THREAD_STOPPED)	/* fails only if it was killed */
-			err_ignore(tracer_set_options(target->tracer, thread->tid, false));
+			err_ignore(ptrace_set_options(target->tracer, thread->tid, false));
 }
 
 static bool leaves(const struct thread *thread)
@@ -55,8 +55,8 @@ static bool ends_process(struct thread *thread)
 	struct thread *other;
 	unsigned long status;
 
-	if (thread->tgid != target->pid || tracer_event_message(thread->tid, &status) ||
-	    (status & 0x7f) == SIGKILL || tracer_get_regs(thread->tid, &thread->regs))
+	if (thread->tgid != target->pid || ptrace_event_message(thread->tid, &status) ||
+	    (status & 0x7f) == SIGKILL || ptrace_get_regs(thread->tid, &thread->regs))
 		return false;
 	if (regs_get(&thread->regs, target->arch->orig_syscall) != SYS_exit)
 		return true;

@@ -73,7 +73,7 @@ static struct err *check_limits(pid_t pid, uint64_t anonymous)
 	struct memory_limit limit;
 	const char *close;
 
-	if (memory_never_overcommitted())
+	if (memory_limits_never_overcommitted())
 		return no("memory is never overcommitted here (vm.overcommit_memory)");
 	memory_limits_of(pid, MEMORY_LIMIT_GROUPS | MEMORY_LIMIT_MACHINE, &limit);
 	if (limit.left < wanted)

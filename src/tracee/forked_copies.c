@@ -55,7 +55,7 @@ void origin_free(struct origin *origin)
 
 bool forked_copy_maps(pid_t pid, const struct file_id *file)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	if (procfs_maps(pid, &maps))
 		return false;
@@ -106,7 +106,7 @@ static struct err *another(const char *what)
 
 static struct err *check_journal(const struct origin *origin, const struct proc_maps *maps)
 {
-	const struct proc_map *map = proc_maps_find(maps, origin->address);
+	const struct proc_map *map = procparse_maps_find(maps, origin->address);
 
 	if (!map || map->start != origin->address || !undo_is_journal(map) ||
 	    !undo_is_of_file(map, &origin->file))
@@ -116,7 +116,7 @@ static struct err *check_journal(const struct origin *origin, const struct proc_
 
 struct err *forked_copy_check(pid_t tid, const struct origin *origin)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct identity identity;
 	struct err *err = identity_read(tid, &identity);
 	const char *what;
@@ -158,7 +158,7 @@ struct undo forked_copy_undo_text(struct procmem *mem, const struct origin *orig
 {
 	const struct journal_entry *entry = &origin->journal->entry[index];
 	struct undo_text text = {
-		.map = proc_maps_find(maps, entry->address),
+		.map = procparse_maps_find(maps, entry->address),
 		.place = origin->place[index],
 	};
 

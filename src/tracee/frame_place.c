@@ -55,7 +55,7 @@ static bool has(const struct part *part, uint64_t address)
  */
 static bool own_part(struct thread *thread, bool with_sp, struct part *ret)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	uint64_t low, high, sp = regs_get(&thread->regs, thread->target->arch->sp);
 	bool first = thread->tid == thread->target->pid, all;
 

@@ -122,7 +122,7 @@ static struct err *live_open_program(void *ctx, struct proc_map *map_ret, int *f
 struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
 			    bool *changed_ret)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct live live = { tid, memory };
 	struct module_world world = {
 		.maps = &maps, .open = live_open, .open_program = live_open_program, .ctx = &live,

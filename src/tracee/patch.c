@@ -345,7 +345,7 @@ struct err *patch_cover(struct remote *remote, uint64_t journal, uint64_t addres
 static struct err *look(pid_t tid, const struct region *region, const struct journal_entry *entry,
 			bool *ret)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	bool all;
 	struct err *err = procfs_maps_at(tid, entry->address, entry->address + entry->len, &maps,
 					 &all);
@@ -359,7 +359,7 @@ static struct err *look(pid_t tid, const struct region *region, const struct jou
 
 void patch_look(struct target *target)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct region *region = target->region;
 	struct err *err = NULL;
 	bool all = false;
@@ -368,7 +368,7 @@ void patch_look(struct target *target)
 		if (entry->state != JOURNAL_DONE || !undo_is_mapping(entry))
 			continue;
 		if (!all) {
-			proc_maps_free(&maps);
+			procparse_maps_free(&maps);
 			maps = (struct proc_maps){ VEC_INIT };
 			err = procfs_maps_at(target->mem.tid, entry->address,
 					     entry->address + entry->len, &maps, &all);

@@ -57,7 +57,7 @@ bool previous_is_forked_copy(const struct previous *left)
 /* Has this process the file mapped as an mdbg that watches its target has? */
 static bool has_view(pid_t pid, const struct file_id *file)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	return pid != getpid() && !procfs_maps(pid, &maps) && previous_is_a_view(&maps, file);
 }
@@ -200,7 +200,7 @@ struct undo previous_undo_text(const struct previous *left, uint32_t index,
 {
 	const struct journal_entry *entry = &left->journal->entry[index];
 	struct procmem *mem = &left->target->mem;
-	struct undo_text text = { .map = proc_maps_find(maps, entry->address) };
+	struct undo_text text = { .map = procparse_maps_find(maps, entry->address) };
 
 	if (left->origin)
 		return forked_copy_undo_text(mem, left->origin, index, maps);
@@ -290,7 +290,7 @@ static void look_at_use(struct thread *thread, const struct stack_top *top UNUSE
 	if (use->used)
 		return;
 	if (thread_is_stopped(thread))
-		err_ignore(tracer_trap_pending(thread->tid, &pending));
+		err_ignore(ptrace_trap_pending(thread->tid, &pending));
 	use->used = pending ||
 		stack_of_uses(thread, left->ranges.at, (uint32_t)left->ranges.nr);
 }

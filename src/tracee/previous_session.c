@@ -91,7 +91,7 @@ static struct err *reset_handler(struct previous *left, struct remote *remote,
 static struct err *take_out(struct previous *left, struct remote *remote,
 			    const struct proc_maps *before)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = NULL;
 
 	for (uint32_t i = journal_entries(left->journal); i-- > 0 && !err;) {
@@ -162,7 +162,7 @@ static bool is_led_to(const struct previous *left, const struct proc_maps *maps)
 
 static struct err *unmap_all(struct previous *left)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct remote *remote;
 	struct err *err = procfs_maps(left->target->mem.tid, &maps);
 
@@ -253,7 +253,7 @@ static bool is_first(const struct proc_maps *maps, size_t i)
 
 bool previous_session_exists(const struct target *target)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	if (procfs_maps(target->mem.tid, &maps))
 		return false;
@@ -309,7 +309,7 @@ static struct err *clean_file(struct previous *left, const struct proc_maps *map
 /* Each file once. */
 static struct err *clean_files(const struct previous *each, bool *found_ret, unsigned *led_ret)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = procfs_maps(each->target->mem.tid, &maps);
 
 	*led_ret = 0;
@@ -328,7 +328,7 @@ static struct err *clean_files(const struct previous *each, bool *found_ret, uns
 struct err *previous_session_clean(struct target *target, bool *found_ret, char *left_ret,
 				   size_t room)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	uint64_t budget = PREVIOUS_RUN_NS;
 	struct previous each = { .target = target, .said = left_ret, .room = room,
 				 .budget = &budget };
@@ -379,7 +379,7 @@ struct err *previous_session_clean_copy(struct target *target, const struct orig
 	struct previous left = { .target = target, .origin = origin, .file = origin->file,
 			     .journal_address = origin->address, .said = left_ret, .room = room,
 			     .budget = &budget };
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = previous_await_calls(target);
 
 	*left_ret = '\0';

@@ -35,7 +35,7 @@ static struct err *judge(const struct journal *journal)
 
 struct err *previous_session_to_resume(struct target *target)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = procfs_maps(target->mem.tid, &maps), *found;
 
 	found = err_create(ERR_STATE, "%s", "");
@@ -96,7 +96,7 @@ struct err *previous_session_settle(struct target *target)
 		.file = region->origin.file,
 		.budget = &budget,
 	};
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = previous_await_calls(target);
 
 	if (!err)
@@ -128,7 +128,7 @@ static struct err *read_own(struct previous *left, const struct proc_maps *maps)
 struct err *previous_session_origin(struct target *target, struct origin *ret,
 				    struct journal **journal_ret)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct previous left = { .target = target };
 	struct err *err = origin_begin(ret, target);
 

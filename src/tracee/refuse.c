@@ -226,7 +226,7 @@ static struct err *check_program(pid_t pid, pid_t tid)
 /* tid: one that may have memory still. What cannot be read is for PTRACE_SEIZE to refuse. */
 static struct err *check_translator(pid_t pid, pid_t tid)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct translator *translator;
 
 	if (procfs_maps(tid, &maps))

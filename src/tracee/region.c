@@ -71,7 +71,7 @@ static bool stat_journal(pid_t tid, uint64_t address, struct stat *ret)
 /* The file that is mapped at address in the process of tid, whose threads are stopped. */
 static struct err *file_at(pid_t tid, uint64_t address, struct file_id *ret)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct proc_map *map;
 	struct stat st;
 	struct err *err;
@@ -82,7 +82,7 @@ static struct err *file_at(pid_t tid, uint64_t address, struct file_id *ret)
 	}
 	/* To read all maps of a large process takes some time. */
 	err = procfs_maps(tid, &maps);
-	map = err ? NULL : proc_maps_find(&maps, address);
+	map = err ? NULL : procparse_maps_find(&maps, address);
 	*ret = map && undo_is_journal(map) ? file_id_of_map(map) : (struct file_id){ .inode = 0 };
 	return err;
 }
@@ -405,7 +405,7 @@ bool region_opens_again(const struct target *target)
 struct err *region_adopt(struct target *target, struct region **ret)
 {
 	CLEANUP(region_cleanup) struct region *region = make(0, 0);
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct proc_map *map = NULL;
 	struct journal journal;
 	struct err *err = region ? origin_begin(&region->origin, target) : err_nomem;

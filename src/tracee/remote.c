@@ -61,7 +61,7 @@ static void translate_restart(const struct arch *arch, struct regs *regs)
 static void abort_rseq(struct thread *thread, struct regs *regs)
 {
 	struct target *target = thread->target;
-	uint64_t rseq = tracer_rseq(thread->tid), cs_addr, pc = regs_get(regs, target->arch->pc);
+	uint64_t rseq = ptrace_rseq(thread->tid), cs_addr, pc = regs_get(regs, target->arch->pc);
 	struct rseq_cs cs;
 
 	if (!rseq ||
@@ -75,10 +75,10 @@ static void abort_rseq(struct thread *thread, struct regs *regs)
 /* Memory that is there and may not be read may be somebody's to deliver: a write would wait. */
 static struct err *check_unmapped(struct target *target, uint64_t address)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = target_maps(target, &maps);
 
-	if (!err && proc_maps_find(&maps, address))
+	if (!err && procparse_maps_find(&maps, address))
 		err = err_create(ERR_MEMORY, "cannot read memory at 0x%" PRIx64, address);
 	return err;
 }
@@ -127,7 +127,7 @@ static struct err *lay_frame(struct remote *remote, const struct gadgets *gadget
 	if (!buf)
 		return err_nomem;
 	translate_restart(arch, &restored);
-	err = tracer_get_xstate(remote->thread->tid, xstate, REMOTE_FRAME_MAX, &spec.xstate_len);
+	err = ptrace_get_xstate(remote->thread->tid, xstate, REMOTE_FRAME_MAX, &spec.xstate_len);
 	if (!err)
 		err = find_place(remote, rank, spec.xstate_len + room);
 	if (err)
@@ -173,7 +173,7 @@ static struct err *suspend_seccomp(struct remote *remote)
 
 	if (err || !status.seccomp)
 		return err;
-	err = tracer_set_options(remote->thread->target->tracer, tid, true);
+	err = ptrace_set_options(remote->thread->target->tracer, tid, true);
 	if (err)
 		return err_hint(err_wrap(err, "process %d runs under a seccomp filter",
 					 remote->thread->target->pid),
@@ -193,7 +193,7 @@ static struct err *check_dispatch(struct thread *thread, uint64_t pc)
 	uint8_t selector = 0;
 	uint64_t at;
 
-	if (!tracer_dispatches(thread->tid, pc, &at))
+	if (!ptrace_dispatches(thread->tid, pc, &at))
 		return NULL;
 	if (at && !memory_read(&thread->target->mem.bring, at, &selector, sizeof(selector)) &&
 	    !selector)
@@ -223,12 +223,12 @@ struct err *remote_begin_at(struct thread *thread, enum frame_rank rank, size_t 
 	if (!err)
 		err = suspend_seccomp(ret);
 	if (!err)
-		err = tracer_get_sigmask(thread->tid, &ret->mask);
+		err = ptrace_get_sigmask(thread->tid, &ret->mask);
 	if (!err)
 		err = lay_frame(ret, &gadgets, rank, room);
 	if (err) {
 		if (ret->seccomp)	/* no remote_end follows this error */
-			err_ignore(tracer_set_options(target->tracer, thread->tid, false));
+			err_ignore(ptrace_set_options(target->tracer, thread->tid, false));
 		return err;
 	}
 	/*
@@ -236,8 +236,8 @@ struct err *remote_begin_at(struct thread *thread, enum frame_rank rank, size_t 
 	 * changed.
 	 */
 	regs = call_regs(ret, SYS_getpid);
-	err = tracer_set_regs(thread->tid, &regs);
-	return err ? err : tracer_set_sigmask(thread->tid, UINT64_MAX);
+	err = ptrace_set_regs(thread->tid, &regs);
+	return err ? err : ptrace_set_sigmask(thread->tid, UINT64_MAX);
 }
 
 static struct err *gone(const struct remote *remote)
@@ -316,7 +316,7 @@ static bool is_on_the_way(struct remote *remote, int status)
 	case PTRACE_EVENT_FORK:
 	case PTRACE_EVENT_VFORK:
 	case PTRACE_EVENT_CLONE:
-		if (!tracer_event_message(remote->thread->tid, &made))
+		if (!ptrace_event_message(remote->thread->tid, &made))
 			remote->made = (pid_t)made;
 		return true;
 	default:
@@ -371,13 +371,13 @@ struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, un
 		return err;
 	for (unsigned i = 0; i < nr_args; i++)
 		regs_set(&regs, arch->syscall_arg[i], args[i]);
-	err = tracer_set_regs(tid, &regs);
+	err = ptrace_set_regs(tid, &regs);
 	if (!err)
 		err = to_syscall_stop(remote);	/* entry */
 	if (!err)
 		err = to_syscall_stop(remote);	/* exit */
 	if (!err)
-		err = tracer_get_regs(tid, &regs);
+		err = ptrace_get_regs(tid, &regs);
 	if (err)
 		return err_wrap(err, "remote call %ld", nr);
 	result = (int64_t)regs_get(&regs, arch->syscall_ret);
@@ -409,7 +409,7 @@ static struct err *to_return(struct remote *remote)
 	for (;;) {
 		err = to_syscall_stop(remote);
 		if (!err)
-			err = tracer_get_regs(tid, &regs);
+			err = ptrace_get_regs(tid, &regs);
 		if (err || has_returned(remote, &regs))
 			return err;
 		if (tracer_now() > end || cancel_requested()) {
@@ -429,7 +429,7 @@ static struct err *run_function(struct remote *remote, uint64_t address, uint64_
 	regs_set(&regs, arch->pc, address);
 	regs_set(&regs, arch->flags, arch->entry_flags);
 	regs_set(&regs, arch->arg[0], arg);
-	err = tracer_set_regs(tid, &regs);
+	err = ptrace_set_regs(tid, &regs);
 	if (err)
 		return err;
 	remote->in_function = true;
@@ -437,7 +437,7 @@ static struct err *run_function(struct remote *remote, uint64_t address, uint64_
 	if (err)
 		return err;
 	regs = call_regs(remote, SYS_getpid);
-	err = tracer_set_regs(tid, &regs);
+	err = ptrace_set_regs(tid, &regs);
 	if (err)
 		return err;
 	remote->in_function = false;
@@ -453,11 +453,11 @@ struct err *remote_function(struct remote *remote, uint64_t address, uint64_t ar
 
 	if (err)
 		return err;
-	err = tracer_get_xstate(tid, xstate, REMOTE_FRAME_MAX, &len);
+	err = ptrace_get_xstate(tid, xstate, REMOTE_FRAME_MAX, &len);
 	if (!err)
 		err = run_function(remote, address, arg);
 	if (!err)
-		err = tracer_set_xstate(tid, xstate, len);
+		err = ptrace_set_xstate(tid, xstate, len);
 	return err ? err_wrap(err, "remote function") : NULL;
 }
 
@@ -549,12 +549,12 @@ struct err *remote_end(struct remote *remote)
 	 * This order is needed: until the registers are back, the thread of a killed mdbg still
 	 * goes through the frame.
 	 */
-	err = err_first(err, tracer_set_sigmask(thread->tid, remote->mask));
-	err = err_first(err, tracer_set_regs(thread->tid, &remote->regs));
+	err = err_first(err, ptrace_set_sigmask(thread->tid, remote->mask));
+	err = err_first(err, ptrace_set_regs(thread->tid, &remote->regs));
 	err = err_first(err, procmem_write(&target->mem, remote->frame - REMOTE_SCRATCH,
 					   remote->saved, REMOTE_SCRATCH + remote->frame_len));
 	if (remote->seccomp)
-		err = err_first(err, tracer_set_options(target->tracer, thread->tid, false));
+		err = err_first(err, ptrace_set_options(target->tracer, thread->tid, false));
 	thread->regs = remote->regs;
 	thread->regs_changed = false;
 	thread->state = THREAD_STOPPED;

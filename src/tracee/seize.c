@@ -59,11 +59,11 @@ static bool is_dead(char state)
 static struct err *seize(struct target *target, pid_t tid)
 {
 	struct proc_status status;
-	struct err *err = tracer_seize(target->tracer, tid);
+	struct err *err = ptrace_seize(target->tracer, tid);
 
 	if (err && err->code == ERR_PERM && !procfs_status(tid, &status) && !status.tracer &&
 	    !is_dead(status.state))
-		err = tracer_seize(target->tracer, tid);
+		err = ptrace_seize(target->tracer, tid);
 	return err;
 }
 
@@ -340,7 +340,7 @@ struct err *target_adopt(struct target *target, pid_t tid)
 		return err;
 	thread->state = THREAD_STOPPED;
 	target->state = TARGET_STOPPED;
-	return tracer_get_regs(tid, &thread->regs);
+	return ptrace_get_regs(tid, &thread->regs);
 }
 
 /*

@@ -174,7 +174,7 @@ static struct err *make_child(struct target *target, struct remote *remote,
 	err = tracer_wait_for(remote->made, tracer_now() + TARGET_TIMEOUT_NS, &status);
 	if (!err && !WIFSTOPPED(status))
 		err = err_create(ERR_GONE, "the snapshot was killed");
-	return err ? err : tracer_exit_kill(remote->made);
+	return err ? err : ptrace_exit_kill(remote->made);
 }
 
 /* Best effort: no right is needed to make it more likely to be killed. */
@@ -369,7 +369,7 @@ static struct err *take_signal(struct remote *remote, uint64_t child)
 	uint64_t at, info, unused;
 	siginfo_t got;
 	bool pending;
-	struct err *err = tracer_child_pending(remote->thread->tid, (pid_t)child, &pending);
+	struct err *err = ptrace_child_pending(remote->thread->tid, (pid_t)child, &pending);
 
 	if (err || !pending)
 		return err;

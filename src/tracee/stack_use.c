@@ -191,7 +191,7 @@ void stack_forget(struct target *target)
 {
 	if (!target->stack_known)
 		return;
-	proc_maps_free(&target->stack_known->maps);
+	procparse_maps_free(&target->stack_known->maps);
 	free(target->stack_known);
 	target->stack_known = NULL;
 }
@@ -201,7 +201,7 @@ static struct err *maps_from(struct target *target, struct stack_known *known, u
 {
 	if (known->all)
 		return NULL;
-	proc_maps_free(&known->maps);
+	procparse_maps_free(&known->maps);
 	known->maps = (struct proc_maps){ VEC_INIT };
 	if (target->kind->live && known->asked++ < ASKED_MOST)
 		return procfs_maps_at(target->mem.tid, sp, sp + WORDS_MAX, &known->maps,
@@ -219,7 +219,7 @@ static uint64_t end_by_maps(const struct search *search, uint64_t sp)
 
 	if (!known || maps_from(search->target, known, sp))
 		return 0;
-	map = proc_maps_find(&known->maps, sp);
+	map = procparse_maps_find(&known->maps, sp);
 	if (!map || !map->write)
 		return 0;
 	end = map->end;

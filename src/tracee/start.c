@@ -146,7 +146,7 @@ struct err *start_program(struct tracer *tracer, const struct start_spec *spec, 
 		child(spec, env, go[0], report[1]);
 	close(go[0]);
 	close(report[1]);
-	err = pid < 0 ? err_sys("fork") : tracer_seize(tracer, pid);
+	err = pid < 0 ? err_sys("fork") : ptrace_seize(tracer, pid);
 	if (!err && write(go[1], "", 1) < 0)
 		err = err_sys("start %s", spec->argv[0]);
 	close(go[1]);		/* without its byte the child ends by itself */
@@ -241,7 +241,7 @@ static struct err *run_to_trap(struct thread *thread, const struct hook *hook, u
 			return err_create(ERR_GONE,
 					  "the program ended before its libraries were loaded");
 		}
-		err = tracer_get_regs(thread->tid, &thread->regs);
+		err = ptrace_get_regs(thread->tid, &thread->regs);
 		if (err)
 			return err;
 		*signal = signal_of(status);
@@ -289,7 +289,7 @@ static struct err *to_event_stop(struct thread *thread)
 			err = err_create(ERR_GONE, "the program has ended");
 		signal = err ? 0 : signal_of(status);
 	}
-	return err ? err : tracer_get_regs(thread->tid, &thread->regs);
+	return err ? err : ptrace_get_regs(thread->tid, &thread->regs);
 }
 
 struct err *start_to_loaded(struct target *target, int *status_ret)
@@ -315,7 +315,7 @@ struct err *start_to_loaded(struct target *target, int *status_ret)
 			break;
 		err = procmem_write(&target->mem, hook.address, &hook.was, 1);
 		if (!err)
-			err = tracer_set_reg(thread->tid, arch->pc, hook.address);
+			err = ptrace_set_reg(thread->tid, arch->pc, hook.address);
 		if (err || is_loaded(target, &hook))
 			break;
 		err = step_over(thread, &hook, &signal);

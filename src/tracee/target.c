@@ -120,7 +120,7 @@ static struct err *process_status(const struct target *target UNUSED, pid_t tid,
 static struct err *process_vector(const struct thread *thread, void *buf, size_t room,
 				  size_t *len_ret)
 {
-	return tracer_get_xstate(thread->tid, buf, room, len_ret);
+	return ptrace_get_xstate(thread->tid, buf, room, len_ret);
 }
 
 static bool process_same_ids(const struct target *target)

@@ -372,7 +372,7 @@ struct thread *target_any_stopped(const struct target *target);
 bool target_shares(const struct target *target, pid_t pid);
 /*
  * Trace all threads of a process that shares the memory (sharers.h). *nr grows by how many were not
- * known, or have ended since. Errors of tracer_seize.
+ * known, or have ended since. Errors of ptrace_seize.
  */
 struct err *target_seize_process(struct target *target, pid_t pid, unsigned *nr) MUST_CHECK;
 /*

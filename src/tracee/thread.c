@@ -110,9 +110,9 @@ struct err *thread_flush_regs(struct thread *thread)
 	struct err *err = NULL;
 
 	if (thread->regs_changed)
-		err = tracer_set_regs(thread->tid, &thread->regs);
+		err = ptrace_set_regs(thread->tid, &thread->regs);
 	else if (thread->pc_changed)
-		err = tracer_set_reg(thread->tid, pc, regs_get(&thread->regs, pc));
+		err = ptrace_set_reg(thread->tid, pc, regs_get(&thread->regs, pc));
 	if (!err)
 		thread->regs_changed = thread->pc_changed = false;
 	return err;
@@ -150,7 +150,7 @@ static bool flush_trap(struct thread *thread)
 	if (!target->ops->is_trap ||
 	    !target->ops->is_trap(target->ctx, regs_get(&thread->regs, target->arch->pc)))
 		return false;
-	err_ignore(tracer_trap_pending(thread->tid, &pending));
+	err_ignore(ptrace_trap_pending(thread->tid, &pending));
 	if (!pending)
 		return false;
 	/* In a group stop it would stay where it is. It is in it again when it has reported. */
@@ -165,7 +165,7 @@ static void stop_by_event(struct thread *thread, int signal)
 
 	thread->state = THREAD_RUNNING;
 	thread->group_signal = signal == SIGTRAP ? 0 : signal;
-	if (tracer_get_regs(thread->tid, &thread->regs))
+	if (ptrace_get_regs(thread->tid, &thread->regs))
 		return;		/* killed: its exit follows */
 	thread->busy = (int64_t)regs_get(&thread->regs, target->arch->orig_syscall) < 0;
 	if (target_holds(target)) {
@@ -199,7 +199,7 @@ static void stop_for_signal(struct thread *thread, int signal)
 	struct target *target = thread->target;
 	pid_t tid = thread->tid;
 
-	if (tracer_get_regs(thread->tid, &thread->regs))
+	if (ptrace_get_regs(thread->tid, &thread->regs))
 		return;
 	if (signal == SIGTRAP && target->ops->trap && target->ops->trap(target->ctx, thread)) {
 		if (target_thread(target, tid) != thread)
@@ -294,7 +294,7 @@ static void expect_child(struct thread *thread)
 	struct target *target = thread->target;
 	unsigned long tid;
 
-	if (tracer_event_message(thread->tid, &tid))
+	if (ptrace_event_message(thread->tid, &tid))
 		return;		/* killed */
 	if (!map_remove(&target->newborn, tid))
 		newborn_add(target, (pid_t)tid, &by_maker);
@@ -357,7 +357,7 @@ void thread_let_go(struct thread *thread, int status)
 	if (!WIFSTOPPED(status))
 		return;
 	thread->regs_changed = thread->pc_changed = false;
-	if (status >> 16 == PTRACE_EVENT_STOP && !tracer_get_regs(tid, &thread->regs))
+	if (status >> 16 == PTRACE_EVENT_STOP && !ptrace_get_regs(tid, &thread->regs))
 		thread_restart_syscall(thread, 0);
 	/* These fail only if it was killed. */
 	err_ignore(thread_flush_regs(thread));
@@ -378,7 +378,7 @@ void stranger_let_go(struct target *target, pid_t tid, int status)
 	unsigned long child;
 
 	if ((event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
-	     event == PTRACE_EVENT_CLONE) && !tracer_event_message(tid, &child))
+	     event == PTRACE_EVENT_CLONE) && !ptrace_event_message(tid, &child))
 		stranger_await(target, (pid_t)child);
 	thread_let_go(&stranger, status);
 }

@@ -179,7 +179,7 @@ static bool are_private(const struct journal_entry *entry, const struct proc_map
 	const struct proc_map *map;
 
 	do {
-		map = proc_maps_find(maps, at);
+		map = procparse_maps_find(maps, at);
 		if (!map || !is_private(entry, map))
 			return false;
 		at = map->end;
@@ -196,7 +196,7 @@ static bool is_of_region(const struct journal_entry *entry, const struct proc_ma
 
 	/* The kernel has several where the process has changed a part (mlock, madvise). */
 	do {
-		map = proc_maps_find(maps, at);
+		map = procparse_maps_find(maps, at);
 		if (!map || !undo_is_of_file(map, file) ||
 		    map->offset + (at - map->start) != offset)
 			return false;

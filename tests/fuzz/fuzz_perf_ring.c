@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/perf_event.h"
+#include "os/perf.h"
 
 #define SIZE	1024
 

@@ -23,7 +23,7 @@ static void check_maps(const char *text)
 			abort();
 		end = maps.vec.at[i].end;
 	}
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 }
 
 /* The same of smaps, and a figure for each of the maps. */

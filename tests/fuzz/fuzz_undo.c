@@ -94,7 +94,7 @@ static void check_private(const struct journal_entry *entry, const struct proc_m
 	if (end < entry->address || (!data && entry->kind != JOURNAL_MAPPING))
 		abort();
 	for (uint64_t at = entry->address; at < end; at++) {
-		const struct proc_map *map = proc_maps_find(maps, at);
+		const struct proc_map *map = procparse_maps_find(maps, at);
 
 		if (!map || map->shared || *map->path || map->inode || map->write != data ||
 		    map->exec == data)
@@ -106,7 +106,7 @@ static void check_private(const struct journal_entry *entry, const struct proc_m
 static void check_mapped(const struct journal_entry *entry, const struct proc_maps *maps,
 			 const struct file_id *file)
 {
-	const struct proc_map *map = proc_maps_find(maps, entry->address);
+	const struct proc_map *map = procparse_maps_find(maps, entry->address);
 
 	if (!undo_is_mapped(entry, maps, file))
 		return;
@@ -127,7 +127,7 @@ static void check_sigaction(const struct journal_entry *entry, const struct jour
 
 	if (!undo_sigaction(entry, &now, journal, maps))
 		return;
-	map = proc_maps_find(maps, handler);
+	map = procparse_maps_find(maps, handler);
 	if (!map || !map->exec || map->write || map->shared || map->inode)
 		abort();
 	if (entry->kind == JOURNAL_SIGACTION && entry->aux != SIGTRAP &&
@@ -151,7 +151,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	take(&input, text.file, sizeof(text.file));
 	text.place.file.inode = input_byte(&input) & 3;
 	text.place.offset = PAGE * (input_byte(&input) % 4) + entry.address % PAGE;
-	text.map = proc_maps_find(&maps, entry.address);
+	text.map = procparse_maps_find(&maps, entry.address);
 	check_text(&entry, &text);
 	check_mapped(&entry, &maps, &text.place.file);
 	journal_init(journal, JOURNAL_SIZE + PAGE, JOURNAL_SIZE);

@@ -87,7 +87,7 @@ static void add_module(struct session *session)
 	module.bias = module.start;
 	fake_check(symbols_add(session->symbols, &module));
 	close(module.fd);
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 }
 
 void fake_forget(struct session *session)

@@ -255,7 +255,7 @@ static uint8_t takes_from_sp(const struct decoded *decoded)
 	return bytes > 0 && bytes <= ENTRY_SP_MAX && bytes % 8 == 0 ? (uint8_t)bytes : 0;
 }
 
-bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret)
+bool x86_64_insn_entry(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret)
 {
 	struct decoded decoded;
 	uint8_t sp;
@@ -319,8 +319,8 @@ static bool does_nothing(const struct decoded *decoded)
 		decoded->operand[0].reg.value == decoded->operand[1].reg.value);
 }
 
-bool x86_64_changed_registers(const uint8_t *code, size_t len, uint32_t *changed,
-			      uint32_t *popped)
+bool x86_64_insn_changed_registers(const uint8_t *code, size_t len, uint32_t *changed,
+				   uint32_t *popped)
 {
 	struct decoded decoded;
 
@@ -353,8 +353,8 @@ static bool has_address(const struct decoded *decoded, uint64_t *ret)
 	return true;
 }
 
-bool x86_64_reference(const uint8_t *code, size_t len, uint64_t start, size_t *at,
-		      struct code_reference *ret)
+bool x86_64_insn_reference(const uint8_t *code, size_t len, uint64_t start, size_t *at,
+			   struct code_reference *ret)
 {
 	struct decoded decoded;
 
@@ -371,7 +371,7 @@ bool x86_64_reference(const uint8_t *code, size_t len, uint64_t start, size_t *a
 	return false;
 }
 
-bool x86_64_ends_in_call(const uint8_t *code, size_t len)
+bool x86_64_insn_ends_in_call(const uint8_t *code, size_t len)
 {
 	struct decoded decoded;
 

@@ -43,12 +43,12 @@ struct insn {
 bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret);
 
 /* Members of struct arch. */
-bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret);
-bool x86_64_changed_registers(const uint8_t *code, size_t len, uint32_t *changed,
-			      uint32_t *popped);
-bool x86_64_reference(const uint8_t *code, size_t len, uint64_t start, size_t *at,
-		      struct code_reference *ret);
+bool x86_64_insn_entry(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret);
+bool x86_64_insn_changed_registers(const uint8_t *code, size_t len, uint32_t *changed,
+				   uint32_t *popped);
+bool x86_64_insn_reference(const uint8_t *code, size_t len, uint64_t start, size_t *at,
+			   struct code_reference *ret);
 /* rex, opcode, ModRM, SIB, displacement of 32 bits */
 #define X86_64_CALL_MOST	8
-bool x86_64_ends_in_call(const uint8_t *code, size_t len);
+bool x86_64_insn_ends_in_call(const uint8_t *code, size_t len);
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);

@@ -477,7 +477,7 @@ size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset)
 	return cfa_at(thunk->code, thunk->len, thunk->undo, offset);
 }
 
-size_t x86_64_stub_cfa(const struct stub *stub, size_t offset)
+size_t x86_64_thunk_stub_cfa(const struct stub *stub, size_t offset)
 {
 	return cfa_at(stub->code, stub->len, stub->undo, offset);
 }

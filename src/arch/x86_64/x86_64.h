@@ -20,4 +20,4 @@ struct err *x86_64_displace(const uint8_t *code, size_t len, uint64_t from, uint
 struct err *x86_64_stub(const struct stub_spec *spec, struct stub *ret);
 struct err *x86_64_thunk(const struct thunk_spec *spec, struct thunk *ret);
 size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset);
-size_t x86_64_stub_cfa(const struct stub *stub, size_t offset);
+size_t x86_64_thunk_stub_cfa(const struct stub *stub, size_t offset);

@@ -66,7 +66,7 @@ static void look_since(uint64_t began, uint64_t start, uint64_t pages, uint64_t 
 	CU_ASSERT_PTR_NULL_FATAL(vec_push(&maps.vec, map));
 	mapped_files_settle(&files);
 	mapped_files_look(&files, &replay.held, &maps, began, ++now);
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 }
 
 static void look(uint64_t start, uint64_t pages, uint64_t offset, const char *path)

@@ -52,7 +52,7 @@ EACH(begin, end);
 
 static void maps_are(const char *text)
 {
-	proc_maps_free(&world.view.maps);
+	procparse_maps_free(&world.view.maps);
 	CU_ASSERT_PTR_NULL_FATAL(procparse_maps(text, &world.view.maps));
 }
 

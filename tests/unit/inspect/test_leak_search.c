@@ -156,6 +156,6 @@ TEST("memory that can be written is a root, and of the rest what is private and 
 
 		CU_ASSERT_PTR_NULL_FATAL(procparse_maps(wanted[i].map, &maps));
 		CU_ASSERT_EQUAL(leak_search_is_root(&world.region, maps.vec.at), wanted[i].is);
-		proc_maps_free(&maps);
+		procparse_maps_free(&maps);
 	}
 }

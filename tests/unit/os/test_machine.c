@@ -9,21 +9,21 @@
 
 TEST("numbers")
 {
-	CU_ASSERT_EQUAL(kernel_number("0"), 0);
-	CU_ASSERT_EQUAL(kernel_number("4096\n"), 4096);
-	CU_ASSERT_EQUAL(kernel_number("12 kB\nX"), 12288);
-	CU_ASSERT_EQUAL(kernel_number("max\n"), KERNEL_NO_LIMIT);
-	CU_ASSERT_EQUAL(kernel_number(""), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(kernel_number("-1\n"), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(kernel_number("maximum\n"), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(kernel_number("12 MB\n"), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(kernel_number("12x\n"), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(kernel_number("18446744073709551614"), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(kernel_number("18446744073709551616"), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(kernel_number("18446744073709551000 kB"), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(kernel_sum(1, 2), 3);
-	CU_ASSERT_EQUAL(kernel_sum(1, KERNEL_UNKNOWN), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(kernel_sum(UINT64_MAX - 3, 2), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(kernel_text_number("0"), 0);
+	CU_ASSERT_EQUAL(kernel_text_number("4096\n"), 4096);
+	CU_ASSERT_EQUAL(kernel_text_number("12 kB\nX"), 12288);
+	CU_ASSERT_EQUAL(kernel_text_number("max\n"), KERNEL_NO_LIMIT);
+	CU_ASSERT_EQUAL(kernel_text_number(""), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(kernel_text_number("-1\n"), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(kernel_text_number("maximum\n"), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(kernel_text_number("12 MB\n"), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(kernel_text_number("12x\n"), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(kernel_text_number("18446744073709551614"), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(kernel_text_number("18446744073709551616"), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(kernel_text_number("18446744073709551000 kB"), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(kernel_text_sum(1, 2), 3);
+	CU_ASSERT_EQUAL(kernel_text_sum(1, KERNEL_UNKNOWN), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(kernel_text_sum(UINT64_MAX - 3, 2), KERNEL_UNKNOWN);
 }
 
 TEST("a tree")

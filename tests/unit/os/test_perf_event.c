@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rings of performance events, made by hand; processors. */
 
-#include "os/perf_event.h"
+#include "os/perf.h"
 
 #include "unit.h"
 

@@ -25,16 +25,16 @@
 
 TEST("own maps")
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct proc_map *map;
 	int local;
 
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(getpid(), &maps));
-	map = proc_maps_find(&maps, (uintptr_t)unit_skip);
+	map = procparse_maps_find(&maps, (uintptr_t)unit_skip);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
 	CU_ASSERT_TRUE(map->read && !map->write && map->exec && map->inode);
 	CU_ASSERT_EQUAL(map->path[0], '/');
-	map = proc_maps_find(&maps, (uintptr_t)&local);
+	map = procparse_maps_find(&maps, (uintptr_t)&local);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
 	CU_ASSERT_TRUE(map->read && map->write && !map->exec);
 	CU_ASSERT_STRING_EQUAL(map->path, "[stack]");
@@ -43,8 +43,8 @@ TEST("own maps")
 /* The rights of a page that is mapped to be read and written, as both ways to ask have them. */
 static void check_implied(bool exec, bool implied)
 {
-	CLEANUP(proc_maps_free) struct proc_maps all = { VEC_INIT };
-	CLEANUP(proc_maps_free) struct proc_maps some = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps all = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps some = { VEC_INIT };
 	int prot = PROT_READ | PROT_WRITE | (exec && !implied ? PROT_EXEC : 0);
 	void *at = mmap(NULL, PAGE, prot, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	const struct proc_map *map;
@@ -55,10 +55,10 @@ static void check_implied(bool exec, bool implied)
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps_at(getpid(), (uintptr_t)at, (uintptr_t)at + PAGE,
 						&some, &read_all));
 	munmap(at, PAGE);
-	map = proc_maps_find(&all, (uintptr_t)at);
+	map = procparse_maps_find(&all, (uintptr_t)at);
 	CU_ASSERT_TRUE(map && map->exec == exec && map->exec_implied == implied);
 	CU_ASSERT_TRUE(map && proc_map_is_exec(map) == (exec && !implied));
-	map = proc_maps_find(&some, (uintptr_t)at);
+	map = procparse_maps_find(&some, (uintptr_t)at);
 	CU_ASSERT_TRUE(map && map->exec == exec && map->exec_implied == implied);
 }
 
@@ -75,7 +75,7 @@ TEST("rights that READ_IMPLIES_EXEC gives")
 
 TEST("a file with newline, backslash, blank; deleted")
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	AUTO_CLOSE int fd = -1;
 	const struct proc_map *map;
 	char path[64];
@@ -90,7 +90,7 @@ TEST("a file with newline, backslash, blank; deleted")
 	unlink(path);
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(getpid(), &maps));
 	munmap(at, PAGE);
-	map = proc_maps_find(&maps, (uintptr_t)at);
+	map = procparse_maps_find(&maps, (uintptr_t)at);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
 	/* The kernel does not tell a backslash from an escape: "\012" comes back as a newline. */
 	CU_ASSERT_EQUAL(strncmp(map->path, "/tmp/mdbg unit\n\n ", 17), 0);
@@ -113,7 +113,7 @@ static bool sorted(const struct proc_maps *maps)
 
 TEST("60,000 mappings")
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	size_t len = (size_t)MANY * 2 * PAGE, i;
 	char *at = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
@@ -131,7 +131,7 @@ TEST("60,000 mappings")
 	CU_ASSERT_TRUE(maps.vec.nr >= MANY * 2);
 	CU_ASSERT_TRUE(sorted(&maps));
 	for (i = 0; i < MANY * 2; i++) {
-		const struct proc_map *map = proc_maps_find(&maps, (uintptr_t)at + i * PAGE);
+		const struct proc_map *map = procparse_maps_find(&maps, (uintptr_t)at + i * PAGE);
 
 		if (!map || map->read != !(i % 2))
 			break;
@@ -165,10 +165,10 @@ TEST("mappings that change meanwhile")
 
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, churn, (void *)&stop), 0);
 	for (i = 0; i < 100; i++) {
-		CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+		CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 		struct err *err = procfs_maps(getpid(), &maps);
 
-		good += !err && sorted(&maps) && proc_maps_find(&maps, (uintptr_t)churn);
+		good += !err && sorted(&maps) && procparse_maps_find(&maps, (uintptr_t)churn);
 	}
 	stop = true;
 	pthread_join(thread, NULL);
@@ -235,7 +235,7 @@ static void leave_leader(void *arg UNUSED)
 
 TEST("a leader that has ended")
 {
-	CLEANUP(proc_maps_free) struct proc_maps leader = { VEC_INIT }, other = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps leader = { VEC_INIT }, other = { VEC_INIT };
 	struct proc_tasks tasks = { VEC_INIT };
 	struct proc_status status;
 	struct child child;
@@ -246,7 +246,7 @@ TEST("a leader that has ended")
 	CU_ASSERT_PTR_NULL(procfs_maps(child.pid, &leader));
 	CU_ASSERT_EQUAL(leader.vec.nr, 0);
 	CU_ASSERT_PTR_NULL(procfs_maps((pid_t)tid, &other));
-	CU_ASSERT_PTR_NOT_NULL(proc_maps_find(&other, (uintptr_t)unit_skip));
+	CU_ASSERT_PTR_NOT_NULL(procparse_maps_find(&other, (uintptr_t)unit_skip));
 	CU_ASSERT_PTR_NULL(procfs_tasks(child.pid, &tasks));
 	CU_ASSERT_EQUAL(tasks.vec.nr, 2);
 	vec_free(&tasks.vec);
@@ -315,7 +315,7 @@ TEST("processes that end meanwhile")
 		while (!(err = procfs_maps(pid, &maps))) {
 			bool dead = !maps.vec.nr;	/* a zombie by now */
 
-			proc_maps_free(&maps);
+			procparse_maps_free(&maps);
 			if (dead)
 				break;
 		}
@@ -375,7 +375,7 @@ TEST("status and stat")
 
 TEST("a kernel thread")
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct proc_status status;
 	struct proc_stat stat;
 

@@ -11,7 +11,7 @@
 
 TEST("maps: every field")
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct proc_map *map;
 
 	CU_ASSERT_PTR_NULL_FATAL(procparse_maps(
@@ -39,7 +39,7 @@ TEST("maps: every field")
 
 TEST("maps: odd names")
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	CU_ASSERT_PTR_NULL_FATAL(procparse_maps(
 		"1000-2000 r--p 00000000 00:01 7     /a\\012b (deleted)\n"
@@ -61,7 +61,7 @@ TEST("maps: odd names")
 
 TEST("maps: changed between two reads")
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	/* 2000 has merged with 1000; then 6000 grew down over what was 5000's end. */
 	CU_ASSERT_PTR_NULL_FATAL(procparse_maps(
@@ -106,7 +106,7 @@ TEST("maps: broken lines")
 
 TEST("maps: 65,530 of them")
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	AUTO_STR struct str text = STR_INIT;
 	const struct proc_map *map;
 	unsigned i;
@@ -117,12 +117,12 @@ TEST("maps: 65,530 of them")
 						  i));
 	CU_ASSERT_PTR_NULL_FATAL(procparse_maps(text.at, &maps));
 	CU_ASSERT_EQUAL(maps.vec.nr, MANY);
-	map = proc_maps_find(&maps, 0x10fff + 40000 * 0x2000);
+	map = procparse_maps_find(&maps, 0x10fff + 40000 * 0x2000);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
 	CU_ASSERT_STRING_EQUAL(map->path, "/f40000");
-	CU_ASSERT_PTR_NULL(proc_maps_find(&maps, 0x11000 + 40000 * 0x2000));
-	CU_ASSERT_PTR_NULL(proc_maps_find(&maps, 0));
-	CU_ASSERT_PTR_NULL(proc_maps_find(&maps, UINT64_MAX));
+	CU_ASSERT_PTR_NULL(procparse_maps_find(&maps, 0x11000 + 40000 * 0x2000));
+	CU_ASSERT_PTR_NULL(procparse_maps_find(&maps, 0));
+	CU_ASSERT_PTR_NULL(procparse_maps_find(&maps, UINT64_MAX));
 }
 
 static const char status_text[] =

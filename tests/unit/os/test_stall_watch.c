@@ -22,8 +22,8 @@ TEST("one wait")
 	struct stall stall = { 0 };
 
 	for (unsigned i = 1; i < STALL_LOOKS; i++)
-		CU_ASSERT_FALSE(stall_look(&stall, 'D', 7));
-	CU_ASSERT_TRUE(stall_look(&stall, 'D', 7));
+		CU_ASSERT_FALSE(stall_watch_look(&stall, 'D', 7));
+	CU_ASSERT_TRUE(stall_watch_look(&stall, 'D', 7));
 }
 
 /* It had a processor in between, though it was in such a wait at each look. */
@@ -32,9 +32,9 @@ TEST("other waits")
 	struct stall stall = { 0 };
 
 	for (unsigned i = 0; i < 10 * STALL_LOOKS; i++)
-		CU_ASSERT_FALSE(stall_look(&stall, 'D', i));
+		CU_ASSERT_FALSE(stall_watch_look(&stall, 'D', i));
 	for (unsigned i = 0; i < 10 * STALL_LOOKS; i++)
-		CU_ASSERT_FALSE(stall_look(&stall, 'D', i / (STALL_LOOKS - 1)));
+		CU_ASSERT_FALSE(stall_watch_look(&stall, 'D', i / (STALL_LOOKS - 1)));
 }
 
 /* What can be left by a signal, or is short of a processor, is waited for. */
@@ -43,9 +43,9 @@ TEST("other states")
 	struct stall stall = { 0 };
 
 	for (unsigned i = 0; i < 10 * STALL_LOOKS; i++)
-		CU_ASSERT_FALSE(stall_look(&stall, "SR"[i % 2], 7));
+		CU_ASSERT_FALSE(stall_watch_look(&stall, "SR"[i % 2], 7));
 	for (unsigned i = 0; i < 10 * STALL_LOOKS; i++)
-		CU_ASSERT_FALSE(stall_look(&stall, i % STALL_LOOKS ? 'D' : 'R', 7));
+		CU_ASSERT_FALSE(stall_watch_look(&stall, i % STALL_LOOKS ? 'D' : 'R', 7));
 }
 
 #define EVERY_NS	50000000ull

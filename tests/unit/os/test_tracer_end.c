@@ -46,7 +46,7 @@ static struct err *keep_end(void *tracer)
 	if (!pid)
 		for (;;)
 			pause();
-	CU_ASSERT_PTR_NULL(tracer_seize(tracer, pid));
+	CU_ASSERT_PTR_NULL(ptrace_seize(tracer, pid));
 	tracer_keep_end(tracer, pid);
 	kill(pid, SIGKILL);
 	CU_ASSERT(comes_to(pid, 'Z'));
@@ -101,11 +101,11 @@ static struct err *child_pending(void *tracer)
 		have_child_and_wait();
 	child = child_of(pid);
 	CU_ASSERT(child && comes_to(child, 'Z'));
-	CU_ASSERT_PTR_NULL(tracer_seize(tracer, pid));
+	CU_ASSERT_PTR_NULL(ptrace_seize(tracer, pid));
 	CU_ASSERT_PTR_NULL(tracer_interrupt(pid));
 	CU_ASSERT_PTR_NULL(tracer_wait_for(pid, tracer_now() + LIMIT_NS, &status));
-	CU_ASSERT(!tracer_child_pending(pid, child, &pending) && pending);
-	CU_ASSERT(!tracer_child_pending(pid, child + 1, &pending) && !pending);
+	CU_ASSERT(!ptrace_child_pending(pid, child, &pending) && pending);
+	CU_ASSERT(!ptrace_child_pending(pid, child + 1, &pending) && !pending);
 	kill(pid, SIGKILL);
 	CU_ASSERT_PTR_NULL(tracer_wait_for(pid, tracer_now() + LIMIT_NS, &status));
 	return NULL;

@@ -31,7 +31,7 @@ static uint64_t place(const char *text, uint64_t start, uint64_t end)
 	low = at < start ? at : start;
 	high = at + LEN > end ? at + LEN : end;
 	CU_ASSERT_TRUE(!at || high - low < 1ull << 31);
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	return at;
 }
 

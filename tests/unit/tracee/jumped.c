@@ -57,7 +57,7 @@ char *jumped_maps_text(pid_t pid)
 						  (unsigned long)map->end, map->read, map->write,
 						  map->exec, map->shared, map->path));
 	}
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	return text.at;
 }
 

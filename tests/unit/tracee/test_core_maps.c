@@ -58,7 +58,7 @@ static void check_map(const struct proc_map *map, uint64_t start, uint64_t end, 
 {
 	char protection[5];
 
-	proc_map_protection(map, protection);
+	procparse_map_protection(map, protection);
 	CU_ASSERT_EQUAL(map->start, start);
 	CU_ASSERT_EQUAL(map->end, end);
 	CU_ASSERT_STRING_EQUAL(protection, text);
@@ -95,7 +95,7 @@ TEST("segments and files")
 	CU_ASSERT_PTR_NULL(core_maps_name(&maps, 0x1000, "[heap]"));
 	CU_ASSERT_STRING_EQUAL(map[0].path, prog);
 	CU_ASSERT_PTR_NULL(core_maps_name(&maps, 0x9000, "[heap]"));
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 }
 
 /* Without a list of files it is not known what is shared. */
@@ -111,7 +111,7 @@ TEST("no list of files")
 	CU_ASSERT_EQUAL_FATAL(maps.vec.nr, ARRAY_SIZE(segment));
 	check_map(&maps.vec.at[2], 0x4000, 0x6000, "rw-?", 0, 0, "");
 	check_map(&maps.vec.at[7], 0xe000, 0xf000, "rw-?", 0, 0, "");
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 }
 
 /* The program headers tell what the core does not. */
@@ -162,5 +162,5 @@ TEST("protection by program headers")
 	file.header.e_phnum = 5;	/* more than are there */
 	core_maps_protect(&map[4], &map[4], &bytes.memory, 0x50);
 	CU_ASSERT_FALSE(map[4].unknown_protection);
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 }

@@ -106,7 +106,7 @@ static void __attribute__((noinline)) go_deep(void)
  */
 static void make_room(void)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	uint64_t sp = (uintptr_t)__builtin_frame_address(0) - (64u << 10);
 
 	go_deep();
@@ -281,7 +281,7 @@ static struct err *call_within(struct victim *v)
 
 	low = v->remote.place.low;
 	if (!err)
-		err = tracer_get_regs(thread->tid, &thread->regs);
+		err = ptrace_get_regs(thread->tid, &thread->regs);
 	if (!err)
 		err = make_call(v);
 	CU_ASSERT_EQUAL(v->remote.place.rank, FRAME_SPARE);

@@ -90,7 +90,7 @@ static const struct seg usual[] = {
 /* Place the elf by mapping number at of text; false if it cannot be. */
 static bool place(struct elf_file *elf, const char *text, size_t at, struct module *module)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	parse(text, &maps);
 	*module = module_of(elf, &maps.vec.at[at]);
@@ -286,7 +286,7 @@ TEST("senseless segments")
 
 static bool mapped_in(const struct module *module, const char *text)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	parse(text, &maps);
 	return module_still_mapped(module, &maps);

@@ -254,7 +254,7 @@ static void refuses(const struct proc_map *map, const char *path)
 
 TEST("a file by its path")
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct plugin plugin, other;
 	const struct proc_map *map;
 	char fifo[80], link[80];
@@ -268,7 +268,7 @@ TEST("a file by its path")
 	CU_ASSERT_EQUAL_FATAL(mkfifo(fifo, 0600), 0);
 	CU_ASSERT_EQUAL_FATAL(symlink("/proc/self/exe", link), 0);
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(getpid(), &maps));
-	map = proc_maps_find(&maps, plugin.addr);
+	map = procparse_maps_find(&maps, plugin.addr);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
 	CU_ASSERT_PTR_NULL(open_by_path(map, plugin.path, &fd));
 	CU_ASSERT_TRUE(fd >= 0);
@@ -288,7 +288,7 @@ TEST("a file by its path")
 /* overlayfs and btrfs: stat() has other numbers than maps. Then what memory holds decides. */
 TEST("a file with other numbers")
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct proc_map map[2];
 	struct proc_maps two = { { map, 2, 2 } };
 	struct plugin plugin;
@@ -298,7 +298,7 @@ TEST("a file with other numbers")
 	plugin_copy(&plugin, "numbers");
 	plugin_open(&plugin);
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(getpid(), &maps));
-	text = proc_maps_find(&maps, plugin.addr);
+	text = procparse_maps_find(&maps, plugin.addr);
 	CU_ASSERT_TRUE_FATAL(text && text > maps.vec.at && !text[-1].offset);
 	memcpy(map, text - 1, sizeof(map));
 	map[0].inode = map[1].inode = text->inode + 1000000;

@@ -102,7 +102,7 @@ static void make_left(void *arg UNUSED)
 
 static int left_fd(void)
 {
-	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	CU_ASSERT_PTR_NULL(procfs_maps(jumped.victim.pid, &maps));
 	return previous_file_find(jumped.victim.target, &maps);

@@ -177,7 +177,7 @@ static unsigned file_mappings(pid_t pid)
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(pid, &maps));
 	for (size_t i = 0; i < maps.vec.nr; i++)
 		nr += !strcmp(maps.vec.at[i].path, JOURNAL_MEMFD_PATH);
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	return nr;
 }
 
@@ -306,7 +306,7 @@ static struct err *borrow(struct victim *v)
 	CU_ASSERT_FALSE(remote_is_left(thread));
 	err = remote_begin(thread, &v->remote);
 	if (!err)
-		err = tracer_get_regs(thread->tid, &thread->regs);
+		err = ptrace_get_regs(thread->tid, &thread->regs);
 	CU_ASSERT_TRUE(remote_is_left(thread));
 	return err;
 }

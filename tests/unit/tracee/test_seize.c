@@ -109,7 +109,7 @@ static pid_t make_forker(void)
 /* It has forked between the seize and the look at it. */
 static struct err *let_go_of_forker(struct victim *v)
 {
-	struct err *err = tracer_seize(v->tracer, stranger);
+	struct err *err = ptrace_seize(v->tracer, stranger);
 	int status;
 
 	CU_ASSERT_EQUAL(write(order[1], "f", 1), 1);

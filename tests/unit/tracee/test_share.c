@@ -124,7 +124,7 @@ static unsigned mappings(uint64_t *len)
 			*len += maps.vec.at[i].end - maps.vec.at[i].start;
 			nr++;
 		}
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	return nr;
 }
 
@@ -503,7 +503,7 @@ TEST("the first page of private data is zero in a forked child")
 	victim_region(&victim, LIMIT);
 	victim_remote(&victim, map_data);
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(child.pid, &maps));
-	map = proc_maps_find(&maps, data_address);
+	map = procparse_maps_find(&maps, data_address);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(map);
 	CU_ASSERT_TRUE(map->read && map->write && !map->exec && !map->shared && !map->inode);
 	entry = &victim.region->journal->entry[data_entry];
@@ -511,7 +511,7 @@ TEST("the first page of private data is zero in a forked child")
 	CU_ASSERT_EQUAL(entry->address, data_address);
 	CU_ASSERT_TRUE(entry->len >= 100000);
 	CU_ASSERT_TRUE(undo_is_mapped(entry, &maps, NULL));
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	victim_release(&victim);
 
 	atomic_store(&shared->address, data_address);
@@ -531,8 +531,8 @@ TEST("private data goes without a trace")
 	victim_remote(&victim, map_data);
 	victim_remote(&victim, unmap_data);
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(child.pid, &maps));
-	CU_ASSERT_PTR_NULL(proc_maps_find(&maps, data_address));
-	proc_maps_free(&maps);
+	CU_ASSERT_PTR_NULL(procparse_maps_find(&maps, data_address));
+	procparse_maps_free(&maps);
 	CU_ASSERT_EQUAL(victim.region->journal->entry[data_entry].state, JOURNAL_UNDONE);
 	end();
 }

@@ -220,7 +220,7 @@ static struct err *seize_executer(struct victim *v)
 
 	target_untrace(v->target);
 	if (!err)
-		err = tracer_seize(tracer, other);
+		err = ptrace_seize(tracer, other);
 	if (err)
 		return err;
 	tracer_count(tracer, 1);

@@ -13,7 +13,7 @@ static const char *found_in(const char *text)
 
 	CU_ASSERT_PTR_NULL_FATAL(procparse_maps(text, &maps));
 	translator = translator_find(&maps);
-	proc_maps_free(&maps);
+	procparse_maps_free(&maps);
 	return translator ? translator->what : "";
 }
 

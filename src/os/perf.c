@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Opens performance events and reads their rings. */
 
-#include "os/perf_event.h"
+#include "os/perf.h"
 
 #include <errno.h>
 #include <string.h>
