@@ -283,7 +283,7 @@ static void eh_frame_from_header(struct elf_file *file, struct source *ret)
 
 	if (phdr->p_type != PT_GNU_EH_FRAME)
 		return;
-	header = elf_chunk(file, phdr->p_offset, phdr->p_filesz, ELF_T_BYTE);
+	header = elf_file_chunk(file, phdr->p_offset, phdr->p_filesz, ELF_T_BYTE);
 	if (!header || header->d_size < 4)
 		return;
 	at = header->d_buf;
@@ -299,8 +299,8 @@ static void eh_frame_from_header(struct elf_file *file, struct source *ret)
 	 */
 	at += 4;
 	if (cfi_address(&frame, &at, end, &ret->vaddr) &&
-	    elf_vaddr_to_offset(file, ret->vaddr, &offset, &left))
-		ret->data = elf_chunk(file, offset, left, ELF_T_BYTE);
+	    elf_file_vaddr_to_offset(file, ret->vaddr, &offset, &left))
+		ret->data = elf_file_chunk(file, offset, left, ELF_T_BYTE);
 }
 
 static void eh_frame_find(struct elf_file *file, struct source *ret)
@@ -309,7 +309,7 @@ static void eh_frame_find(struct elf_file *file, struct source *ret)
 
 	if (elf_view_section(&file->view, ".eh_frame", &shdr) &&
 	    !(shdr.sh_flags & SHF_COMPRESSED)) {
-		ret->data = elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
+		ret->data = elf_file_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
 		ret->vaddr = shdr.sh_addr;
 	}
 	if (!ret->data)
@@ -330,24 +330,26 @@ static Elf_Data *section_uncompressed(struct elf_file *file, const char *name)
 	if (!scn)
 		return NULL;
 	if (!(shdr.sh_flags & SHF_COMPRESSED))
-		return elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
-	if (!elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE))
+		return elf_file_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
+	if (!elf_file_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE))
 		return NULL;
 	err = elf_view_unpack(&file->view, scn);
 	if (err) {
-		elf_doubt(file, err);
+		elf_file_add_doubt(file, err);
 		return NULL;
 	}
 	if (!gelf_getshdr(scn, &shdr) || !(shdr.sh_flags & SHF_COMPRESSED))
 		return elf_rawdata(scn, NULL);
 	if (!gelf_getchdr(scn, &chdr) || chdr.ch_type != ELFCOMPRESS_ZLIB) {
-		elf_doubt(file, err_create(ERR_UNSUPPORTED, "%s: %s is packed in an unknown way",
-					   file->name, name));
+		elf_file_add_doubt(file, err_create(ERR_UNSUPPORTED,
+						    "%s: %s is packed in an unknown way",
+						    file->name, name));
 		return NULL;
 	}
 	if (chdr.ch_size > LIMIT_UNPACKED) {
-		elf_doubt(file, limit_err(file->name, "too many bytes of compressed sections",
-					  LIMIT_UNPACKED));
+		elf_file_add_doubt(file, limit_err(file->name,
+						   "too many bytes of compressed sections",
+						   LIMIT_UNPACKED));
 		return NULL;
 	}
 	return elf_compress(scn, 0, 0) < 0 ? NULL : elf_rawdata(scn, NULL);

@@ -38,7 +38,7 @@ static struct err *read_file(struct memory *memory, uint64_t offset, void *buf, 
 					    offset);
 }
 
-struct err *core_read(const struct core_file *core, uint64_t offset, void *buf, size_t len)
+struct err *core_file_read(const struct core_file *core, uint64_t offset, void *buf, size_t len)
 {
 	return memory_read(core->bytes, offset, buf, len);
 }
@@ -116,10 +116,10 @@ static struct err *read_header(struct core_file *core, Elf64_Ehdr *ret)
 	core->arch = arch_find(ret->e_machine, ret->e_ident[EI_CLASS]);
 	if (core->arch != arch_host())
 		return foreign(core, ret);
-	return got < sizeof(*ret) ? core_cut_off(core, "its header") : NULL;
+	return got < sizeof(*ret) ? core_file_cut_off(core, "its header") : NULL;
 }
 
-struct err *core_cut_off(const struct core_file *core, const char *what)
+struct err *core_file_cut_off(const struct core_file *core, const char *what)
 {
 	return err_hint(err_create(ERR_FORMAT, "%s: cut off: %s is not in its %" PRIu64 " bytes",
 				   core->name, what, core->size),
@@ -183,8 +183,8 @@ static struct err *read_segments(struct core_file *core, const Elf64_Ehdr *heade
 
 	/* If the number is too large for e_phnum, the first section header has it. */
 	if (nr == PN_XNUM) {
-		if (core_read(core, header->e_shoff, &first, sizeof(first)))
-			return core_cut_off(core, "the number of its segments");
+		if (core_file_read(core, header->e_shoff, &first, sizeof(first)))
+			return core_file_cut_off(core, "the number of its segments");
 		nr = first.sh_info;
 	}
 	if (header->e_phentsize != sizeof(Elf64_Phdr))
@@ -197,13 +197,13 @@ static struct err *read_segments(struct core_file *core, const Elf64_Ehdr *heade
 		err = cancel_check();
 		if (err)
 			return err;
-		if (core_read(core, header->e_phoff + i * sizeof(segment), &segment,
-			      sizeof(segment)))
-			return core_cut_off(core, "the table of its segments");
+		if (core_file_read(core, header->e_phoff + i * sizeof(segment), &segment,
+				   sizeof(segment)))
+			return core_file_cut_off(core, "the table of its segments");
 		if (segment.p_type == PT_LOAD)
 			err = add_segment(core, &segment);
 		else if (segment.p_type == PT_NOTE)
-			err = core_read_notes(core, segment.p_offset, segment.p_filesz);
+			err = core_note_read(core, segment.p_offset, segment.p_filesz);
 	}
 	sort_segments(core);
 	return err;
@@ -330,7 +330,7 @@ static struct err *create(struct memory *bytes, uint64_t size, const char *name,
 		core_file_close(core);
 		return err;
 	}
-	core_sort_mapped(core);
+	core_note_sort_mapped(core);
 	*ret = core;
 	return NULL;
 }
@@ -376,7 +376,7 @@ struct err *core_file_vector(const struct core_file *core, const struct core_thr
 	if (!len)
 		return err_create(ERR_NOTFOUND, "the core has no vector registers of thread %d",
 				  thread->tid);
-	err = core_read(core, thread->vector, buf, len);
+	err = core_file_read(core, thread->vector, buf, len);
 	if (!err)
 		*len_ret = len;
 	return err;

@@ -234,12 +234,12 @@ static struct err *walk_notes(struct core_file *core, const uint8_t *bytes, size
 	return err;
 }
 
-struct err *core_read_notes(struct core_file *core, uint64_t offset, uint64_t len)
+struct err *core_note_read(struct core_file *core, uint64_t offset, uint64_t len)
 {
 	AUTO_FREE uint8_t *bytes = NULL;
 
 	if (offset > core->size || len > core->size - offset)
-		return core_cut_off(core, "what it says of threads and files");
+		return core_file_cut_off(core, "what it says of threads and files");
 	/*
 	 * The lengths of all notes are added, since several may be at the same place of the file.
 	 */
@@ -249,14 +249,14 @@ struct err *core_read_notes(struct core_file *core, uint64_t offset, uint64_t le
 	bytes = malloc(len + 1);
 	if (!bytes)
 		return err_nomem;
-	if (len && core_read(core, offset, bytes, len))
-		return core_cut_off(core, "what it says of threads and files");
+	if (len && core_file_read(core, offset, bytes, len))
+		return core_file_cut_off(core, "what it says of threads and files");
 	return walk_notes(core, bytes, len, offset);
 }
 
 COMPARE_BY(by_start, struct core_mapped, x, x->start)
 
-void core_sort_mapped(struct core_file *core)
+void core_note_sort_mapped(struct core_file *core)
 {
 	struct core_mapped *at = core->mapped.at;
 	size_t nr = 0;

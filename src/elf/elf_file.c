@@ -3,8 +3,8 @@
  * An ELF file over libelf: opening, headers, segments, notes, the image's bytes.
  *
  * The file is read, never mapped, and libelf sees only mdbg's own copy (elf_view.h). All bytes come
- * through elf_chunk(), which reads them into that copy, so a size in the file can never make mdbg
- * allocate more than LIMIT_READ.
+ * through elf_file_chunk(), which reads them into that copy, so a size in the file can never make
+ * mdbg allocate more than LIMIT_READ.
  */
 
 #include "elf/elf_file.h"
@@ -32,14 +32,14 @@ static size_t read_at(const struct elf_file *file, uint64_t offset, void *buf, s
 	return len;
 }
 
-void elf_doubt(struct elf_file *file, const struct err *err)
+void elf_file_add_doubt(struct elf_file *file, const struct err *err)
 {
 	if (err && !*file->doubt)
 		snprintf(file->doubt, sizeof(file->doubt), "%.*s", (int)sizeof(file->doubt) - 1,
 			 err->msg);
 }
 
-Elf_Data *elf_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_Type type)
+Elf_Data *elf_file_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_Type type)
 {
 	struct err *err;
 
@@ -47,13 +47,13 @@ Elf_Data *elf_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_T
 		return NULL;
 	err = elf_view_take(&file->view, offset, size);
 	if (err) {
-		elf_doubt(file, err);
+		elf_file_add_doubt(file, err);
 		return NULL;
 	}
 	return elf_getdata_rawchunk(file->elf, (int64_t)offset, size, type);
 }
 
-const struct elf_segment *elf_segment_at(const struct elf_file *file, uint64_t vaddr)
+const struct elf_segment *elf_file_segment_at(const struct elf_file *file, uint64_t vaddr)
 {
 	vec_each(segment, &file->segments)
 		if (vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->memsz)
@@ -61,10 +61,10 @@ const struct elf_segment *elf_segment_at(const struct elf_file *file, uint64_t v
 	return NULL;
 }
 
-bool elf_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset_ret,
-			 uint64_t *left_ret)
+bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset_ret,
+			      uint64_t *left_ret)
 {
-	const struct elf_segment *segment = elf_segment_at(file, vaddr);
+	const struct elf_segment *segment = elf_file_segment_at(file, vaddr);
 	uint64_t into = segment ? vaddr - segment->vaddr : 0;
 
 	if (!segment || into >= segment->filesz || segment->offset > file->len ||
@@ -94,8 +94,8 @@ static struct err *segment_add(struct elf_file *file, const GElf_Phdr *phdr)
 
 static Elf_Data *notes_at(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t align)
 {
-	return elf_chunk(file, offset, MIN(size, LIMIT_NOTES),
-			 align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	return elf_file_chunk(file, offset, MIN(size, LIMIT_NOTES),
+			      align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 }
 
 /* Is the owner's name at `name` in the notes, including its zeros? */
@@ -327,7 +327,7 @@ const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t 
 /* Read at vaddr as much of the image as one segment holds; 0 if none does. */
 static size_t image_read(const struct elf_file *file, uint64_t vaddr, void *buf, size_t len)
 {
-	const struct elf_segment *segment = elf_segment_at(file, vaddr);
+	const struct elf_segment *segment = elf_file_segment_at(file, vaddr);
 	uint64_t into = segment ? vaddr - segment->vaddr : 0;
 	size_t from_file;
 

@@ -90,20 +90,20 @@ bool elf_symbols_next(struct elf_symbols *at, struct elf_symbol *ret);
  * Find a defined symbol by its exact name (any version), function or data; .dynsym is searched
  * first. ERR_NOTFOUND.
  */
-struct err *elf_file_symbol(struct elf_file *file, const char *name,
-			    struct elf_symbol *ret) MUST_CHECK;
+struct err *elf_symbol_named(struct elf_file *file, const char *name,
+			     struct elf_symbol *ret) MUST_CHECK;
 /*
  * Get the name of the symbol whose address the loader stores in the word at value (an address in
  * the file), by the relocations of the section headers. ERR_NOTFOUND: it stores none there.
  */
-struct err *elf_file_relocation(struct elf_file *file, uint64_t value,
-				const char **name_ret) MUST_CHECK;
+struct err *elf_symbol_relocation(struct elf_file *file, uint64_t value,
+				  const char **name_ret) MUST_CHECK;
 /*
  * Get the extent of the function at value: its symbol's size, else (size 0, stripped) that of its
  * FDE in the CFI, else the distance to the next symbol. ERR_NOTFOUND if none of them is known.
  */
-struct err *elf_file_function_extent(struct elf_file *file, uint64_t value,
-				     uint64_t *size_ret) MUST_CHECK;
+struct err *elf_symbol_function_extent(struct elf_file *file, uint64_t value,
+				       uint64_t *size_ret) MUST_CHECK;
 /*
  * Copy len bytes of the file's image at address vaddr (bytes past filesz are zero). ERR_RANGE: not
  * all of them are in segments; buf has those up to the first one that is not.

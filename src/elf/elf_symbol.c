@@ -29,7 +29,8 @@ static bool dynamic_read(struct elf_file *file, struct dynamic *ret)
 	memset(ret, 0, sizeof(*ret));
 	if (phdr->p_type != PT_DYNAMIC)
 		return false;
-	data = elf_chunk(file, phdr->p_offset, phdr->p_filesz - phdr->p_filesz % entry, ELF_T_DYN);
+	data = elf_file_chunk(file, phdr->p_offset, phdr->p_filesz - phdr->p_filesz % entry,
+			      ELF_T_DYN);
 	for (int i = 0; data && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
 		if (dyn.d_tag > 0 && dyn.d_tag < DT_NUM)
 			ret->value[dyn.d_tag] = dyn.d_un.d_val;
@@ -44,9 +45,9 @@ static Elf_Data *words_at(struct elf_file *file, uint64_t vaddr)
 {
 	uint64_t offset, left;
 
-	if (!vaddr || !elf_vaddr_to_offset(file, vaddr, &offset, &left))
+	if (!vaddr || !elf_file_vaddr_to_offset(file, vaddr, &offset, &left))
 		return NULL;
-	return elf_chunk(file, offset, left & ~3ull, ELF_T_WORD);
+	return elf_file_chunk(file, offset, left & ~3ull, ELF_T_WORD);
 }
 
 /*
@@ -89,15 +90,16 @@ static void dynsym_from_dynamic(struct elf_file *file, const struct dynamic *dyn
 		nr = ((const uint32_t *)hash->d_buf)[1];	/* nchain */
 	else if ((gnu_hash = words_at(file, dynamic->gnu_hash)))
 		nr = gnu_hash_symbols(file, gnu_hash);
-	if (!names->len || !elf_vaddr_to_offset(file, dynamic->value[DT_SYMTAB], &offset, &left))
+	if (!names->len || !elf_file_vaddr_to_offset(file, dynamic->value[DT_SYMTAB], &offset,
+						     &left))
 		return;
 	nr = MIN(nr, left / entry);
 	if (nr > LIMIT_SYMBOLS) {
-		elf_doubt(file, limit_err(file->name, "too many symbols", LIMIT_SYMBOLS));
+		elf_file_add_doubt(file, limit_err(file->name, "too many symbols", LIMIT_SYMBOLS));
 		return;
 	}
 	file->dynsym.names = *names;
-	file->dynsym.data = elf_chunk(file, offset, nr * entry, ELF_T_SYM);
+	file->dynsym.data = elf_file_chunk(file, offset, nr * entry, ELF_T_SYM);
 	file->dynsym.nr = file->dynsym.data ? nr : 0;
 }
 
@@ -108,11 +110,12 @@ void elf_symbols_locate(struct elf_file *file)
 	uint64_t offset, left;
 
 	if (dynamic_read(file, &dynamic) &&
-	    elf_vaddr_to_offset(file, dynamic.value[DT_STRTAB], &offset, &left))
-		elf_doubt(file, elf_view_strings(&file->view, offset,
-						 MIN(dynamic.value[DT_STRSZ], left), &names));
-	elf_doubt(file, elf_view_symbols(&file->view, SHT_SYMTAB, &file->symtab));
-	elf_doubt(file, elf_view_symbols(&file->view, SHT_DYNSYM, &file->dynsym));
+	    elf_file_vaddr_to_offset(file, dynamic.value[DT_STRTAB], &offset, &left))
+		elf_file_add_doubt(file, elf_view_strings(&file->view, offset,
+							  MIN(dynamic.value[DT_STRSZ], left),
+							  &names));
+	elf_file_add_doubt(file, elf_view_symbols(&file->view, SHT_SYMTAB, &file->symtab));
+	elf_file_add_doubt(file, elf_view_symbols(&file->view, SHT_DYNSYM, &file->dynsym));
 	if (!file->dynsym.data)
 		dynsym_from_dynamic(file, &dynamic, &names);
 }
@@ -168,7 +171,7 @@ bool elf_symbols_next(struct elf_symbols *at, struct elf_symbol *ret)
 	return elf_symbols_next(at, ret);
 }
 
-struct err *elf_file_symbol(struct elf_file *file, const char *name, struct elf_symbol *ret)
+struct err *elf_symbol_named(struct elf_file *file, const char *name, struct elf_symbol *ret)
 {
 	struct elf_symbols at;
 	struct elf_symbol symbol;
@@ -194,7 +197,7 @@ static const char *dynamic_name(const struct elf_file *file, uint64_t i)
 	return table->names.at + sym.st_name;
 }
 
-struct err *elf_file_relocation(struct elf_file *file, uint64_t value, const char **name_ret)
+struct err *elf_symbol_relocation(struct elf_file *file, uint64_t value, const char **name_ret)
 {
 	size_t size = gelf_fsize(file->elf, ELF_T_RELA, 1, EV_CURRENT);
 	Elf_Scn *scn = NULL;
@@ -207,8 +210,8 @@ struct err *elf_file_relocation(struct elf_file *file, uint64_t value, const cha
 		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != SHT_RELA ||
 		    shdr.sh_flags & SHF_COMPRESSED)
 			continue;
-		data = elf_chunk(file, shdr.sh_offset, shdr.sh_size - shdr.sh_size % size,
-				 ELF_T_RELA);
+		data = elf_file_chunk(file, shdr.sh_offset, shdr.sh_size - shdr.sh_size % size,
+				      ELF_T_RELA);
 		for (int i = 0; data && gelf_getrela(data, i, &rela); i++) {
 			const char *name = rela.r_offset != value ? NULL :
 					   dynamic_name(file, GELF_R_SYM(rela.r_info));
@@ -222,9 +225,9 @@ struct err *elf_file_relocation(struct elf_file *file, uint64_t value, const cha
 	return err_create(ERR_NOTFOUND, "%s: no relocation at 0x%" PRIx64, file->name, value);
 }
 
-struct err *elf_file_function_extent(struct elf_file *file, uint64_t value, uint64_t *size_ret)
+struct err *elf_symbol_function_extent(struct elf_file *file, uint64_t value, uint64_t *size_ret)
 {
-	const struct elf_segment *text = elf_segment_at(file, value);
+	const struct elf_segment *text = elf_file_segment_at(file, value);
 	uint64_t size = 0, next = UINT64_MAX, end, fde_start;
 	struct elf_symbols at;
 	struct elf_symbol symbol;

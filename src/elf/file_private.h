@@ -28,20 +28,20 @@ struct elf_file {
 };
 
 /* Note that a part of the file is left out, if err says so; the first one is kept. */
-void elf_doubt(struct elf_file *file, const struct err *err);
+void elf_file_add_doubt(struct elf_file *file, const struct err *err);
 /*
  * Get bytes [offset, offset + size) of the file as libelf data of a type, in the host's byte order
  * if the type has one. NULL if the file has no such bytes. They live as long as the file.
  */
-Elf_Data *elf_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_Type type);
+Elf_Data *elf_file_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_Type type);
 /* Returns the segment that holds vaddr, or NULL. */
-const struct elf_segment *elf_segment_at(const struct elf_file *file, uint64_t vaddr);
+const struct elf_segment *elf_file_segment_at(const struct elf_file *file, uint64_t vaddr);
 /*
  * Get the offset in the file of the byte at vaddr, and how many more bytes follow in its segment.
  * False: no segment has it.
  */
-bool elf_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset_ret,
-			 uint64_t *left_ret);
+bool elf_file_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset_ret,
+			      uint64_t *left_ret);
 
 /* Fill dynsym and symtab. This cannot fail: a broken table is absent. */
 void elf_symbols_locate(struct elf_file *file);

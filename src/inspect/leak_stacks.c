@@ -183,8 +183,8 @@ static struct reach_range find_exit(const struct target *target)
 
 	vec_each_value(module, &target->modules.live) {
 		if (is.start >= module->start && is.start < module->end &&
-		    (!module->elf || elf_file_function_extent(module->elf, is.start - module->bias,
-							      &size)))
+		    (!module->elf || elf_symbol_function_extent(module->elf,
+								is.start - module->bias, &size)))
 			size = 0;
 	}
 	is.end = is.start + size;

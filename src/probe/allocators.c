@@ -126,7 +126,7 @@ bool allocator_defined(const struct module *module)
 {
 	struct elf_symbol symbol;
 
-	return module->elf && !elf_file_symbol(module->elf, "malloc", &symbol) &&
+	return module->elf && !elf_symbol_named(module->elf, "malloc", &symbol) &&
 	       !alloc_module_is_private(path_base(module->path));
 }
 
@@ -140,7 +140,7 @@ static bool has_arena(const struct allocator *allocator, const struct module *mo
 
 	return allocator->arena && elf_file_entry(module->elf) &&
 	       !elf_file_has_section(module->elf, ".interp") && allocator_defined(module) &&
-	       !elf_file_symbol(module->elf, allocator->arena, &symbol);
+	       !elf_symbol_named(module->elf, allocator->arena, &symbol);
 }
 
 /* The place in the table, from 1, of a module's allocator whose heaps can be walked, or NONE. */

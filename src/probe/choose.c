@@ -92,7 +92,7 @@ static void read_code(struct choice *choice)
 	uint32_t len = sizeof(now);
 	struct err *err;
 
-	if (!elf_file_function_extent(probe->module->elf, vaddr, &size) && size && size < len)
+	if (!elf_symbol_function_extent(probe->module->elf, vaddr, &size) && size && size < len)
 		len = (uint32_t)size;
 	err = elf_file_read(probe->module->elf, vaddr, probe->expect, len);
 	if (!err) {
@@ -128,7 +128,7 @@ static struct err *read_rest(const struct probe *probe, size_t consumed, struct 
 {
 	struct elf_file *elf = probe->module->elf;
 	uint64_t vaddr = probe->address - probe->module->bias, size;
-	struct err *err = elf_file_function_extent(elf, vaddr, &size);
+	struct err *err = elf_symbol_function_extent(elf, vaddr, &size);
 
 	*ret = (struct rest){ .start = probe->address + consumed };
 	if (err)

@@ -39,7 +39,7 @@ static bool read_function(struct code *code, uint64_t address)
 {
 	uint64_t len;
 
-	return !elf_file_function_extent(code->module->elf, address - code->module->bias, &len) &&
+	return !elf_symbol_function_extent(code->module->elf, address - code->module->bias, &len) &&
 	       len && len <= CODE_LONGEST && read_bytes(code, address, len);
 }
 
@@ -100,7 +100,7 @@ static bool leads_to_allocator(const struct code *code, uint64_t address)
 	const char *name;
 
 	return (*code->words)++ < WORDS_MOST &&
-	       !elf_file_relocation(module->elf, address - module->bias, &name) &&
+	       !elf_symbol_relocation(module->elf, address - module->bias, &name) &&
 	       alloc_function_find(name);
 }
 

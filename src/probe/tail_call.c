@@ -71,8 +71,8 @@ void probe_find_tails(const struct arch *arch, struct probe *probe)
 {
 	uint64_t size;
 
-	if (elf_file_function_extent(probe->module->elf, probe->address - probe->module->bias,
-				     &size) ||
+	if (elf_symbol_function_extent(probe->module->elf, probe->address - probe->module->bias,
+				       &size) ||
 	    size > TAIL_LONGEST)
 		return;
 	/* The search begins with the function itself. */

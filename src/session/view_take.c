@@ -41,8 +41,8 @@ static bool in_function(const struct probe *probe, uint64_t pc)
 	uint64_t size;
 
 	return pc >= probe->address && probe->module->elf &&
-	       !elf_file_function_extent(probe->module->elf,
-					 probe->address - probe->module->bias, &size) &&
+	       !elf_symbol_function_extent(probe->module->elf,
+					   probe->address - probe->module->bias, &size) &&
 	       pc - probe->address < size;
 }
 

@@ -159,7 +159,7 @@ struct err *module_symbol(struct module *module, const char *name, uint64_t *add
 
 	if (!module->elf)
 		return err_create(ERR_NOTFOUND, "%s: no symbols: %s", module->path, module->why);
-	err = elf_file_symbol(module->elf, name, &symbol);
+	err = elf_symbol_named(module->elf, name, &symbol);
 	if (err)
 		return err;
 	if (symbol.ifunc)

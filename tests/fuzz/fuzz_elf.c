@@ -61,8 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	/* Every note is passed for an owner that none has. */
 	elf_file_has_section(elf, ".go.buildinfo");
 	elf_file_has_note(elf, "Go");
-	err_ignore(elf_file_symbol(elf, "malloc", &symbol));
-	err_ignore(elf_file_function_extent(elf, elf_file_entry(elf), &size));
+	err_ignore(elf_symbol_named(elf, "malloc", &symbol));
+	err_ignore(elf_symbol_function_extent(elf, elf_file_entry(elf), &size));
 	segments = elf_file_segments(elf, &nr);
 	for (i = 0; i < nr && i < 4; i++) {
 		err_ignore(elf_file_read(elf, segments[i].vaddr, buf, sizeof(buf)));

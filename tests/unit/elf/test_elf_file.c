@@ -150,7 +150,7 @@ static void check_symbol(struct elf_file *file, const char *name, bool func)
 {
 	struct elf_symbol symbol;
 
-	CU_ASSERT_PTR_NULL_FATAL(elf_file_symbol(file, name, &symbol));
+	CU_ASSERT_PTR_NULL_FATAL(elf_symbol_named(file, name, &symbol));
 	CU_ASSERT_STRING_EQUAL(symbol.name, name);
 	CU_ASSERT_EQUAL(symbol.value, (uintptr_t)dlsym(libc, name) - libc_map->l_addr);
 	CU_ASSERT_EQUAL(symbol.func, func);
@@ -167,17 +167,17 @@ TEST("symbols")
 	check_symbol(libc_file, "getppid", true);
 	check_symbol(libc_file, "qsort_r", true);
 	check_symbol(libc_file, "tzname", false);
-	CU_ASSERT_PTR_NULL_FATAL(elf_file_symbol(libc_file, "strlen", &symbol));
+	CU_ASSERT_PTR_NULL_FATAL(elf_symbol_named(libc_file, "strlen", &symbol));
 	CU_ASSERT(symbol.func && symbol.ifunc);
-	err = elf_file_symbol(libc_file, "no such symbol", &symbol);
+	err = elf_symbol_named(libc_file, "no such symbol", &symbol);
 	CU_ASSERT(err && err->code == ERR_NOTFOUND);
 	/* In itself this program finds what is not exported, too. */
 	file = open_file("/proc/self/exe");
-	CU_ASSERT_PTR_NULL_FATAL(elf_file_symbol(file, "unit_skip", &symbol));
+	CU_ASSERT_PTR_NULL_FATAL(elf_symbol_named(file, "unit_skip", &symbol));
 	CU_ASSERT_EQUAL(symbol.value, (uintptr_t)unit_skip - _r_debug.r_map->l_addr);
 	CU_ASSERT_FALSE(symbol.dynamic);
 	/* Undefined here: the C library has it. */
-	CU_ASSERT_PTR_NOT_NULL(elf_file_symbol(file, "dlinfo", &symbol));
+	CU_ASSERT_PTR_NOT_NULL(elf_symbol_named(file, "dlinfo", &symbol));
 	elf_file_close(file);
 }
 
@@ -253,8 +253,9 @@ static uint64_t extent_of(struct elf_file *file, const char *label)
 {
 	uint64_t size = 0;
 
-	CU_ASSERT_PTR_NULL(elf_file_function_extent(file, (uintptr_t)label - _r_debug.r_map->l_addr,
-						    &size));
+	CU_ASSERT_PTR_NULL(elf_symbol_function_extent(file,
+						      (uintptr_t)label - _r_debug.r_map->l_addr,
+						      &size));
 	return size;
 }
 
@@ -267,11 +268,11 @@ TEST("extents of functions")
 
 	CU_ASSERT_EQUAL(extent_of(file, extent_cfi), 23);
 	CU_ASSERT_EQUAL(extent_of(file, extent_none), 17);
-	err = elf_file_function_extent(file, UINT64_MAX - 5, &size);
+	err = elf_symbol_function_extent(file, UINT64_MAX - 5, &size);
 	CU_ASSERT(err && err->code == ERR_NOTFOUND);
 	elf_file_close(file);
-	CU_ASSERT_PTR_NULL_FATAL(elf_file_symbol(libc_file, "qsort_r", &symbol));
-	CU_ASSERT_PTR_NULL(elf_file_function_extent(libc_file, symbol.value, &size));
+	CU_ASSERT_PTR_NULL_FATAL(elf_symbol_named(libc_file, "qsort_r", &symbol));
+	CU_ASSERT_PTR_NULL(elf_symbol_function_extent(libc_file, symbol.value, &size));
 	CU_ASSERT_EQUAL(size, symbol.size);
 }
 
@@ -283,7 +284,7 @@ TEST("bytes of the image")
 	struct err *err;
 	size_t nr;
 
-	CU_ASSERT_PTR_NULL_FATAL(elf_file_symbol(libc_file, "qsort_r", &symbol));
+	CU_ASSERT_PTR_NULL_FATAL(elf_symbol_named(libc_file, "qsort_r", &symbol));
 	CU_ASSERT_PTR_NULL(elf_file_read(libc_file, symbol.value, bytes, 200));
 	CU_ASSERT(!memcmp(bytes, dlsym(libc, "qsort_r"), 200));
 	/* What the file does not have of a segment is zero; behind it there is nothing. */
@@ -313,7 +314,7 @@ TEST("the vDSO")
 		return;
 	}
 	CU_ASSERT_PTR_NULL_FATAL(elf_file_from_bytes(vdso, 8192, "[vdso]", &file));
-	CU_ASSERT_PTR_NULL(elf_file_symbol(file, "__vdso_clock_gettime", &symbol));
+	CU_ASSERT_PTR_NULL(elf_symbol_named(file, "__vdso_clock_gettime", &symbol));
 	elf_file_close(file);
 }
 

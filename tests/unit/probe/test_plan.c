@@ -132,7 +132,7 @@ static const void *symbol_at(const char *name)
 	vec_each_value(module, &target.modules.all) {
 		struct elf_symbol symbol;
 
-		if (module->elf && !elf_file_symbol(module->elf, name, &symbol))
+		if (module->elf && !elf_symbol_named(module->elf, name, &symbol))
 			return (const void *)(uintptr_t)(symbol.value + module->bias);
 	}
 	CU_FAIL_FATAL("no symbol");

@@ -75,7 +75,7 @@ TEST("finds its parts, and the registers that it changes")
 	struct elf_symbol symbol;
 
 	CU_ASSERT_PTR_NULL_FATAL(elf_file_open(fd, "self", &module.elf));
-	CU_ASSERT_PTR_NULL_FATAL(elf_file_symbol(module.elf, "tail_free", &symbol));
+	CU_ASSERT_PTR_NULL_FATAL(elf_symbol_named(module.elf, "tail_free", &symbol));
 	module.bias = (uintptr_t)tail_free - symbol.value;
 	probe_find_tails(&arch_x86_64, &probe);
 	CU_ASSERT_EQUAL(probe.nr_tails, 3);

@@ -86,8 +86,8 @@ static bool look_at_all(const struct bytes *bytes)
 	if (!elf_symbols_begin(file, &at))
 		while (elf_symbols_next(&at, &symbol))
 			CU_ASSERT(strlen(symbol.name) <= SIZE_MAX / 2);	/* all of it can be read */
-	err_ignore(elf_file_symbol(file, "main", &symbol));
-	err_ignore(elf_file_function_extent(file, elf_file_entry(file), &size));
+	err_ignore(elf_symbol_named(file, "main", &symbol));
+	err_ignore(elf_symbol_function_extent(file, elf_file_entry(file), &size));
 	segment = elf_file_segments(file, &nr);
 	for (size_t i = 0; i < nr && i < 8; i++) {
 		err_ignore(elf_file_read(file, segment[i].vaddr, buf, sizeof(buf)));
