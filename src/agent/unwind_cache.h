@@ -46,7 +46,7 @@
 
 #include "agent/stacks.h"
 #include "log/log.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 #define CACHE_INDEX	4096		/* places by hash; a power of two */
 #define CACHE_WAYS	4

@@ -31,7 +31,7 @@
 #include "growth/fault_sums.h"
 #include "os/perf.h"
 #include "os/procfs.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 struct log;
 struct target;

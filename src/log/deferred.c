@@ -6,7 +6,7 @@
 #include "base/compiler.h"
 #include "log/layout.h"
 #include "log/stack_table.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 bool log_deferred_is_marked(const struct log *log, uint64_t pc, uint32_t generation)
 {

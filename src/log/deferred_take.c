@@ -9,7 +9,7 @@
 #include "log/deferred.h"
 #include "log/layout.h"
 #include "log/stack_table.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 void log_deferred_look(const struct log *log, struct deferred_seen *ret)
 {

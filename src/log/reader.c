@@ -14,7 +14,7 @@
 #include "log/stack_table.h"
 #include "log/unknown_free.h"
 #include "log/block_table.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 static bool window_each(const struct log *log, const struct log_window *window,
 			uint32_t *patience, log_each_fn *fn, void *ctx)

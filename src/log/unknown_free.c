@@ -7,7 +7,7 @@
 #include "log/registry.h"
 #include "log/ring.h"
 #include "log/stack_table.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 enum caller { CALLER_PROGRAM, CALLER_LIBRARY, CALLER_UNKNOWN };
 

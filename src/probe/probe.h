@@ -78,7 +78,7 @@
 #include "probe/allocators.h"
 #include "probe/known_stacks.h"
 #include "tracee/patch.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 struct agent_state;
 struct module;

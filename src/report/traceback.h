@@ -15,7 +15,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "symbol/symbol.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 struct out;
 struct session;

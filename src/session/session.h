@@ -16,7 +16,7 @@
 #include "os/procfs.h"
 #include "symbol/name_glob.h"
 #include "symbol/symbol.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 struct ended_threads;
 struct in_hand;

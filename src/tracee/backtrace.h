@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 struct memory;
 struct regs;
@@ -15,7 +15,7 @@ struct thread;
 
 /*
  * The PCs of a stack, innermost first, from a thread's registers; see walk() for the rest. area as
- * in unwind/stack_walk.h, may be NULL.
+ * in unwind/walk.h, may be NULL.
  */
 uint32_t stack_walk(struct target *target, const struct regs *regs, const struct walk_area *area,
 		    uint64_t *pcs, uint32_t max, enum walk_end *end);

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 struct core;
 struct regs;

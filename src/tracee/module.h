@@ -26,7 +26,7 @@
 #include "elf/elf_file.h"
 #include "os/procfs.h"
 #include "unwind/rows_cache.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 struct module {
 	char *path;		/* as the target sees it, "[vdso]" */

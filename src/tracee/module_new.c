@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/limits.h"
 #include "base/trace.h"
-#include "unwind/compile.h"
+#include "unwind/rows_compile.h"
 
 #define VDSO_MAX	(1u << 20)
 

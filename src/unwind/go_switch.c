@@ -23,7 +23,7 @@ static bool is_switch(const char *name)
 	return false;
 }
 
-struct err *go_switches_find(struct elf_file *file, struct go_switches *ret)
+struct err *go_switch_find(struct elf_file *file, struct go_switches *ret)
 {
 	struct elf_symbols at;
 	struct elf_symbol symbol;

@@ -27,4 +27,4 @@ struct go_switches {
 };
 
 /* Find them by the file's symbols. There are none in a file that Go has not made. */
-struct err *go_switches_find(struct elf_file *file, struct go_switches *ret) MUST_CHECK;
+struct err *go_switch_find(struct elf_file *file, struct go_switches *ret) MUST_CHECK;

@@ -3,8 +3,8 @@
  * Unwind rows: the CFI of a module, compiled to a sorted table that a stack walk can search fast,
  * like the kernel's ORC. One row holds from its PC to the next row's.
  *
- * Freestanding: this header, and stack_walk.h with stack_walk.c, are compiled into the agent as
- * well. Compilation of the rows is in compile.h and is mdbg's alone.
+ * Freestanding: this header, and walk.h with walk.c, are compiled into the agent as
+ * well. Compilation of the rows is in rows_compile.h and is mdbg's alone.
  */
 #pragma once
 

@@ -18,8 +18,8 @@
 #include "base/trace.h"
 #include "elf/elf_file.h"
 #include "os/trust.h"
-#include "unwind/compile.h"
 #include "unwind/rows_cache_private.h"
+#include "unwind/rows_compile.h"
 #include "unwind/rows_key.h"
 
 #define CACHE_VERSION	4	/* raised whenever rows, or the way they are compiled, change */
@@ -156,7 +156,7 @@ static struct err *cache_write(struct rows_cache *cache, const struct rows_key *
 	struct err *err;
 
 	if (cache->added == LIMIT_CACHE_NEW ||
-	    !rows_cache_make_room(cache, key, sizeof(header) + rows->nr * sizeof(*rows->row)))
+	    !rows_cache_room_make(cache, key, sizeof(header) + rows->nr * sizeof(*rows->row)))
 		return NULL;
 	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 		return err_sys("getrandom");

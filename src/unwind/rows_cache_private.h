@@ -17,4 +17,4 @@
  * Remove old files until there is room for one of this key. False: there will be none, since the
  * file is too long or something else is in the way.
  */
-bool rows_cache_make_room(struct rows_cache *cache, const struct rows_key *key, uint64_t bytes);
+bool rows_cache_room_make(struct rows_cache *cache, const struct rows_key *key, uint64_t bytes);

@@ -157,7 +157,7 @@ static bool take_room(struct rows_cache *cache, const struct rows_key *key, uint
 	return true;
 }
 
-bool rows_cache_make_room(struct rows_cache *cache, const struct rows_key *key, uint64_t bytes)
+bool rows_cache_room_make(struct rows_cache *cache, const struct rows_key *key, uint64_t bytes)
 {
 	const struct share *full;
 	struct folder folder;

@@ -3,7 +3,7 @@
  * The index of rows: blocks of code just large enough that there are about as many of them as rows.
  */
 
-#include "unwind/compile.h"
+#include "unwind/rows_compile.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -94,7 +94,7 @@ static struct err *add_contents(struct str *to, struct elf_file *file)
 	if (!err)
 		err = add_cfi(to, cfi);
 	if (!err)
-		err = go_switches_find(file, &switches);
+		err = go_switch_find(file, &switches);
 	for (uint32_t i = 0; !err && i < switches.nr; i++)
 		err = ADD(to, switches.at[i].start, switches.at[i].size);
 	return err;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The reasons for which a walk ends, in words. They are not in stack_walk.c, which the agent
+ * The reasons for which a walk ends, in words. They are not in walk.c, which the agent
  * shares, because a table of pointers needs relocations.
  */
 
 #include "base/compiler.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 static const char *const names[WALK_ENDS] = {
 	[WALK_COMPLETE]		= "complete",

@@ -17,9 +17,9 @@
 #include "base/compiler.h"
 #include "base/sum.h"
 #include "elf/elf_file.h"
-#include "unwind/compile.h"
 #include "unwind/rows_cache.h"
-#include "unwind/stack_walk.h"
+#include "unwind/rows_compile.h"
+#include "unwind/walk.h"
 #include "writes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "elf/elf_file.h"
-#include "unwind/compile.h"
+#include "unwind/rows_compile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

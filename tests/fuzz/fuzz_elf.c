@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "elf/elf_file.h"
-#include "unwind/compile.h"
+#include "unwind/rows_compile.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

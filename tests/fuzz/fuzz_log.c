@@ -13,7 +13,7 @@
 #include "log/log.h"
 #include "log/unknown_free.h"
 #include "log/block_table.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 #define REGION_SIZE	LOG_REGION_MIN
 #define WINDOWS		32u		/* of each table */

@@ -15,7 +15,7 @@
 #include "log/log.h"
 #include "log/unknown_free.h"
 #include "log/block_table.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 #include "writes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cmd/signals.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 static struct shell *shell;
 static char *texts[2];

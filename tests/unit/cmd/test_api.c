@@ -10,7 +10,7 @@
 #include "cmd/shell.h"
 #include "harness.h"
 #include "unit.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 TEST("gives figures")
 {

@@ -4,7 +4,7 @@
 #include "export/formats.h"
 #include "harness.h"
 #include "unit.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 static char folder[] = "/tmp/mdbg-unit-XXXXXX";
 static char *was;	/* the working directory */

@@ -7,7 +7,7 @@
 #include "harness.h"
 #include "session/history.h"
 #include "unit.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 static unsigned count(const char *text, const char *what)
 {

@@ -5,7 +5,7 @@
 #include "heap/mark.h"
 #include "session/history.h"
 #include "unit.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 /* Attached, and the mark `a` set; then one block is freed, one comes, of two sites. */
 static void changed(void)

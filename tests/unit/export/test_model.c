@@ -9,7 +9,7 @@
 #include "heap/block_list.h"
 #include "log/totals.h"
 #include "unit.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 static struct session *session;
 static struct filter filter;

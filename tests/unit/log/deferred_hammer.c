@@ -11,7 +11,7 @@
 
 #include "log/deferred.h"
 #include "log/totals.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 #define SIZE		LOG_REGION_MIN
 #define WRITERS		8u

@@ -9,7 +9,7 @@
 #include "log/totals.h"
 #include "log/stack_table.h"
 #include "region.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 #define SIZE		(32ull << 20)
 #define GENERATION	7

@@ -10,7 +10,7 @@
 #include "log/unknown_free.h"
 #include "region.h"
 #include "unit.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 #define SIZE	(2 * LOG_REGION_MIN)
 #define A	0x10000ull

@@ -14,7 +14,7 @@
 #include "report/traceback.h"
 #include "report/watch.h"
 #include "text_out.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 #define SECOND	1000000000ull
 #define WAIT_MS	10000

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/compiler.h"
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 #define CODE	0x400000ull
 #define STACK	0x7ffd00000000ull

@@ -18,7 +18,7 @@
 
 #include "base/vec.h"
 #include "elf/elf_file.h"
-#include "unwind/compile.h"
+#include "unwind/rows_compile.h"
 
 struct collect {
 	VEC(struct walk_module) modules;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 #define SELF_FRAMES	256
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rows say at every PC of real modules, and of functions written by hand, what libdw says there. */
 
-#include "unwind/compile.h"
+#include "unwind/rows_compile.h"
 
 #include <fcntl.h>
 #include <link.h>

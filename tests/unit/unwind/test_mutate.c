@@ -10,7 +10,7 @@
 
 #include "elf/elf_file.h"
 #include "unit.h"
-#include "unwind/compile.h"
+#include "unwind/rows_compile.h"
 
 #define ROUNDS	1500
 

@@ -4,7 +4,7 @@
  * files.
  */
 
-#include "unwind/compile.h"
+#include "unwind/rows_compile.h"
 
 #include <dirent.h>
 #include <fcntl.h>

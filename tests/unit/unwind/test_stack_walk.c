@@ -4,7 +4,7 @@
  * the bounds.
  */
 
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 #include "made_up.h"
 #include "unit.h"

@@ -13,7 +13,7 @@
 #include "machine.h"
 #include "unit.h"
 #include "unwind/cfa.h"
-#include "unwind/compile.h"
+#include "unwind/rows_compile.h"
 
 static struct elf_file *open_file(const char *path)
 {

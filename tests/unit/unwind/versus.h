@@ -14,7 +14,7 @@ struct tally {
 	unsigned long fdes, bad_fdes, rows;
 	unsigned long places;		/* that were compared */
 	unsigned long wrong;		/* what rows say and libdw does not ... */
-	/* ... except this: code without CFI (compile.c), and CFI that libdw finds invalid */
+	/* ... except this: code without CFI (rows_compile.c), and CFI that libdw finds invalid */
 	unsigned long restorers, invalid;
 	/* what only libdw says: all of it, or the caller's BP, RBX, and each of R12 to R15 */
 	unsigned long complex, fp_unknown, bx_unknown, kept_unknown;

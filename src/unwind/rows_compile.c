@@ -9,7 +9,7 @@
  * because exceptions are thrown by it.
  */
 
-#include "unwind/compile.h"
+#include "unwind/rows_compile.h"
 
 #include <elf.h>
 #include <inttypes.h>
@@ -314,7 +314,7 @@ static struct err *rows_replace(struct builder *builder, uint32_t start, uint32_
 static struct err *switches_replace(struct builder *builder, struct elf_file *file)
 {
 	struct go_switches switches;
-	struct err *err = go_switches_find(file, &switches);
+	struct err *err = go_switch_find(file, &switches);
 
 	for (uint32_t i = 0; i < switches.nr && !err; i++) {
 		uint64_t start = switches.at[i].start - builder->vaddr;

@@ -24,7 +24,7 @@
  * then begins again, from the start, with a third loop.
  */
 
-#include "unwind/stack_walk.h"
+#include "unwind/walk.h"
 
 #include <stddef.h>
 
