@@ -5,7 +5,7 @@
 
 #include "agent/unwind_cache_find.h"
 #include "base/compiler.h"
-#include "log/deferred.h"
+#include "log/log_deferred.h"
 
 #define NEAR	(64ull << 20)	/* libraries loaded together lie side by side */
 
@@ -81,8 +81,8 @@ static uint32_t keep(const struct defer *defer, uint32_t at)
 	deferred.thread = walk->thread;
 	deferred.len = (uint32_t)part.len;
 	deferred.end = defer->end;
-	return log_defer(walk->log, &deferred, hash_of(defer, &part, at), defer->pcs,
-			 (const void *)(uintptr_t)part.low);
+	return log_deferred_add(walk->log, &deferred, hash_of(defer, &part, at), defer->pcs,
+				(const void *)(uintptr_t)part.low);
 }
 
 uint32_t defer_stack(const struct defer *defer, bool *whole)
@@ -100,6 +100,6 @@ uint32_t defer_stack(const struct defer *defer, bool *whole)
 		id = keep(defer, at);
 	}
 	if (id == LOG_STACK_NONE && defer->end == WALK_NO_MODULE)
-		log_count(walk->log, walk->thread, LOG_ACCOUNT(undeferred), 1);
+		registry_count(walk->log, walk->thread, LOG_ACCOUNT(undeferred), 1);
 	return id;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Stacks that the agent cannot walk to the end yet (theory in log/deferred.h): which parts of them
- * are kept, and how two of them are compared. Freestanding.
+ * Stacks that the agent cannot walk to the end yet (theory in log/log_deferred.h): which parts of
+ * them are kept, and how two of them are compared. Freestanding.
  *
  * Two walks from one place need only one copy if everything that mdbg's walk may depend on is
  * equal: the PCs so far, SP, and each word of the copy that can be a return address or a saved

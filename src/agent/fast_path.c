@@ -16,7 +16,7 @@ static NOINLINE void insert_elsewhere(const struct agent_state *state, struct ag
 				      uint64_t block, uint64_t size, struct cache_entry *entry)
 {
 	size = MIN(size, LOG_SIZE_MAX);
-	if (record_insert(log_of(state), block, size, thread->ledger.last_time,
+	if (log_record_insert_slow(log_of(state), block, size, thread->ledger.last_time,
 			 thread->ledger.word | entry->stack, NULL))
 		unwind_cache_count(entry, 1, size);
 	agent_thread_end(thread);
@@ -36,7 +36,7 @@ static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
 		agent_thread_end(thread);
 		return 0;
 	}
-	known = record_remove(log, block, thread->ledger.log_thread, &old);
+	known = log_record_remove_slow(log, block, thread->ledger.log_thread, &old);
 	agent_thread_end(thread);
 	return known ? 0 : ledger_missed(&old);
 }
@@ -62,8 +62,8 @@ static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
 }
 
 /*
- * All but the stack id, which the cache's entry has. The block is counted last (log/totals.h). With
- * no slot the record is not for the directory.
+ * All but the stack id, which the cache's entry has. The block is counted last (log/log_totals.h).
+ * With no slot the record is not for the directory.
  */
 static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
 				 struct agent_thread *thread, struct cache_entry *entry,

@@ -55,5 +55,5 @@ ENTRY void agent_growth_leave(struct agent_wide_frame *frame, const struct agent
 	event.result = frame->ax;
 	for (unsigned i = 0; i < GROWTH_ARGS; i++)
 		event.arg[i] = frame->arg[i];
-	log_growth_put(log_of(probe->state), &event);
+	growth_ring_put(log_of(probe->state), &event);
 }

@@ -9,8 +9,9 @@
  *			instruction, lays a struct agent_frame, calls the displaced prologue, which is
  *			the original function, calls the agent, takes the frame away and returns. That
  *			of a free calls the agent first and jumps on, without a frame; where the log
- *			does not have the block (log/unknown_free.h), and where frees are remembered
- *			(log/free_history.h), it calls the agent once more, to remember this one.
+ *			does not have the block (log/log_unknown_free.h), and where frees are
+ *			remembered (log/free_history.h), it calls the agent once more, to remember
+ *			this one.
  *	agent:		C of ours (fast_path.c, slow_path.c, unwind_cache.c, shared files of the log
  *			and the unwinder) that preserves no more than C does; the thunk keeps the
  *			registers.

@@ -8,7 +8,7 @@
 static void thread_register(const struct agent_state *state, struct agent_thread *thread,
 			    uint64_t tp, uint32_t lwp)
 {
-	uint32_t number = log_thread(log_of(state), tp, lwp);
+	uint32_t number = registry_thread(log_of(state), tp, lwp);
 
 	thread->ledger.log_thread = number;
 	thread->ledger.slow = thread_shared(log_of(state), number) ||

@@ -68,7 +68,7 @@ static void ring_evict(struct unwind_cache *cache, struct log *log)
 		item_withdraw(cache, &entry->item);
 		/* Out of the ring before they are in the table: no reader meets them twice. */
 		__atomic_store_n(&entry->item.kind, CACHE_GAP, __ATOMIC_RELEASE);
-		log_stack_count(log, entry->stack, entry->blocks, entry->bytes);
+		stack_table_count(log, entry->stack, entry->blocks, entry->bytes);
 		if (entry->blocks > 1)
 			cache->pressure -= MIN(cache->pressure, 4u);
 		else
@@ -305,9 +305,9 @@ static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *
 	if (cache && UNLIKELY(cache->outside.pc))
 		id = defer(cache, from, nr, end);
 	if (id == LOG_STACK_NONE)
-		id = log_stack(from->log, pcs, nr, (uint8_t)end, from->map->generation);
+		id = stack_table_insert(from->log, pcs, nr, (uint8_t)end, from->map->generation);
 	if (id == LOG_STACK_NONE)
-		log_count(from->log, from->thread, LOG_ACCOUNT(unstacked), 1);
+		registry_count(from->log, from->thread, LOG_ACCOUNT(unstacked), 1);
 	return id;
 }
 

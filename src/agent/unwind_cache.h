@@ -176,7 +176,7 @@ static inline void unwind_cache_add(struct unwind_cache *cache, struct log *log,
 		unwind_cache_count(entry, blocks, bytes);
 		return;
 	}
-	log_stack_count(log, stack, blocks, bytes);
+	stack_table_count(log, stack, blocks, bytes);
 }
 
 /* For readers: the next entry from offset *at on; *at is moved behind it. NULL: no more. */

@@ -83,7 +83,7 @@ static struct packed pack(const struct log *log, const struct block *block)
 
 	if (!block->preattach && !block->free_kind) {
 		value.realtime = log_clock_realtime(log, block->time);
-		value.seq = log_seq(log, block->time);
+		value.seq = log_clock_seq(log, block->time);
 	}
 	return value;
 }
@@ -118,7 +118,7 @@ struct block_row block_row_of(const struct block_source *source, const struct bl
 	struct log_thread_view thread = { 0 };
 
 	if (!block->preattach)
-		thread = log_thread_get(source->log, block->thread);
+		thread = reader_thread(source->log, block->thread);
 	return unpack(&value, source->pids, thread, source->now_ns);
 }
 
@@ -249,7 +249,7 @@ static struct err *take_threads(const struct log *log, struct kept *kept)
 	vec_each(block, &kept->vec)
 		nr = MAX(nr, block->thread + 1);
 	for (uint32_t i = 0; !err && i < nr; i++)
-		err = vec_push(&kept->threads, log_thread_get(log, i));
+		err = vec_push(&kept->threads, reader_thread(log, i));
 	return err;
 }
 

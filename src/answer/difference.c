@@ -123,7 +123,7 @@ static struct err *add_sums(const struct log *log, const struct moment *moment, 
 	if (err)
 		return err;
 	vec_each(sum, &moment->vec) {
-		uint32_t stack = log_stack_whole(log, sum->stack);
+		uint32_t stack = log_deferred_whole(log, sum->stack);
 
 		sites->vec.at[sites->vec.nr++] = (struct difference_site){
 			.key = stack, .index = stack, .to = to, .bytes = sum->bytes,

@@ -64,7 +64,7 @@ struct err *difference_build(struct difference_sites *sites, struct difference *
 /*
  * Compute the changes from one moment of a log to another; either may be the earlier one. `from`
  * and `to` of a change are both the stack, also where it holds nothing. A deferred stack that is
- * complete now counts as the complete one (log/deferred.h).
+ * complete now counts as the complete one (log/log_deferred.h).
  */
 struct err *difference_of_moments(const struct log *log, const struct moment *from,
 				  const struct moment *to, struct difference *ret) MUST_CHECK;

@@ -97,7 +97,7 @@ struct err *site_label(const struct stack_names *names, enum site_by by, const s
 	case SITE_THREAD:
 		break;
 	}
-	thread = log_thread_get(session_log(names->session), (uint32_t)site->key);
+	thread = reader_thread(session_log(names->session), (uint32_t)site->key);
 	return thread.lwp ? str_addf(ret, "thread %u", thread.lwp) :
 			    str_add(ret, "thread (unknown)");
 }

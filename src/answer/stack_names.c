@@ -86,7 +86,7 @@ static bool frame_matches(const struct symbol_frame *frame, enum filter_attr att
 static bool stack_matches(struct stack_names *names, uint32_t stack, enum filter_attr attr,
 			  const char *glob)
 {
-	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	struct log_stack_view view = reader_stack(session_log(names->session), stack);
 	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
 	const struct symbol_frame *frames;
 	size_t nr, j;
@@ -124,7 +124,7 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
 	bool result;
 
 	/* A damaged log may name stacks that do not exist; no answer is kept for them. */
-	if (stack <= log_stacks(session_log(names->session)))
+	if (stack <= reader_stacks(session_log(names->session)))
 		match = match_of(names, attr, glob);
 	if (match)
 		known = vec_slot(&match->known, stack);
@@ -138,7 +138,7 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
 
 static bool has_any(struct stack_names *names, const struct filter_cond *cond)
 {
-	uint32_t nr = log_stacks(session_log(names->session));
+	uint32_t nr = reader_stacks(session_log(names->session));
 
 	for (uint32_t stack = 1; stack <= nr; stack++)
 		if (stack_names_match(names, stack, cond->attr, cond->glob))
@@ -157,7 +157,7 @@ const struct filter_cond *stack_names_nobody(struct stack_names *names, const st
 
 bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_frame *ret)
 {
-	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	struct log_stack_view view = reader_stack(session_log(names->session), stack);
 	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
 	const struct symbol_frame *frames;
 	bool found = false;
@@ -254,7 +254,7 @@ int stack_names_line(const struct stack_names *names, uint64_t key)
 
 struct err *stack_names_headline(struct stack_names *names, uint32_t stack, struct str *ret)
 {
-	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	struct log_stack_view view = reader_stack(session_log(names->session), stack);
 	enum symbol_names form = session_naming(names->session)->names;
 	struct symbol_frame frame;
 

@@ -84,8 +84,8 @@ static struct err *frames(struct call *call, Tcl_Obj **ret)
 	*ret = Tcl_NewObj();
 	id = pcs[0];
 	if (nr == 1 && strncmp(Tcl_GetString(words[0]), "0x", 2)) {
-		view = log_stack_get(session_log(call->session),
-				     id <= UINT32_MAX ? (uint32_t)id : LOG_STACK_NONE);
+		view = reader_stack(session_log(call->session),
+				    id <= UINT32_MAX ? (uint32_t)id : LOG_STACK_NONE);
 		add_frames(call->session, *ret, view.pcs, view.nr, view.generation);
 	} else {
 		add_frames(call->session, *ret, pcs, (size_t)nr, session_generation(call->session));

@@ -137,7 +137,7 @@ static struct err *print_events(struct call *call, unsigned kinds, uint64_t from
 	uint64_t missed = 0;
 
 	for (; !err && from != next && !out_done(call->out); from++) {
-		if (log_growth_get(log, from, &event) != GROWTH_READ)
+		if (growth_ring_get(log, from, &event) != GROWTH_READ)
 			missed++;
 		else if (event.call < GROWTH_CALLS && kinds & kind_of(event.call))
 			err = growth_print_event(call->session, &event, &files, texts, call->out);
@@ -154,8 +154,8 @@ static struct err *print_events(struct call *call, unsigned kinds, uint64_t from
 static struct err *print_log(struct call *call, unsigned kinds, bool stacks)
 {
 	const struct log *log = session_log(call->session);
-	struct growth_run run = log_growth_run(log);
-	uint64_t next = log_growth_next(log), from = run.first, gone = 0;
+	struct growth_run run = growth_ring_run(log);
+	uint64_t next = growth_ring_next(log), from = run.first, gone = 0;
 	struct stack_texts texts;
 	struct err *err;
 

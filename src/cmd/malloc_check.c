@@ -133,7 +133,7 @@ static void add_first(Tcl_Obj *dict, const struct log *log, const struct log_fre
 	if (!first->time)
 		return;
 	dict_number(dict, "firststack", first->stack);
-	dict_number(dict, "firstthread", log_thread_get(log, first->thread).lwp);
+	dict_number(dict, "firstthread", reader_thread(log, first->thread).lwp);
 	dict_double(dict, "firsttime", (double)log_clock_realtime(log, first->time) / 1e9);
 }
 
@@ -143,7 +143,7 @@ static Tcl_Obj *unknown_free_dict(const struct log *log, const struct unknown_fr
 
 	dict_text(dict, "kind", unknown_frees_word(unknown->kind));
 	dict_address(dict, "address", unknown->address);
-	dict_number(dict, "thread", log_thread_get(log, unknown->free.thread).lwp);
+	dict_number(dict, "thread", reader_thread(log, unknown->free.thread).lwp);
 	dict_double(dict, "time", (double)log_clock_realtime(log, unknown->free.time) / 1e9);
 	dict_number(dict, "stack", unknown->free.stack);
 	if (unknown->kind == UNKNOWN_FREE_DOUBLE) {

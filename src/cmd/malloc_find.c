@@ -111,7 +111,7 @@ static void add_freed(const struct log *log, const struct found_at *at, Tcl_Obj 
 	dict_address(dict, "freed", at->was.address);
 	dict_number(dict, "freedsize", at->was.size);
 	dict_number(dict, "freedstack", freed->stack);
-	dict_number(dict, "freedthread", log_thread_get(log, freed->thread).lwp);
+	dict_number(dict, "freedthread", reader_thread(log, freed->thread).lwp);
 	dict_double(dict, "freedtime", (double)log_clock_realtime(log, freed->time) / 1e9);
 	dict_number(dict, "allocstack", at->was.stack);
 }

@@ -30,8 +30,8 @@ struct watch {
 };
 
 /*
- * All-time counts are read before the blocks (log/totals.h). The process may be another one than
- * before: scripts of events may attach.
+ * All-time counts are read before the blocks (log/log_totals.h). The process may be another one
+ * than before: scripts of events may attach.
  */
 static struct err *read_log(void *ctx)
 {
@@ -96,7 +96,7 @@ static struct err *print(void *ctx, struct out *out)
 	if (err)
 		return err;
 	watch->selected = MIN(watch->selected, watch->top.vec.nr ? watch->top.vec.nr - 1 : 0);
-	watch->stack = log_stack_whole(session_log(session), watch->stack);
+	watch->stack = log_deferred_whole(session_log(session), watch->stack);
 	stack_names_init(&names, session);
 	if (watch->loop.in_place)
 		err = print_frame(watch, &view, out);

@@ -332,7 +332,7 @@ static struct err *parse_words(const struct call *call, struct query *query,
 	return err;
 }
 
-/* All-time counts are read before the records (log/totals.h). */
+/* All-time counts are read before the records (log/log_totals.h). */
 static struct err *add_up(const struct call *call, struct query *query, struct site_spec *spec)
 {
 	const struct filter_env env = query_env(call, query);

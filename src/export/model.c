@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "heap/interner.h"
 #include "log/log.h"
-#include "log/totals.h"
+#include "log/log_totals.h"
 #include "os/procfs.h"
 #include "report/progress.h"
 #include "report/traceback.h"
@@ -226,7 +226,7 @@ static struct err *add_no_stack(struct model *model, const char *name)
 
 static struct err *add_path(struct builder *builder, struct model_site *site)
 {
-	struct log_stack_view view = log_stack_get(builder->log, site->figures.stack);
+	struct log_stack_view view = reader_stack(builder->log, site->figures.stack);
 	struct model *model = builder->model;
 	struct err *err = NULL;
 
@@ -314,13 +314,14 @@ struct site_list {
 /* These stacks hold nothing now: what they held at the earlier moment counts as shrunk. */
 static struct err *shrink_freed(const struct builder *builder, struct site_list *list)
 {
-	uint32_t nr = log_stacks(builder->log) + 1;
+	uint32_t nr = reader_stacks(builder->log) + 1;
 	AUTO_FREE int64_t *then = calloc(nr, sizeof(*then));
 
 	if (!then)
 		return err_nomem;
 	vec_each(sum, &builder->source->since->vec) {
-		uint32_t stack = sum->stack < nr ? log_stack_whole(builder->log, sum->stack) : nr;
+		uint32_t stack = sum->stack < nr ? log_deferred_whole(builder->log,
+								      sum->stack) : nr;
 
 		if (stack < nr)
 			then[stack] += (int64_t)sum->bytes;
@@ -340,8 +341,8 @@ static struct err *list_freed(const struct builder *builder, const struct log_to
 	struct err *err = held ? NULL : err_nomem;
 
 	for (size_t i = 0; !err && i < source->sites->vec.nr; i++) {
-		/* A stack may have become a whole one since (log/deferred.h). */
-		uint32_t stack = log_stack_whole(builder->log, source->sites->vec.at[i].stack);
+		/* A stack may have become a whole one since (log/log_deferred.h). */
+		uint32_t stack = log_deferred_whole(builder->log, source->sites->vec.at[i].stack);
 
 		if (stack < totals->nr)
 			held[stack] = true;
@@ -439,7 +440,7 @@ static struct err *describe(const struct model_source *source, struct model *mod
 	model->all_count = source->sites->count;
 	model->now_ns = source->now_ns;
 	model->past = source->sites->past;
-	model->since_ns = log_clock_realtime(log, log_start(log));
+	model->since_ns = log_clock_realtime(log, log_clock_begin(log));
 	model->growth_ns = source->sites->growth_ns;
 	model->sample = source->unit ? 0 : log_config(log).sample;
 	model->unit = source->unit ? source->unit : "blocks";

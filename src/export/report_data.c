@@ -169,14 +169,14 @@ static struct err *write_site(struct data *data, const struct model_site *site)
 	return err;
 }
 
-/* A stack may have become a whole one since (log/deferred.h). */
+/* A stack may have become a whole one since (log/log_deferred.h). */
 static struct err *remember_site(struct data *data, const struct model_site *site, size_t i)
 {
 	uint32_t *slot;
 
-	if (site->part != MODEL_RECORDED || site->figures.stack > log_stacks(data->log))
+	if (site->part != MODEL_RECORDED || site->figures.stack > reader_stacks(data->log))
 		return NULL;
-	slot = vec_slot(&data->site_of, log_stack_whole(data->log, site->figures.stack));
+	slot = vec_slot(&data->site_of, log_deferred_whole(data->log, site->figures.stack));
 	if (!slot)
 		return err_nomem;
 	*slot = (uint32_t)i + 1;
@@ -208,7 +208,8 @@ static struct err *write_sites(struct data *data)
 
 static void write_site_number(struct data *data, uint32_t stack)
 {
-	uint32_t whole = stack <= log_stacks(data->log) ? log_stack_whole(data->log, stack) : stack;
+	uint32_t whole = stack <= reader_stacks(data->log) ? log_deferred_whole(data->log,
+										stack) : stack;
 
 	if (whole < data->site_of.nr && data->site_of.at[whole])
 		export_file_f(data->file, ",%" PRIu32 "]", data->site_of.at[whole] - 1);

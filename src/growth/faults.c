@@ -274,8 +274,8 @@ static uint32_t stack_of(struct faults *faults, const struct perf_sample *sample
 		else
 			nr = walk_sample(faults, sample, pcs, &end);
 	}
-	return log_stack(faults->log, pcs, nr, (uint8_t)end,
-			 faults->target->modules.generation);
+	return stack_table_insert(faults->log, pcs, nr, (uint8_t)end,
+				  faults->target->modules.generation);
 }
 
 static bool is_own(const struct faults *faults, uint32_t file)

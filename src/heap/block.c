@@ -80,7 +80,7 @@ struct err *blocks_each(const struct log *log, const struct in_hand *in_hand,
 		memcpy(hand, in_hand->vec.at, nr * sizeof(*hand));
 		qsort(hand, nr, sizeof(*hand), by_address);
 	}
-	log_each(log, see, &scan);
+	reader_each(log, see, &scan);
 	for (size_t i = 0; i < nr && !scan.err; i++) {
 		struct block block = block_of_record(&hand[i]);
 
@@ -134,7 +134,7 @@ struct err *blocks_sort(struct blocks *blocks)
 
 struct err *live_counts_init(const struct log *log, struct live_counts *ret)
 {
-	size_t nr = (size_t)log_stacks(log) + 1;
+	size_t nr = (size_t)reader_stacks(log) + 1;
 	struct sample_share *at = calloc(nr, sizeof(*at));
 
 	if (!at)
@@ -152,7 +152,7 @@ static struct err *add(const struct block *block, uint64_t slot UNUSED, void *ct
 
 uint64_t blocks_expected(const struct log *log)
 {
-	uint64_t live = log_live(log);
+	uint64_t live = reader_live(log);
 
 	return live <= log_usage(log).table_slots ? live : 0;
 }

@@ -69,7 +69,7 @@ static inline void live_counts_add(struct live_counts *live, uint64_t mean,
 static inline struct err *live_counts_meet(const struct log *log, struct live_counts *live,
 					   uint64_t mean, const struct block *block)
 {
-	if (UNLIKELY(block->stack >= live->nr) && block->stack <= log_stacks(log) &&
+	if (UNLIKELY(block->stack >= live->nr) && block->stack <= reader_stacks(log) &&
 	    !vec_slot(live, block->stack))
 		return err_nomem;
 	live_counts_add(live, mean, block);
@@ -81,7 +81,7 @@ struct in_hand {
 	VEC(struct log_record) vec;
 };
 
-/* slot is the place of its record (log_slot); 0: in hand. */
+/* slot is the place of its record (reader_slot); 0: in hand. */
 typedef struct err *blocks_each_fn(const struct block *block, uint64_t slot, void *ctx);
 /*
  * Call fn for each block of the log, and for those in hand (may be NULL), in no order, until it

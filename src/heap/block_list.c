@@ -217,7 +217,7 @@ static struct err *read_records(struct list *list)
 		struct block block;
 
 		added = false;
-		if (log_slot(list->source.log, slot, &record)) {
+		if (reader_slot(list->source.log, slot, &record)) {
 			block = block_of_record(&record);
 			if (matches(list, &block))
 				err = add_if_of(list, &block, &added);

@@ -60,7 +60,7 @@ static bool value(const struct filter_env *env, const struct block *block, enum 
 		*ret = (uint64_t)env->pids[block->process];
 		return true;
 	case FILTER_THREAD:
-		*ret = log_thread_get(env->log, block->thread).lwp;
+		*ret = reader_thread(env->log, block->thread).lwp;
 		return timed && *ret;
 	case FILTER_TIME:
 		*ret = timed ? log_clock_realtime(env->log, block->time) : 0;
@@ -69,7 +69,7 @@ static bool value(const struct filter_env *env, const struct block *block, enum 
 		*ret = timed ? age(env, block) : 0;
 		return timed;
 	case FILTER_SEQ:
-		*ret = timed ? log_seq(env->log, block->time) : 0;
+		*ret = timed ? log_clock_seq(env->log, block->time) : 0;
 		return timed;
 	default:
 		return false;
@@ -80,7 +80,7 @@ static bool value(const struct filter_env *env, const struct block *block, enum 
 static bool thread_matches(const struct filter_env *env, const struct filter_cond *cond,
 			   const struct block *block)
 {
-	struct log_thread_view thread = log_thread_get(env->log, block->thread);
+	struct log_thread_view thread = reader_thread(env->log, block->thread);
 	bool equal = thread.lwp == cond->number || thread.thread_pointer == cond->number;
 	bool wide = cond->number > UINT32_MAX;
 
@@ -187,7 +187,7 @@ static struct err *apply_cond(const struct filter_cond *cond, const struct filte
 	size_t kept = 0;
 
 	if (cond->attr == FILTER_FUNCTION || cond->attr == FILTER_MODULE) {
-		cache.nr = log_stacks(env->log) + 1;
+		cache.nr = reader_stacks(env->log) + 1;
 		cache.state = state = calloc(cache.nr, 1);
 		if (!state)
 			return err_nomem;

@@ -35,7 +35,7 @@ static struct err *find_nearest(const struct find_source *source, struct nearest
 
 	if (!source->log)
 		return NULL;
-	if (log_lookup(source->log, key, &record)) {
+	if (log_record_lookup(source->log, key, &record)) {
 		nearest->block = block_of_record(&record);
 		nearest->found = true;
 		return NULL;
@@ -71,8 +71,8 @@ static bool find_freed_at(const struct find_source *source, uint64_t address,
 	uint64_t key = address | (uint64_t)source->process << LOG_PROCESS_SHIFT;
 	struct log_record was;
 
-	if (!log_retired(source->log, key, &was) ||
-	    !log_first_free(source->log, key, was.time, &ret->freed))
+	if (!log_record_retired(source->log, key, &was) ||
+	    !free_history_first(source->log, key, was.time, &ret->freed))
 		return false;
 	ret->was = block_of_record(&was);
 	return true;

@@ -17,7 +17,7 @@ static struct err *add_block(const struct block *block, uint64_t slot UNUSED, vo
 
 	/* A stack may have come since the scan began. */
 	if (UNLIKELY(block->stack >= reading->live.nr) &&
-	    block->stack <= log_stacks(reading->log) && !vec_slot(&reading->live, block->stack))
+	    block->stack <= reader_stacks(reading->log) && !vec_slot(&reading->live, block->stack))
 		return err_nomem;
 	live_counts_add(&reading->live, reading->mean, block);
 	return NULL;
@@ -33,12 +33,12 @@ static void rate_add(struct rate *to, const struct rate *rate)
 		to->past[i] += rate->past[i];
 }
 
-/* A deferred stack (log/deferred.h) may be whole now: its counts are added to the whole one. */
+/* A deferred stack (log/log_deferred.h) may be whole now: its counts are added to the whole one. */
 static void add_to_whole(struct rates *rates, const struct log *log)
 {
 	for (uint32_t stack = 1; stack < rates->vec.nr; stack++) {
 		struct rate *rate = &rates->vec.at[stack];
-		uint32_t whole = rate->allocs ? log_stack_whole(log, stack) : stack;
+		uint32_t whole = rate->allocs ? log_deferred_whole(log, stack) : stack;
 
 		if (whole == stack || whole >= rates->vec.nr)
 			continue;
@@ -117,15 +117,15 @@ struct err *rates_read(struct rates *rates, const struct log *log, const struct 
 	struct reading reading = { .log = log, .mean = log_config(log).sample, .live = VEC_INIT };
 	struct err *err;
 
-	if (log_stacks(log) > RATES_STACKS)
+	if (reader_stacks(log) > RATES_STACKS)
 		return err_create(ERR_RANGE, "more than %u stacks", RATES_STACKS);
 	err = live_counts_init(log, &reading.live);
 	if (!err)
 		err = blocks_each(log, in_hand, add_block, &reading);
 	if (!err && !vec_slot(&rates->vec, MAX(reading.live.nr, (size_t)totals->nr) - 1))
 		err = err_nomem;
-	if (!err && rates->start != log_start(log)) {
-		rates->start = log_start(log);
+	if (!err && rates->start != log_clock_begin(log)) {
+		rates->start = log_clock_begin(log);
 		rates->nr = 0;
 		memset(rates->vec.at, 0, rates->vec.nr * sizeof(*rates->vec.at));
 	}

@@ -5,7 +5,7 @@
  *	struct rates rates = RATES_INIT;
  *
  *	while it is to be watched
- *		session_totals(session, &totals)	before the reading: log/totals.h says why
+ *		session_totals(session, &totals)	before the reading: see log/log_totals.h
  *		rates_read(&rates, log, &in_hand, &totals, now_ns)
  *		rates_top(&rates, sort, limit, &top)
  *	rates_free(&rates)
@@ -19,7 +19,7 @@
 
 #include "base/vec.h"
 #include "heap/block.h"
-#include "log/totals.h"
+#include "log/log_totals.h"
 
 #define RATES_PAST	16u	/* the number of readings that are remembered */
 /* A program has far fewer stacks; a damaged log can have any number of them, of 120 bytes each. */

@@ -111,7 +111,7 @@ enum chunk_is reconcile_past(const struct walk_merge *merge, const struct heap_c
 	if (!chunk_held(chunk))
 		return CHUNK_NO_BLOCK;
 	if (merge->log)
-		past = log_past(merge->log, address, merge->until, &record);
+		past = log_record_past(merge->log, address, merge->until, &record);
 	*ret = past == LOG_PAST ? block_of_record(&record) :
 				  block_of_chunk(chunk, merge->process, merge->complete);
 	ret->unrecorded |= past == LOG_SINCE;
@@ -125,7 +125,7 @@ static enum chunk_is reconcile_now(const struct walk_merge *merge, const struct 
 		return CHUNK_RECORDED;
 	if (!chunk_held(chunk))
 		return CHUNK_NO_BLOCK;
-	return decide(merge, chunk, merge->complete && log_knew(merge->log, chunk->address));
+	return decide(merge, chunk, merge->complete && log_record_knew(merge->log, chunk->address));
 }
 
 static struct err *note_rest(struct heap_walk *walk, const struct walk_merge *merge,
@@ -225,10 +225,10 @@ void reconcile_drop_freed(struct reconcile_history *history, const struct log *l
 	struct log_accounts accounts;
 
 	if (log) {
-		accounts = log_accounts_get(log);
+		accounts = reader_accounts(log);
 		/*
 		 * A free that looks like the allocator's own may be a key's destructor:
-		 * log/unknown_free.h.
+		 * log/log_unknown_free.h.
 		 */
 		history->unknown_frees = accounts.unknown_frees + accounts.own_frees;
 	}
@@ -352,7 +352,7 @@ uint64_t known_from(void *ctx, uint64_t address)
 			return UINT64_MAX;
 		known->from = address;
 		known->all = true;
-		log_each(known->log, take_record, known);
+		reader_each(known->log, take_record, known);
 		keep_first(known);
 		known->scanned = true;
 		at = 0;

@@ -12,7 +12,7 @@
  *	complete, and all such blocks are `unrecorded`
  *
  *	a free under way: the record is out, the chunk not yet free. The log still knows the address
- *	(log_knew), and an address that was recorded once cannot be that of an older block
+ *	(log_record_knew), and an address that was recorded once cannot be that of an older block
  *
  *	a malloc under way: the chunk is taken, the record not yet in. Then the thread that runs it
  *	has the address in a register or on the top of its stack, among other words (words in
@@ -25,9 +25,9 @@
  * those whose records are older. A chunk that was held then, and has no such record, may have been:
  *
  *	a block that was freed since, or was being freed: its record is mostly still to be found
- *	(log_past), or a younger one of the same address. It is marked as freed: the thread that
- *	freed it had its address, so it is no leak. If its place in the log is gone, it is treated
- *	like the next case
+ *	(log_record_past), or a younger one of the same address. It is marked as freed: the thread
+ *	that freed it had its address, so it is no leak. If its place in the log is gone, it is
+ *	treated like the next case
  *
  *	a block from before the attach: `unrecorded`, if anything was freed since, and no leak
  *	unless the snapshot has no pointer to it

@@ -206,7 +206,8 @@ static struct sample_share stack_live(const struct live_counts *live, uint32_t s
 }
 
 /*
- * Returns the all-time counts of a stack, which are never less than its live blocks (log/totals.h).
+ * Returns the all-time counts of a stack, which are never less than its live blocks
+ * (log/log_totals.h).
  */
 static struct sample_share stack_totals(const struct site_sums *sums, uint32_t stack,
 					struct sample_share live)
@@ -215,7 +216,7 @@ static struct sample_share stack_totals(const struct site_sums *sums, uint32_t s
 	struct sample_share all = { 0, 0 };
 
 	if (!totals) {
-		struct log_stack_view view = log_stack_get(sums->log, stack);
+		struct log_stack_view view = reader_stack(sums->log, stack);
 
 		all = (struct sample_share){ view.total, view.total_bytes };
 	} else if (stack < totals->nr) {
@@ -244,7 +245,7 @@ static struct err *site_of_stack(struct site_sums *sums, uint32_t stack, struct 
 /* stacks without a live block count, too */
 static struct err *totals(struct site_sums *sums, const struct live_counts *live)
 {
-	uint32_t nr = log_stacks(sums->log);
+	uint32_t nr = reader_stacks(sums->log);
 	struct err *err = NULL;
 
 	for (uint32_t stack = 1; stack <= nr && !err; stack++) {
@@ -284,7 +285,8 @@ static struct err *add_growths(struct site_sums *sums, const struct moment *mome
 	struct err *err = NULL;
 
 	vec_each_while(sum, &moment->vec, !err)
-		err = add_growth(sums, log_stack_whole(sums->log, sum->stack), sign * sum->bytes);
+		err = add_growth(sums, log_deferred_whole(sums->log, sum->stack),
+				 sign * sum->bytes);
 	return err;
 }
 
@@ -410,7 +412,7 @@ static struct site_sums sums_begin(const struct log *log, const struct site_spec
 	return (struct site_sums){
 		.log = log, .spec = spec, .now_ns = now_ns,
 		.mean = log_config(log).sample,
-		.start = log_start(log), .end = log_now(),
+		.start = log_clock_begin(log), .end = log_now(),
 	};
 }
 
@@ -525,7 +527,7 @@ struct err *sites_from_moment(const struct filter_env *env, const struct filter 
 	sums.sites.past = true;
 	for (size_t i = 0; i < moment->vec.nr && !err; i++) {
 		const struct moment_sum *sum = &moment->vec.at[i];
-		struct block block = { .stack = log_stack_whole(env->log, sum->stack) };
+		struct block block = { .stack = log_deferred_whole(env->log, sum->stack) };
 
 		if (filter_matches(filter, env, &block))
 			err = sums_add(&sums, &block,

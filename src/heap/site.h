@@ -4,7 +4,7 @@
 
 #include "heap/filter.h"
 #include "heap/moment.h"
-#include "log/totals.h"
+#include "log/log_totals.h"
 
 enum site_by { SITE_STACK, SITE_FUNCTION, SITE_LINE, SITE_MODULE, SITE_THREAD, SITE_SIZE };
 enum site_sort { SITE_SORT_BYTES, SITE_SORT_COUNT, SITE_SORT_AGE, SITE_SORT_GROWTH,
@@ -22,7 +22,7 @@ struct site {
 	uint64_t bytes, count;
 	/*
 	 * All-time, of all its stacks, whatever a filter keeps; 0 where it is not known (by thread,
-	 * by size). log/totals.h says what these are while the target runs.
+	 * by size). log/log_totals.h says what these are while the target runs.
 	 */
 	uint64_t total, total_bytes;
 	uint64_t freed, freed_bytes;	/* of total and total_bytes; the rest is live */

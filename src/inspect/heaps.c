@@ -85,7 +85,7 @@ static bool is_complete(const struct memory_view *view, const struct heaps *heap
 
 	if (!view->complete)
 		return false;
-	if (log_accounts_get(view->log).frees == then->frees)
+	if (reader_accounts(view->log).frees == then->frees)
 		return true;
 	return records && heap->calm && !view->in_hand.vec.nr &&
 	       *records == then->allocs - then->frees - then->replaced;

@@ -164,7 +164,7 @@ static struct err *find_by_blocks(struct finder *finder)
 	if (!finder->of->unknown_heaps)
 		return NULL;
 	finder->owners->whole = false;
-	if (!log || log_live(log) > BLOCKS_MOST)
+	if (!log || reader_live(log) > BLOCKS_MOST)
 		return NULL;
 	err = vec_reserve(&is.vec, nr);
 	if (err)

@@ -98,7 +98,7 @@ static bool in_segments(const struct module *module, uint64_t address)
 static bool is_in_module(const struct job *job, struct unknown_free *unknown)
 {
 	const struct modules *modules = job->by->modules;
-	uint32_t generation = log_stack_get(job->by->log, unknown->free.stack).generation;
+	uint32_t generation = reader_stack(job->by->log, unknown->free.stack).generation;
 
 	for (size_t i = 0; modules && !unknown->process && i < modules->all.nr; i++) {
 		const struct module *module = modules->all.at[i];
@@ -149,13 +149,13 @@ static void find_doubts(const struct job *job, const struct log_accounts *accoun
 struct err *unknown_frees_judge(const struct unknown_frees_by *by, struct unknown_frees *ret)
 {
 	struct job job = { by, ret, NULL };
-	struct log_accounts accounts = log_accounts_get(by->log);
+	struct log_accounts accounts = reader_accounts(by->log);
 
 	*ret = (struct unknown_frees){ .vec = VEC_INIT, .doubles = accounts.double_frees };
 	find_doubts(&job, &accounts);
-	log_each_unknown_free(by->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, &job);
+	reader_each_unknown_free(by->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, &job);
 	if (!job.err)
-		log_each_unknown_free(by->log, LOG_UNKNOWN_FREE_OTHER, add_invalid, &job);
+		reader_each_unknown_free(by->log, LOG_UNKNOWN_FREE_OTHER, add_invalid, &job);
 	if (job.err)
 		unknown_frees_free(ret);
 	return job.err;

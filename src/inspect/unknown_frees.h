@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Double frees, and frees of what is no block, among the unknown frees of the log
- * (log/unknown_free.h).
+ * (log/log_unknown_free.h).
  *
  * A double free was recognised when it happened. A free of something that is no block is recognised
  * now, if it is certain that it was none then: the address was on the caller's own stack, in a

@@ -27,7 +27,7 @@ static inline struct spot spot_in(const struct log *log, uint32_t table, uint64_
 	};
 }
 
-uint32_t table_count(const struct log *log)
+uint32_t block_table_count(const struct log *log)
 {
 	uint32_t nr = __atomic_load_n(&log->header->tables, __ATOMIC_ACQUIRE);
 
@@ -36,8 +36,8 @@ uint32_t table_count(const struct log *log)
 	return nr;
 }
 
-bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,
-	       struct log_record *ret)
+bool block_table_read_slot(const struct log *log, const struct log_slot *slot, uint32_t *patience,
+			   struct log_record *ret)
 {
 	/*
 	 * A publish takes a few stores. If a slot is in change for longer, its writer has died, or
@@ -171,7 +171,7 @@ static bool find_from(const struct log *log, uint32_t table, struct spot spot, u
 static bool find_all(const struct log *log, uint64_t address, struct place *place)
 {
 	uint64_t hash = hash_address(address);
-	uint32_t newest = table_count(log) - 1;
+	uint32_t newest = block_table_count(log) - 1;
 
 	return find_from(log, newest, spot_in(log, newest, hash), hash, address, place);
 }
@@ -179,7 +179,7 @@ static bool find_all(const struct log *log, uint64_t address, struct place *plac
 /* Find the address for a writer, in the most likely places first. */
 static inline bool find(struct log *log, uint64_t hash, uint64_t address, struct place *place)
 {
-	uint32_t newest = table_count(log) - 1;
+	uint32_t newest = block_table_count(log) - 1;
 	struct spot spot = spot_in(log, newest, hash);
 
 	if ((newest < TABLES_SMALL && find_near(&spot, address, place)) ||
@@ -236,7 +236,7 @@ static bool table_claim(const struct spot *spot, struct place *place)
 static bool claim(struct log *log, uint64_t hash, struct place *place)
 {
 	for (;;) {
-		uint32_t nr = table_count(log), expect = nr;
+		uint32_t nr = block_table_count(log), expect = nr;
 		uint64_t bytes;
 
 		for (uint32_t table = nr; table--; ) {
@@ -293,7 +293,7 @@ static bool claim_nearer(struct log *log, uint64_t hash, const struct place *ret
 /* The fast path begins at this table from now on. */
 static inline void note_newest(struct log *log)
 {
-	uint32_t newest = table_count(log) - 1;
+	uint32_t newest = block_table_count(log) - 1;
 
 	if (newest != __atomic_load_n(&log->newest, __ATOMIC_RELAXED))
 		__atomic_store_n(&log->newest, newest, __ATOMIC_RELAXED);
@@ -307,8 +307,8 @@ static void replace_old(struct place *place, struct log_record *old)
 	__atomic_store_n(&place->window->slot[place->slot].key, place->key, __ATOMIC_RELAXED);
 }
 
-bool tables_insert(struct log *log, uint64_t address, struct slot_words words,
-		   struct log_record *old, bool *replaced)
+bool block_table_insert(struct log *log, uint64_t address, struct slot_words words,
+			struct log_record *old, bool *replaced)
 {
 	uint64_t hash = hash_address(address);
 	struct place place, nearer;
@@ -333,7 +333,7 @@ bool tables_insert(struct log *log, uint64_t address, struct slot_words words,
 	return true;
 }
 
-bool tables_remove(struct log *log, uint64_t address, struct log_record *ret, bool *found)
+bool block_table_remove(struct log *log, uint64_t address, struct log_record *ret, bool *found)
 {
 	struct place place;
 	struct primary primary;
@@ -354,18 +354,18 @@ bool tables_remove(struct log *log, uint64_t address, struct log_record *ret, bo
 	return true;
 }
 
-bool tables_lookup(const struct log *log, uint64_t address, struct log_record *ret)
+bool block_table_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 {
 	uint32_t patience = SLOT_PATIENCE;
 	struct place place;
 
 	return find_all(log, address, &place) &&
-	       slot_read(log, &place.window->slot[place.slot], &patience, ret) &&
+	       block_table_read_slot(log, &place.window->slot[place.slot], &patience, ret) &&
 	       ret->address == address;
 }
 
 /* A retired record still has all its contents. */
-enum tables_last tables_last(const struct log *log, uint64_t address, struct log_record *ret)
+enum tables_last block_table_last(const struct log *log, uint64_t address, struct log_record *ret)
 {
 	uint64_t key, time, size, stack, again;
 	const struct log_slot *slot;
@@ -390,7 +390,7 @@ enum tables_last tables_last(const struct log *log, uint64_t address, struct log
 	return (key & KEY_STATE) == KEY_LIVE ? TABLES_LIVE : TABLES_RETIRED;
 }
 
-bool tables_restore(struct log *log, const struct log_record *record)
+bool block_table_restore(struct log *log, const struct log_record *record)
 {
 	uint64_t address = record->address, hash = hash_address(address);
 	struct place place;

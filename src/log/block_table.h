@@ -44,11 +44,11 @@
  * because only the owner can write its address. A claim wipes the retired record out. For the same
  * reason a remove that meets its address as a retired record knows that it is not in the table.
  *
- * A retired record also tells who had a block that is freed a second time (log_retired,
- * unknown_free.h), or that was there at an earlier moment (log_past). Such a reader may meet other
- * owners of the slot: it takes key, contents, and the key again, and believes them if the key is
- * FREE or LIVE, has the address, and has the same sequence as before. A claim changes the key
- * before anything else, and its sequence for good; LIVE to FREE changes no contents.
+ * A retired record also tells who had a block that is freed a second time (log_record_retired,
+ * log_unknown_free.h), or that was there at an earlier moment (log_record_past). Such a reader may
+ * meet other owners of the slot: it takes key, contents, and the key again, and believes them if
+ * the key is FREE or LIVE, has the address, and has the same sequence as before. A claim changes
+ * the key before anything else, and its sequence for good; LIVE to FREE changes no contents.
  *
  * Why no tombstones: a search never stops at an empty slot. It looks at all tags of the window, in
  * a few instructions, hits or not; so an empty slot means nothing to a search, and a removal has
@@ -100,7 +100,7 @@
  * (tests/bench/log_bench.c), which makes at most 61 bytes a block, or 40 and 16 MB if that is more.
  * The newest table has a third of all records and mostly the young ones, so that searches begin
  * there. Inserts also use free slots of older tables, newest first, before the next table is added.
- * The place of each table is known beforehand (layout.c). To add one is a compare and swap of a
+ * The place of each table is known beforehand (log_layout.c). To add one is a compare and swap of a
  * number: there is no lock that a dying writer could keep, and it does not matter which writer
  * succeeds. New tables are zero: nobody has touched their pages. When there is no room for another,
  * the block is counted in table_full.
@@ -120,12 +120,12 @@
  * key, one more for every claim, have to come round as well. The compare and swap of a claim has no
  * ABA problem: a key that is FREE again is as good as one that was FREE all the time.
  *
- * A scan (log_each) goes over all slots once. A block that lives through it is in one slot all the
- * time: it is seen, once. A slot that is in change is looked at again a bounded number of times,
- * and so are all of a scan together; what keeps changing does not live through the scan. Between
- * log_remove and log_restore (a realloc that fails) a record is a retired record and is not seen;
- * the restore makes the retired record live as it is. In realloc a block is thus never seen twice,
- * but is not seen while the call is under way.
+ * A scan (reader_each) goes over all slots once. A block that lives through it is in one slot all
+ * the time: it is seen, once. A slot that is in change is looked at again a bounded number of
+ * times, and so are all of a scan together; what keeps changing does not live through the scan.
+ * Between log_record_remove and log_record_restore (a realloc that fails) a record is a retired
+ * record and is not seen; the restore makes the retired record live as it is. In realloc a block is
+ * thus never seen twice, but is not seen while the call is under way.
  *
  * Death
  *
@@ -227,30 +227,30 @@ static inline uint64_t share_left(const struct log *log, uint32_t tables)
  * Put a record in. *replaced: there was a record at this address, which is *old. The accounts are
  * the caller's, here and below. False: there is no room.
  */
-bool tables_insert(struct log *log, uint64_t address, struct slot_words words,
-		   struct log_record *old, bool *replaced);
+bool block_table_insert(struct log *log, uint64_t address, struct slot_words words,
+			struct log_record *old, bool *replaced);
 /*
  * Take a record out. False: there is none, and *ret is not written; *found says whether there is a
  * retired one.
  */
-bool tables_remove(struct log *log, uint64_t address, struct log_record *ret, bool *found);
+bool block_table_remove(struct log *log, uint64_t address, struct log_record *ret, bool *found);
 /* Find the live record of an address. */
-bool tables_lookup(const struct log *log, uint64_t address, struct log_record *ret);
+bool block_table_lookup(const struct log *log, uint64_t address, struct log_record *ret);
 /*
  * The last record of an address: none is known, or its slot is in change (*ret is not set then), or
  * it is retired, or live.
  */
 enum tables_last { TABLES_NONE, TABLES_UNCLEAR, TABLES_RETIRED, TABLES_LIVE };
-enum tables_last tables_last(const struct log *log, uint64_t address, struct log_record *ret);
+enum tables_last block_table_last(const struct log *log, uint64_t address, struct log_record *ret);
 /* Put back a record that was taken out. False: there is no room. */
-bool tables_restore(struct log *log, const struct log_record *record);
+bool block_table_restore(struct log *log, const struct log_record *record);
 /* Tables in use, as far as the region is to be believed. */
-uint32_t table_count(const struct log *log);
+uint32_t block_table_count(const struct log *log);
 /*
  * Read one slot as a reader may (see above). False: it has no record. Each new look at a slot that
  * is in change is subtracted from *patience, which a scan has for all its slots together: a log
  * that was overwritten has millions of slots that seem to be in change.
  */
 #define SLOT_PATIENCE	(1u << 20)
-bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,
-	       struct log_record *ret);
+bool block_table_read_slot(const struct log *log, const struct log_slot *slot, uint32_t *patience,
+			   struct log_record *ret);

@@ -26,7 +26,7 @@
  */
 #pragma once
 
-#include "log/layout.h"
+#include "log/log_layout.h"
 
 /* What a stack takes beside its PCs: an entry of the directory, and some places of the index. */
 #define BUDGET_STACK	36u

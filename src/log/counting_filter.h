@@ -11,11 +11,11 @@
  * it says wrongly that a block may be recorded, that costs a search in the tables, which gives the
  * right answer.
  *
- * Counting is done by log_insert, log_remove and log_restore, for all callers. The fast path of
- * fast_path.h and the functions behind it count nothing; they are for logs that do not sample. An
- * insert counts first. If there was no room after all, or the record has replaced another one at
- * the same address, it takes one back. A writer that dies in between leaves the counter one too
- * high.
+ * Counting is done by log_record_insert, log_record_remove and log_record_restore, for all callers.
+ * The fast path of fast_path.h and the functions behind it count nothing; they are for logs that do
+ * not sample. An insert counts first. If there was no room after all, or the record has replaced
+ * another one at the same address, it takes one back. A writer that dies in between leaves the
+ * counter one too high.
  *
  * The filter is asked by the owner of a block, at its free. The block was counted by an atomic add
  * before malloc returned it. The program must order that return before the free, in whatever thread
@@ -46,7 +46,7 @@
  */
 #pragma once
 
-#include "log/layout.h"
+#include "log/log_layout.h"
 
 #define COUNTING_FILTER_GRANULE	256u
 #define COUNTING_FILTER_LINE	64u

@@ -141,7 +141,7 @@ bool directory_becomes_dense(const struct log *log, const struct directory_spot 
 		__atomic_store_n(passed, (uint8_t)(nr + 1), __ATOMIC_RELAXED);
 		return false;
 	}
-	if (share_left(log, table_count(log)) < LOG_PAGE || !log_may_take(log, LOG_PAGE))
+	if (share_left(log, block_table_count(log)) < LOG_PAGE || !log_may_take(log, LOG_PAGE))
 		return false;
 	if (!(__atomic_fetch_or(directory_page(spot), DIRECTORY_PAGE_DENSE, __ATOMIC_RELEASE) &
 	      DIRECTORY_PAGE_DENSE)) {

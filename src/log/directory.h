@@ -60,8 +60,8 @@
  * becomes dense when DIRECTORY_DENSE blocks that fit were put into the tables instead. It becomes
  * dense at its first such block if the page before it is well filled, or the last one of its extent
  * that became dense: so it is when a heap grows. It stays dense. No page becomes dense when there
- * is no memory left for it (layout.h). Records that are in a table by then stay there, so that no
- * record ever moves. A flag is set before a record is put in, and the address's next owner sees
+ * is no memory left for it (log_layout.h). Records that are in a table by then stay there, so that
+ * no record ever moves. A flag is set before a record is put in, and the address's next owner sees
  * what its last one saw; so a remove that finds no dense page knows that it has no record here.
  *
  * Presence bits

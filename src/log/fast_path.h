@@ -2,7 +2,7 @@
 /*
  * The fast path of recording, to be inlined where every nanosecond counts. It handles a small block
  * whose record is in the directory (directory.h). Everything else takes the slow path
- * (record.c), which knows every case; so this code may give up at any point.
+ * (log_record.c), which knows every case; so this code may give up at any point.
  *
  * Freestanding.
  */
@@ -11,16 +11,18 @@
 #include "log/directory.h"
 
 /*
- * The slow path of log_insert and log_remove (record.c), without the counting filter of a log
- * that samples. It looks into the directory, too.
+ * The slow path of log_record_insert and log_record_remove (log_record.c), without the counting
+ * filter of a log that samples. It looks into the directory, too.
  */
-bool record_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time, uint64_t stack,
+bool log_record_insert_slow(struct log *log, uint64_t address, uint64_t size, uint64_t time,
+			    uint64_t stack,
 		  struct log_record *replaced);
-bool record_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
+bool log_record_remove_slow(struct log *log, uint64_t address, uint32_t thread,
+			    struct log_record *ret);
 
 /*
- * log_insert of a log that does not sample; the size must be below 2^48, and the thread one that
- * log_thread has given.
+ * log_record_insert of a log that does not sample; the size must be below 2^48, and the thread one
+ * that log_thread has given.
  */
 static ALWAYS_INLINE bool fast_insert(struct log *log, const struct log_record *record,
 				      struct log_record *replaced)
@@ -31,7 +33,8 @@ static ALWAYS_INLINE bool fast_insert(struct log *log, const struct log_record *
 	if (UNLIKELY(!directory_spot(log, record->address, &spot)) ||
 	    UNLIKELY(!directory_insert(log, &spot, record->address,
 				       (struct slot_words){ record->time, record->size, stack })))
-		return record_insert(log, record->address, record->size, record->time, stack,
+		return log_record_insert_slow(log, record->address, record->size, record->time,
+					      stack,
 				    replaced);
 	account_block(log, record->thread, LOG_ACCOUNT(allocs), record->size);
 	if (replaced)
@@ -39,7 +42,7 @@ static ALWAYS_INLINE bool fast_insert(struct log *log, const struct log_record *
 	return true;
 }
 
-/* log_remove of such a log and thread. */
+/* log_record_remove of such a log and thread. */
 static ALWAYS_INLINE bool fast_remove(struct log *log, uint64_t address, uint32_t thread,
 				      struct log_record *ret)
 {
@@ -48,7 +51,7 @@ static ALWAYS_INLINE bool fast_remove(struct log *log, uint64_t address, uint32_
 
 	if (UNLIKELY(!directory_spot(log, address, &spot)) ||
 	    UNLIKELY(!directory_remove(log, &spot, address, ret, &size)))
-		return record_remove(log, address, thread, ret);
+		return log_record_remove_slow(log, address, thread, ret);
 	account_block(log, thread, LOG_ACCOUNT(frees), size);
 	return true;
 }

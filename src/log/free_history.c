@@ -3,7 +3,7 @@
 
 #include "log/free_history.h"
 
-#include "log/layout.h"
+#include "log/log_layout.h"
 #include "log/ring.h"
 
 uint32_t free_history_kept(const struct log *log)
@@ -19,7 +19,7 @@ uint32_t free_history_used(const struct log *log)
 			     free_history_kept(log));
 }
 
-void log_note_free(struct log *log, const struct log_free *free)
+void free_history_note(struct log *log, const struct log_free *free)
 {
 	uint32_t nr = free_history_kept(log);
 	struct log_free_slot *slot;
@@ -56,8 +56,8 @@ static bool slot_is_of(const struct log *log, const struct log_free_slot *slot, 
 	return ring_held(&slot->ticket, ticket);
 }
 
-bool log_first_free(const struct log *log, uint64_t address, uint64_t block_time,
-		    struct log_free *ret)
+bool free_history_first(const struct log *log, uint64_t address, uint64_t block_time,
+			struct log_free *ret)
 {
 	uint32_t nr = free_history_used(log);
 

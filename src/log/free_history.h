@@ -24,7 +24,7 @@
  *	realloc		when it has returned, with another block or with none for size 0. One that fails,
  *			or has the block stay where it is, frees nothing
  *
- * When a block is freed once more, the writer that sees this (unknown_free.h) looks through all
+ * When a block is freed once more, the writer that sees this (log_unknown_free.h) looks through all
  * slots at once, because they will be overwritten by the time somebody asks. It has the address and
  * the time from the block's retired record. It finds nothing if the entry is gone, if it was never
  * made (the history is off, or another thread is just doing the other free), or if its slot was

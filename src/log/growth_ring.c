@@ -3,10 +3,10 @@
 
 #include "log/growth_ring.h"
 
-#include "log/layout.h"
+#include "log/log_layout.h"
 #include "log/ring.h"
 
-void log_growth_put(struct log *log, const struct growth_event *event)
+void growth_ring_put(struct log *log, const struct growth_event *event)
 {
 	uint64_t number = __atomic_fetch_add(&log->header->growth, 1, __ATOMIC_RELAXED);
 	struct log_growth_slot *slot = &log->growth[number & (log->nr_growth - 1)];
@@ -23,7 +23,7 @@ void log_growth_put(struct log *log, const struct growth_event *event)
 	ring_publish(&slot->ticket, number);
 }
 
-enum growth_read log_growth_get(const struct log *log, uint64_t number, struct growth_event *ret)
+enum growth_read growth_ring_get(const struct log *log, uint64_t number, struct growth_event *ret)
 {
 	const struct log_growth_slot *slot = &log->growth[number & (log->nr_growth - 1)];
 	uint64_t seen = ring_load(&slot->ticket), who;
@@ -46,12 +46,12 @@ enum growth_read log_growth_get(const struct log *log, uint64_t number, struct g
 	return GROWTH_READ;
 }
 
-uint64_t log_growth_next(const struct log *log)
+uint64_t growth_ring_next(const struct log *log)
 {
 	return __atomic_load_n(&log->header->growth, __ATOMIC_ACQUIRE);
 }
 
-struct growth_run log_growth_run(const struct log *log)
+struct growth_run growth_ring_run(const struct log *log)
 {
 	return (struct growth_run){
 		.kinds = __atomic_load_n(&log->header->growth_kinds, __ATOMIC_RELAXED),
@@ -61,12 +61,12 @@ struct growth_run log_growth_run(const struct log *log)
 	};
 }
 
-void log_growth_begin(struct log *log, uint64_t kinds, uint64_t brk)
+void growth_ring_begin(struct log *log, uint64_t kinds, uint64_t brk)
 {
-	uint64_t were = log_growth_run(log).kinds;
+	uint64_t were = growth_ring_run(log).kinds;
 
 	if (kinds && !were) {
-		__atomic_store_n(&log->header->growth_first, log_growth_next(log),
+		__atomic_store_n(&log->header->growth_first, growth_ring_next(log),
 				 __ATOMIC_RELAXED);
 		__atomic_store_n(&log->header->growth_start, log_now(), __ATOMIC_RELAXED);
 	}

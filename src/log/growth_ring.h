@@ -37,7 +37,7 @@ enum growth_call {
 #define GROWTH_ARGS	6
 
 struct growth_event {
-	uint64_t number;		/* set by log_growth_get */
+	uint64_t number;		/* set by growth_ring_get */
 	uint64_t entered, left;		/* time stamps */
 	uint32_t thread, stack;
 	uint32_t call;			/* enum growth_call; a reader must bound it */
@@ -54,7 +54,7 @@ struct log_growth_slot {
 	uint64_t result;
 };
 
-void log_growth_put(struct log *log, const struct growth_event *event);
+void growth_ring_put(struct log *log, const struct growth_event *event);
 
 /*
  *	GROWTH_READ	*ret is the event of this number
@@ -62,9 +62,9 @@ void log_growth_put(struct log *log, const struct growth_event *event);
  *	GROWTH_GONE	a newer one has its slot
  */
 enum growth_read { GROWTH_READ, GROWTH_NOT_YET, GROWTH_GONE };
-enum growth_read log_growth_get(const struct log *log, uint64_t number, struct growth_event *ret);
+enum growth_read growth_ring_get(const struct log *log, uint64_t number, struct growth_event *ret);
 /* The number of the next event; as many events as there is room for may be read before it. */
-uint64_t log_growth_next(const struct log *log);
+uint64_t growth_ring_next(const struct log *log);
 
 /*
  * The present or last run, for a later mdbg: its kinds (0: it has ended), first event, and time.
@@ -75,10 +75,10 @@ struct growth_run {
 	uint64_t kinds, first, start;
 	uint64_t brk;		/* the end of the heap when brk was first recorded; 0: none */
 };
-struct growth_run log_growth_run(const struct log *log);
+struct growth_run growth_ring_run(const struct log *log);
 /*
  * These kinds are recorded from now on. If none was before, a run begins, with the next event; if
  * none is from now on, it has ended. brk, the end of the heap, counts if LOG_GROWTH_BRK is among
  * the kinds and was not before: what has happened to the heap until now was not seen.
  */
-void log_growth_begin(struct log *log, uint64_t kinds, uint64_t brk);
+void growth_ring_begin(struct log *log, uint64_t kinds, uint64_t brk);

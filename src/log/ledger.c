@@ -13,7 +13,7 @@ void ledger_count_now(struct log *log, struct ledger_thread *thread)
 	const struct ledger_uncounted *is = &thread->uncounted;
 
 	if (is->time >= log->header->start)
-		log_stack_count(log, is->stack, is->blocks, is->bytes);
+		stack_table_count(log, is->stack, is->blocks, is->bytes);
 	thread->uncounted.time = 0;
 }
 
@@ -82,7 +82,7 @@ static void drop_inner(struct ledger_call call, const struct log_record *inner)
 	if (thread->uncounted.time == inner->time)
 		thread->uncounted.time = 0;
 	else
-		log_stack_count(log, inner->stack, -share.blocks, -share.bytes);
+		stack_table_count(log, inner->stack, -share.blocks, -share.bytes);
 }
 
 bool ledger_insert_again(struct ledger_call call, const struct log_record *record,
@@ -90,7 +90,7 @@ bool ledger_insert_again(struct ledger_call call, const struct log_record *recor
 {
 	struct log_record old;
 
-	if (!log_insert(call.ledger->log, record, &old))
+	if (!log_record_insert(call.ledger->log, record, &old))
 		return false;
 	if (old.address && old.time == last && call.thread->inserted_sp < call.sp)
 		drop_inner(call, &old);
@@ -103,9 +103,9 @@ void ledger_take_back(struct ledger_call call, uint64_t block)
 	struct log *log = call.ledger->log;
 	struct log_record inner;
 
-	if (thread->inserted != block || !log_lookup(log, block, &inner) ||
+	if (thread->inserted != block || !log_record_lookup(log, block, &inner) ||
 	    inner.time != thread->last_time ||
-	    !log_remove(log, block, thread->log_thread, &inner))
+	    !log_record_remove(log, block, thread->log_thread, &inner))
 		return;
 	count(log, thread, LOG_ACCOUNT(frees), -1ull);
 	count(log, thread, LOG_ACCOUNT(replaced), 1);
@@ -122,7 +122,7 @@ void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 	struct log_record old, last;
 
 	if (op && op->took) {
-		log_restore(log, &op->old, thread->log_thread);
+		log_record_restore(log, &op->old, thread->log_thread);
 	} else if (alone && words->what & LEDGER_TOOK) {
 		old.address = call.block;
 		old.size = words->what & ~LEDGER_TOOK;
@@ -131,9 +131,9 @@ void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 		old.stack = LOG_STACK_NONE;
 		old.heap = LOG_HEAP_UNKNOWN;
 		/* Nobody else has had the address since, so its last record is most likely this one. */
-		if (log_retired(log, call.block, &last) && last.size == old.size)
+		if (log_record_retired(log, call.block, &last) && last.size == old.size)
 			old = last;
-		log_restore(log, &old, ledger_number(thread));
+		log_record_restore(log, &old, ledger_number(thread));
 	} else if (call.ledger->sample && (op ? op->missed : alone)) {
 		/* The entry has counted a free, and there was none. */
 		count(log, thread, LOG_ACCOUNT(unsampled_frees), -1ull);

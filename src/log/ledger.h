@@ -43,7 +43,7 @@
  *	enter LEDGER_OPS inside it	-> VOID					voided
  *	abandon (its thread has ended)	-> VOID					voided
  *
- *	(*) log/unknown_free.h: unknown_frees, double_frees, own_frees; where the log samples
+ *	(*) log/log_unknown_free.h: unknown_frees, double_frees, own_frees; where the log samples
  *	    unsampled_frees
  *
  * Void. A call may be left by longjmp and never return. If its operation stayed in the list, a
@@ -66,8 +66,8 @@
  * ledger need not have seen the entry of the outer call for this. Inside of an operation, which may
  * be such an outer call, a block is not counted to its stack at once; it is `uncounted`. Otherwise
  * a reader would believe that a block was freed which was counted and is in no record any more
- * (log/totals.h). The outer record drops the count. If there is none, the block is counted with the
- * thread's next record, or when its last operation has returned.
+ * (log/log_totals.h). The outer record drops the count. If there is none, the block is counted with
+ * the thread's next record, or when its last operation has returned.
  *
  * Nesting of frees. A free is part of another event in two cases. It frees the block that a resize
  * around it is resizing. Or another free has called it or jumped to it (operator delete jumps to
@@ -106,8 +106,8 @@
 #pragma once
 
 #include "log/fast_path.h"
+#include "log/log_unknown_free.h"
 #include "log/sample.h"
-#include "log/unknown_free.h"
 
 #define LEDGER_OPS		8
 
@@ -212,7 +212,7 @@ struct ledger_call {
 #define LEDGER_UNKNOWN	1u
 #define LEDGER_FREED	2u
 
-/* This answer, for a block that log_remove has not found. */
+/* This answer, for a block that log_record_remove has not found. */
 static inline uint64_t ledger_missed(const struct log_record *old)
 {
 	return old->address ? LEDGER_FREED : LEDGER_UNKNOWN;
@@ -285,8 +285,8 @@ void ledger_put_off(struct ledger_thread *thread, const struct log_record *recor
  */
 void ledger_void(struct log *log, struct ledger_thread *thread, uint64_t sp, bool bounded);
 /*
- * Do log_insert for a block that may be the same as the thread's last one, of time `last`; the
- * record of that one is then part of this call.
+ * Do log_record_insert for a block that may be the same as the thread's last one, of time `last`;
+ * the record of that one is then part of this call.
  */
 bool ledger_insert_again(struct ledger_call call, const struct log_record *record,
 			 uint64_t last);

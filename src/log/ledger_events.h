@@ -55,7 +55,7 @@ static inline void remember(const struct ledger_call *call, uint64_t block, uint
 		.stack = stack,
 	};
 
-	log_note_free(call->ledger->log, &free);
+	free_history_note(call->ledger->log, &free);
 }
 
 /* Remember a free by this call; its stack must still be walked. */
@@ -103,7 +103,7 @@ static ALWAYS_INLINE bool insert(const struct ledger_call *call, struct log_reco
 
 	if (UNLIKELY(!thread)) {
 		record->time = log_now();
-		return log_insert(call->ledger->log, record, NULL);
+		return log_record_insert(call->ledger->log, record, NULL);
 	}
 	last = thread->last_time;
 	record->time = thread->last_time = ledger_time(thread);
@@ -136,7 +136,7 @@ static ALWAYS_INLINE bool record_all(const struct ledger_call *call, uint64_t bl
 
 /*
  * Count a block that is recorded to its stack: after it is in the table, so that no reader knows of
- * more blocks of a stack than were recorded (log/totals.h). An inner call's is put off.
+ * more blocks of a stack than were recorded (log/log_totals.h). An inner call's is put off.
  */
 static ALWAYS_INLINE void count_stack(const struct ledger_call *call,
 				      const struct log_record *record, struct sample_share share,
@@ -367,7 +367,8 @@ static inline void enter_listed(const struct ledger_call *call)
 	call->thread->nr_ops++;
 	if (!call->block || op->inside)
 		return;
-	op->took = log_remove(call->ledger->log, op->block, call->thread->log_thread, &op->old);
+	op->took = log_record_remove(call->ledger->log, op->block, call->thread->log_thread,
+				     &op->old);
 	op->missed = !op->took;
 	if (UNLIKELY(!op->took) && may_be_unknown_free(call))
 		unknown(*call, op->old.address);
@@ -387,7 +388,7 @@ static NOINLINE bool enter_alone(struct ledger_call copy, struct ledger_words *w
 	}
 	words->how = LEDGER_ALONE;
 	words->what = 0;
-	if (call->block && log_remove(call->ledger->log, call->block, 0, &old))
+	if (call->block && log_record_remove(call->ledger->log, call->block, 0, &old))
 		words->what = LEDGER_TOOK | old.size;
 	else if (call->block && may_be_unknown_free(call))
 		unknown(*call, old.address);
@@ -421,7 +422,7 @@ static inline bool led_to_by_last_free(const struct ledger_call *call)
 
 	return thread->freed == call->block && call->sp <= thread->freed_sp &&
 	       env_word(call, thread->freed_sp, &ra) && ra == thread->freed_ra &&
-	       !log_lookup(call->ledger->log, call->block, &record);
+	       !log_record_lookup(call->ledger->log, call->block, &record);
 }
 
 /* Is a free part of another event? */
@@ -444,7 +445,7 @@ static inline uint64_t take_out(const struct ledger_call *call)
 	struct log_record old;
 
 	if (UNLIKELY(call->ledger->sample)) {
-		log_remove(log, call->block, number, NULL);
+		log_record_remove(log, call->block, number, NULL);
 		return 0;
 	}
 	if (UNLIKELY(!fast_remove(log, call->block, number, &old)))

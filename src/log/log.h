@@ -61,12 +61,12 @@ struct log_reserved {
 /*
  * A view of a region that is mapped here. The caller provides its memory (nothing is allocated: the
  * agent has one in its data). Where the parts lie follows from the size of the region alone
- * (layout.h), so that nothing that the target writes can lead out of it.
+ * (log_layout.h), so that nothing that the target writes can lead out of it.
  */
 struct log {
 	uint8_t *base;			/* start of the region (the journal) */
 	uint64_t size;			/* bytes mapped: journal's region_size */
-	uint64_t share;			/* bytes of memory for records (layout.h) */
+	uint64_t share;			/* bytes of memory for records (log_layout.h) */
 	struct log_header *header;	/* at base + journal's log_offset */
 	/* The rest is internal to this layer. */
 	struct log_entry *thread;
@@ -171,11 +171,11 @@ struct log_accounts {
 	uint64_t unsampled;		/* * blocks passed over */
 	/* * frees of blocks that are not in the table, which counts none in unknown_frees */
 	uint64_t unsampled_frees;
-	/* Unknown frees (unknown_free.h): what would else be in unknown_frees. */
+	/* Unknown frees (log_unknown_free.h): what would else be in unknown_frees. */
 	/* * of a block that was freed before, and not given out again */
 	uint64_t double_frees;
 	uint64_t own_frees;		/* * by the allocator itself, at the end of a thread */
-	/* walks that ended in no module, without a copy being kept (deferred.h) */
+	/* walks that ended in no module, without a copy being kept (log_deferred.h) */
 	uint64_t undeferred;
 };
 
@@ -200,7 +200,7 @@ bool log_view(void *base, uint64_t size, struct log *ret);
  */
 bool log_view_at(const struct log *mapped, uint64_t base, struct log *ret);
 
-/* The processor's time stamp (see log/clock.h for its meaning). */
+/* The processor's time stamp (see log/log_clock.h for its meaning). */
 static inline uint64_t log_now(void)
 {
 	return intrinsic_stamp();
@@ -211,35 +211,36 @@ static inline uint64_t log_now(void)
  * address before, with address 0 if there was none. False: there is no room, which is counted in
  * table_full. These functions keep the accounts of thread record->thread.
  */
-bool log_insert(struct log *log, const struct log_record *record, struct log_record *replaced);
+bool log_record_insert(struct log *log, const struct log_record *record,
+		       struct log_record *replaced);
 /*
  * Take the record of address out (*ret, which may be NULL) and count it as freed by thread; or
  * count a free of an unknown block, or of one that was not sampled, and return false. Unless the
  * log samples, ret->address then says whether there is a retired record (block_table.h): it is
  * address if there is one, else 0.
  */
-bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
+bool log_record_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
 /* Find the record of address, without a change. */
-bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret);
+bool log_record_lookup(const struct log *log, uint64_t address, struct log_record *ret);
 /*
  * Has there been a record of address since the last reset? True if it is there now, or was there
  * and no other record has taken its slot since. So true is certain; false means only that nothing
  * is known.
  */
-bool log_knew(const struct log *log, uint64_t address);
+bool log_record_knew(const struct log *log, uint64_t address);
 /*
  * The last record of address, if its block was freed and no other record has taken its slot since
  * (block_table.h, retired records).
  */
-bool log_retired(const struct log *log, uint64_t address, struct log_record *ret);
+bool log_record_retired(const struct log *log, uint64_t address, struct log_record *ret);
 /*
  * A block was certainly freed: remember by whom, if frees are remembered. For the writer that has
  * taken out its record.
  */
-void log_note_free(struct log *log, const struct log_free *free);
+void free_history_note(struct log *log, const struct log_free *free);
 /* The free of the block that was recorded at this address with this time, if it is remembered. */
-bool log_first_free(const struct log *log, uint64_t address, uint64_t block_time,
-		    struct log_free *ret);
+bool free_history_first(const struct log *log, uint64_t address, uint64_t block_time,
+			struct log_free *ret);
 /*
  * Find the block that was at address at an earlier moment, time stamp `until`, as far as the table
  * still has it: a record that was taken out since stays in its slot until another record takes
@@ -251,45 +252,45 @@ bool log_first_free(const struct log *log, uint64_t address, uint64_t block_time
  *	LOG_NEVER	nothing is known of it
  */
 enum log_past { LOG_NEVER, LOG_PAST, LOG_SINCE };
-enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
-		       struct log_record *ret);
+enum log_past log_record_past(const struct log *log, uint64_t address, uint64_t until,
+			      struct log_record *ret);
 /*
- * Put back a record that log_remove took (a realloc that failed): as if it had not been removed,
- * accounts too.
+ * Put back a record that log_record_remove took (a realloc that failed): as if it had not been
+ * removed, accounts too.
  */
-bool log_restore(struct log *log, const struct log_record *record, uint32_t thread);
+bool log_record_restore(struct log *log, const struct log_record *record, uint32_t thread);
 
 /*
  * Events that change no record. `what` is the offset of the field in struct log_accounts:
  * LOG_ACCOUNT(failed).
  */
 #define LOG_ACCOUNT(field)	((unsigned)(offsetof(struct log_accounts, field) / sizeof(uint64_t)))
-void log_count(struct log *log, uint32_t thread, unsigned what, uint64_t by);
+void registry_count(struct log *log, uint32_t thread, unsigned what, uint64_t by);
 
 /*
  * The id of a stack. It is the same for the same PCs, end and generation. LOG_STACK_NONE: there is
  * no room (the caller counts unstacked). pcs[0] is the innermost.
  */
-uint32_t log_stack(struct log *log, const uint64_t *pcs, uint32_t nr, uint8_t end,
-		   uint32_t generation);
+uint32_t stack_table_insert(struct log *log, const uint64_t *pcs, uint32_t nr, uint8_t end,
+			    uint32_t generation);
 /*
- * The stack to be shown to a reader: for a deferred stack (deferred.h) the whole one, if that is
- * known, else the stack itself. All ids that readers get with records have gone through this
- * function, and log_stack_get calls it, too.
+ * The stack to be shown to a reader: for a deferred stack (log_deferred.h) the whole one, if that
+ * is known, else the stack itself. All ids that readers get with records have gone through this
+ * function, and reader_stack calls it, too.
  */
-uint32_t log_stack_whole(const struct log *log, uint32_t stack);
+uint32_t log_deferred_whole(const struct log *log, uint32_t stack);
 /*
  * Add to a stack's all-time counts. The number of freed blocks is these minus the live ones, which
  * a scan counts: to count frees would take two more atomics for each free.
  */
-void log_stack_count(struct log *log, uint32_t stack, uint64_t blocks, uint64_t bytes);
+void stack_table_count(struct log *log, uint32_t stack, uint64_t blocks, uint64_t bytes);
 
 /*
  * The registry entry of the thread with this thread pointer and LWP id; a new one is made if there
  * is none. If the registry is full the result is 0, the shared entry (then thread and pthread_t are
  * unknown). The entry of a thread that has ended stays, because records refer to it.
  */
-uint32_t log_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp);
+uint32_t registry_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp);
 
 #include "base/err.h"
 
@@ -317,7 +318,7 @@ struct log_config log_config(const struct log *log);
 /*
  * A stack, in the region's own memory (readable as long as the region is mapped). nr is 0 for
  * LOG_STACK_NONE and bad ids. If a deferred stack has its whole stack, its own counts are 0 here,
- * and log_totals_begin (totals.h) adds them to those of the whole one.
+ * and log_totals_begin (log_totals.h) adds them to those of the whole one.
  */
 struct log_stack_view {
 	const uint64_t *pcs;
@@ -326,14 +327,14 @@ struct log_stack_view {
 	uint32_t generation;
 	uint64_t total, total_bytes;	/* all-time */
 };
-struct log_stack_view log_stack_get(const struct log *log, uint32_t stack);
-uint32_t log_stacks(const struct log *log);	/* ids run from 1 to this */
+struct log_stack_view reader_stack(const struct log *log, uint32_t stack);
+uint32_t reader_stacks(const struct log *log);	/* ids run from 1 to this */
 
 struct log_thread_view {
 	uint64_t thread_pointer;	/* 0: unknown */
 	uint32_t lwp;			/* 0: unknown */
 };
-struct log_thread_view log_thread_get(const struct log *log, uint32_t thread);
+struct log_thread_view reader_thread(const struct log *log, uint32_t thread);
 
 /* slot, which is not 0, is the place of the record. */
 typedef bool log_each_fn(const struct log_record *record, uint64_t slot, void *ctx);
@@ -341,25 +342,25 @@ typedef bool log_each_fn(const struct log_record *record, uint64_t slot, void *c
  * Call fn for every record, in no order, each one consistent in itself; the scan ends if fn returns
  * true. Blocks that live through the whole scan come exactly once. An address that is freed and
  * given out again meanwhile may come twice, with different times. A block that a realloc is moving
- * (between log_remove and log_restore or log_insert) is not in the table: except for a few
- * instructions, the state of the agent's thread that runs the call has it in op[] (log/ledger.h:
- * `old`, if `took` is set). Compare address and time when you merge the two: for a moment the block
- * may be in both.
+ * (between log_record_remove and log_record_restore or log_record_insert) is not in the table:
+ * except for a few instructions, the state of the agent's thread that runs the call has it in op[]
+ * (log/ledger.h: `old`, if `took` is set). Compare address and time when you merge the two: for a
+ * moment the block may be in both.
  */
-void log_each(const struct log *log, log_each_fn *fn, void *ctx);
+void reader_each(const struct log *log, log_each_fn *fn, void *ctx);
 /*
  * The record that is now in a slot; false if there is none. A record stays in its slot as long as
  * it is live, so a caller may keep the slot's number instead of a copy, and compare the time to see
  * that it is still the same record. Any number may be passed.
  */
-bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret);
+bool reader_slot(const struct log *log, uint64_t slot, struct log_record *ret);
 /*
- * Call fn for the unknown frees that are remembered (unknown_free.h), oldest first, until it
+ * Call fn for the unknown frees that are remembered (log_unknown_free.h), oldest first, until it
  * returns true. Each is consistent in itself, but may be nonsense, because the target can write it.
  */
-void log_each_unknown_free(const struct log *log, enum log_unknown_free_kind kind,
-			   bool (*fn)(const struct log_unknown_free *unknown, void *ctx),
-			   void *ctx);
+void reader_each_unknown_free(const struct log *log, enum log_unknown_free_kind kind,
+			      bool (*fn)(const struct log_unknown_free *unknown, void *ctx),
+			      void *ctx);
 /*
  * Blocks of more than `size` bytes begin LOG_SPACING bytes apart, or more, by all that is known of
  * an allocator that is probed from now on. The largest size of all calls counts. Before the first
@@ -376,12 +377,12 @@ void log_note_gap(struct log *log);
  * allocations: a block is counted as recorded before anybody can free it, so there are never more
  * freed blocks than recorded ones.
  */
-struct log_accounts log_accounts_get(const struct log *log);
+struct log_accounts reader_accounts(const struct log *log);
 /*
  * The number of records now in the table, from counts that the writers keep. It is exact while
  * nobody writes.
  */
-uint64_t log_live(const struct log *log);
+uint64_t reader_live(const struct log *log);
 /*
  * Forget all records, the counts of stacks, and accounts (`malloc reset`). Nobody may write
  * meanwhile. Stack ids stay valid.
@@ -409,9 +410,9 @@ void log_clock_update(struct log *log);
 /* Nanoseconds since the epoch of a time stamp. A later stamp never gives an earlier time. */
 uint64_t log_clock_realtime(const struct log *log, uint64_t time);
 /* SEQ: the time stamp counted from the start of the log, from 1. */
-uint64_t log_seq(const struct log *log, uint64_t time);
+uint64_t log_clock_seq(const struct log *log, uint64_t time);
 /* Time stamp of log_format, or of the last log_reset: "Recording since". */
-uint64_t log_start(const struct log *log);
+uint64_t log_clock_begin(const struct log *log);
 
 /*
  * The budget (log/budget.h): the log may take so many bytes of memory more than now from here on;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads the log: records, stacks, threads, sums. The region is not trusted: see layout.h and
+ * Reads the log: records, stacks, threads, sums. The region is not trusted: see log_layout.h and
  * stack_table.h.
  */
 
 #include <string.h>
 
-#include "log/deferred.h"
+#include "log/log_deferred.h"
 #include "log/directory.h"
-#include "log/layout.h"
+#include "log/log_layout.h"
 #include "log/registry.h"
 #include "log/ring.h"
 #include "log/stack_table.h"
-#include "log/unknown_free.h"
+#include "log/log_unknown_free.h"
 #include "log/block_table.h"
 #include "unwind/walk.h"
 
@@ -25,17 +25,17 @@ static bool window_each(const struct log *log, const struct log_window *window,
 	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
 		struct log_record record;
 
-		if (slot_read(log, &window->slot[i], patience, &record) &&
+		if (block_table_read_slot(log, &window->slot[i], patience, &record) &&
 		    fn(&record, unit + i, ctx))
 			return true;
 	}
 	return false;
 }
 
-void log_each(const struct log *log, log_each_fn *fn, void *ctx)
+void reader_each(const struct log *log, log_each_fn *fn, void *ctx)
 {
 	/* A table that is added meanwhile has only records that are younger than this scan. */
-	uint32_t nr = table_count(log), patience = SLOT_PATIENCE;
+	uint32_t nr = block_table_count(log), patience = SLOT_PATIENCE;
 
 	if (directory_each(log, fn, ctx))
 		return;
@@ -48,7 +48,7 @@ void log_each(const struct log *log, log_each_fn *fn, void *ctx)
 /* NULL: there is no such slot in the tables in use. */
 static const struct log_slot *slot_at(const struct log *log, uint64_t number)
 {
-	const struct log_table *last = &log->table[table_count(log) - 1];
+	const struct log_table *last = &log->table[block_table_count(log) - 1];
 	uint64_t windows = (uint64_t)(last->window - log->table[0].window) + last->nr;
 
 	if (number / WINDOW_UNITS >= windows || number % WINDOW_UNITS == 0)
@@ -57,7 +57,7 @@ static const struct log_slot *slot_at(const struct log *log, uint64_t number)
 }
 
 /* The numbers of the directory's records come first, then those of the tables' slots. */
-bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret)
+bool reader_slot(const struct log *log, uint64_t slot, struct log_record *ret)
 {
 	uint64_t records = log->nr_extents * DIRECTORY_RECORDS;
 	uint32_t patience = SLOT_PATIENCE;
@@ -66,7 +66,7 @@ bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret)
 	if (slot - 1 < records)
 		return directory_numbered(log, slot - 1, ret);
 	at = slot_at(log, slot - records);
-	return at && slot_read(log, at, &patience, ret);
+	return at && block_table_read_slot(log, at, &patience, ret);
 }
 
 static void unpair(uint64_t pair, uint32_t *high_ret, uint32_t *low_ret)
@@ -101,8 +101,9 @@ static bool unknown_free_read(const struct log *log, const struct log_unknown_fr
 	return ring_held(&slot->ticket, ring_ticket(number));
 }
 
-void log_each_unknown_free(const struct log *log, enum log_unknown_free_kind kind,
-			   bool (*fn)(const struct log_unknown_free *unknown, void *ctx), void *ctx)
+void reader_each_unknown_free(const struct log *log, enum log_unknown_free_kind kind,
+			      bool (*fn)(const struct log_unknown_free *unknown, void *ctx),
+			      void *ctx)
 {
 	uint64_t end = __atomic_load_n(&log->header->unknown_frees[kind], __ATOMIC_ACQUIRE);
 	uint64_t start = end > LOG_UNKNOWN_FREES ? end - LOG_UNKNOWN_FREES : 0;
@@ -115,11 +116,11 @@ void log_each_unknown_free(const struct log *log, enum log_unknown_free_kind kin
 			return;
 }
 
-struct log_stack_view log_stack_get(const struct log *log, uint32_t stack)
+struct log_stack_view reader_stack(const struct log *log, uint32_t stack)
 {
 	struct log_stack_view view = { NULL, 0, 0, 0, 0, 0 };
-	uint32_t whole = log_stack_whole(log, stack);
-	const struct log_stack *at = stack_find(log, whole, &view.nr);
+	uint32_t whole = log_deferred_whole(log, stack);
+	const struct log_stack *at = stack_table_find(log, whole, &view.nr);
 
 	if (!at) {
 		view.nr = 0;
@@ -138,14 +139,14 @@ struct log_stack_view log_stack_get(const struct log *log, uint32_t stack)
 	return view;
 }
 
-uint32_t log_stacks(const struct log *log)
+uint32_t reader_stacks(const struct log *log)
 {
 	uint32_t next = (uint32_t)(__atomic_load_n(&log->header->stacks, __ATOMIC_ACQUIRE) >> 32);
 
 	return next ? MIN(next - 1, log->nr_stacks) : 0;
 }
 
-struct log_thread_view log_thread_get(const struct log *log, uint32_t thread)
+struct log_thread_view reader_thread(const struct log *log, uint32_t thread)
 {
 	struct log_thread_view view = { 0, 0 };
 
@@ -170,7 +171,7 @@ static void add_accounts(const struct log *log, uint32_t nr, uint32_t which, uin
 							  __ATOMIC_ACQUIRE);
 }
 
-struct log_accounts log_accounts_get(const struct log *log)
+struct log_accounts reader_accounts(const struct log *log)
 {
 	uint64_t sum[ACCOUNTS] = { 0 };
 	struct log_accounts accounts;
@@ -181,9 +182,9 @@ struct log_accounts log_accounts_get(const struct log *log)
 	return accounts;
 }
 
-uint64_t log_live(const struct log *log)
+uint64_t reader_live(const struct log *log)
 {
-	struct log_accounts accounts = log_accounts_get(log);
+	struct log_accounts accounts = reader_accounts(log);
 
 	return accounts.allocs - accounts.frees - accounts.replaced;
 }

@@ -45,7 +45,7 @@ static bool entry_is(const struct log *log, uint32_t thread, uint64_t thread_poi
 	       __atomic_load_n(&entry->lwp, __ATOMIC_RELAXED) == lwp;
 }
 
-uint32_t log_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp)
+uint32_t registry_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp)
 {
 	uint32_t mask = 2 * log->nr_threads - 1, at = hash_thread(thread_pointer, lwp);
 	uint32_t created = 0;
@@ -72,7 +72,7 @@ uint32_t log_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp)
 	return 0;
 }
 
-void log_count(struct log *log, uint32_t thread, unsigned what, uint64_t by)
+void registry_count(struct log *log, uint32_t thread, unsigned what, uint64_t by)
 {
 	if (what < sizeof(struct log_accounts) / sizeof(uint64_t))
 		account_add(log, thread, what, by);

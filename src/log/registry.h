@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "log/layout.h"
+#include "log/log_layout.h"
 
 /* The number of entries in use, bounded by their room; at least 1. */
 static inline uint32_t threads_count(const struct log *log)

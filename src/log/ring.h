@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Tickets: the protocol by which several writers fill the slots of a ring, which keeps the newest
- * entries, while readers of another process look at it without stopping anybody (unknown_free.h,
- * free_history.h).
+ * entries, while readers of another process look at it without stopping anybody
+ * (log_unknown_free.h, free_history.h).
  *
  *	ticket of a slot	0: empty; number (from 1 on) << 1, or with RING_BUSY
  *

@@ -4,7 +4,7 @@
 #include "log/stack_table.h"
 
 #include "log/budget.h"
-#include "log/layout.h"
+#include "log/log_layout.h"
 
 /* The stack that a search looks for. */
 struct wanted {
@@ -181,8 +181,8 @@ static NOINLINE uint32_t stack_insert(struct log *log, uint32_t level, unsigned 
 	return id;
 }
 
-uint32_t log_stack(struct log *log, const uint64_t *pcs, uint32_t nr, uint8_t end,
-		   uint32_t generation)
+uint32_t stack_table_insert(struct log *log, const uint64_t *pcs, uint32_t nr, uint8_t end,
+			    uint32_t generation)
 {
 	struct wanted wanted = { pcs, MIN(nr, (uint32_t)LOG_DEPTH_MAX), end, generation, 0 };
 	uint64_t *bucket;
@@ -205,7 +205,7 @@ uint32_t log_stack(struct log *log, const uint64_t *pcs, uint32_t nr, uint8_t en
 	return LOG_STACK_NONE;
 }
 
-struct log_stack *stack_find(const struct log *log, uint32_t id, uint32_t *nr_ret)
+struct log_stack *stack_table_find(const struct log *log, uint32_t id, uint32_t *nr_ret)
 {
 	struct log_stack *stack;
 	uint32_t unit;
@@ -220,10 +220,10 @@ struct log_stack *stack_find(const struct log *log, uint32_t id, uint32_t *nr_re
 	return stack_at(log, unit, *nr_ret);
 }
 
-void log_stack_count(struct log *log, uint32_t stack, uint64_t blocks, uint64_t bytes)
+void stack_table_count(struct log *log, uint32_t stack, uint64_t blocks, uint64_t bytes)
 {
 	uint32_t nr;
-	struct log_stack *at = stack_find(log, stack, &nr);
+	struct log_stack *at = stack_table_find(log, stack, &nr);
 
 	if (!at)
 		return;

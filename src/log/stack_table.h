@@ -37,10 +37,10 @@
  * A reader in another process goes id -> directory -> arena, checks that both lie inside, and reads
  * what does not change any more, but for the all-time counts beside the PCs, which are atomic sums
  * of their own. The target can write here, so a reader reads each bound once and uses that value,
- * never a second look: log_stack_get copies the number of PCs out, and checks that so many lie
+ * never a second look: reader_stack copies the number of PCs out, and checks that so many lie
  * inside the arena.
  *
- * One thing changes later: mdbg sets `forward` of a deferred stack, once (deferred.h).
+ * One thing changes later: mdbg sets `forward` of a deferred stack, once (log_deferred.h).
  *
  * Full (ids, arena, or all places that a stack has in the index) is LOG_STACK_NONE, and the caller
  * counts the block in unstacked.
@@ -70,7 +70,7 @@ struct log_stack {
 	uint16_t nr;
 	uint8_t end;
 	uint8_t pad;
-	/* of a deferred stack: the whole one, if it is known (deferred.h) */
+	/* of a deferred stack: the whole one, if it is known (log_deferred.h) */
 	uint32_t forward;
 	uint64_t total, total_bytes;	/* all-time */
 	uint64_t pc[];
@@ -82,4 +82,4 @@ struct log;
  * The stack with this id, if all of it lies inside the arena; else NULL. *nr_ret is its number of
  * PCs; do not read that from the stack again.
  */
-struct log_stack *stack_find(const struct log *log, uint32_t id, uint32_t *nr_ret);
+struct log_stack *stack_table_find(const struct log *log, uint32_t id, uint32_t *nr_ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The facts of a process by which a free of an unknown block is judged (log/unknown_free.h). */
+/* The facts of a process by which a free of an unknown block is judged (log/log_unknown_free.h). */
 #pragma once
 
 #include <stdbool.h>

@@ -49,7 +49,7 @@
  *
  * Calls that were missed: before the look that finds a patch lost, and as long as one is
  * overwritten, calls may have gone unrecorded. When probes go in again, the log notes a gap, so
- * that no double free of a block from before is reported (log/unknown_free.h). For double frees
+ * that no double free of a block from before is reported (log/log_unknown_free.h). For double frees
  * that were reported in the interval itself, the interval is kept here
  * (patch_watch_may_have_missed). If patches of the C library were lost, or patches overwritten,
  * recorded blocks may have been freed unseen, and others allocated: patch_watch_takes_records says

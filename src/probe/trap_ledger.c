@@ -47,16 +47,16 @@ static uint32_t env_walk(const struct ledger_call *call, uint32_t depth)
 	regs_set(&regs, target->arch->pc, event->probe->address);
 	regs_set(&regs, target->arch->sp, call->sp);
 	nr = stack_walk_entry(target, &regs, &event->probes->walk_area, pcs, depth, &end);
-	stack = log_stack(log, pcs, nr, (uint8_t)end, target->modules.generation);
+	stack = stack_table_insert(log, pcs, nr, (uint8_t)end, target->modules.generation);
 	if (stack == LOG_STACK_NONE)
-		log_count(log, call->thread->log_thread, LOG_ACCOUNT(unstacked), 1);
+		registry_count(log, call->thread->log_thread, LOG_ACCOUNT(unstacked), 1);
 	return stack;
 }
 
 static void env_count(const struct ledger_call *call, uint32_t stack, uint64_t blocks,
 		      uint64_t bytes)
 {
-	log_stack_count(call->ledger->log, stack, blocks, bytes);
+	stack_table_count(call->ledger->log, stack, blocks, bytes);
 }
 
 static bool env_word(const struct ledger_call *call, uint64_t at, uint64_t *ret)
@@ -116,7 +116,7 @@ static struct thread_ops *ops_of(const struct probes *probes, struct thread *thr
 		return NULL;
 	ops->ledger.key = regs_get(&thread->regs, thread->target->arch->tp);
 	ops->ledger.lwp = (uint32_t)thread->tid;
-	ops->ledger.log_thread = log_thread(probes->log, ops->ledger.key, ops->ledger.lwp);
+	ops->ledger.log_thread = registry_thread(probes->log, ops->ledger.key, ops->ledger.lwp);
 	return ops;
 }
 
@@ -187,7 +187,7 @@ static void drop_call(struct probes *probes, struct thread_ops *ops, unsigned i)
 	const struct probe *probe = ops->call[i].probe;
 
 	if (probe->fn->role != ALLOC_RESIZE && !probe->nothrow)
-		log_count(probes->log, ops->ledger.log_thread, LOG_ACCOUNT(voided), 1);
+		registry_count(probes->log, ops->ledger.log_thread, LOG_ACCOUNT(voided), 1);
 	memmove(&ops->call[i], &ops->call[i + 1], (ops->nr - i - 1) * sizeof(ops->call[0]));
 	ops->nr--;
 }

@@ -96,7 +96,7 @@ static void layout_init(struct layout *layout, struct session *session,
 			layout->widths[i] = block_relation.columns[i].width;
 	widen(layout, "size", sums.size);
 	if (sums.time)
-		widen(layout, "seq", log_seq(source->log, sums.time));
+		widen(layout, "seq", log_clock_seq(source->log, sums.time));
 	fit(layout, terminal);
 }
 

@@ -37,7 +37,7 @@ static struct err *add_record(const struct block *block, uint64_t slot UNUSED, v
 }
 
 /*
- * Make the accounts and the records agree, as for sites (log/totals.h). The accounts were read
+ * Make the accounts and the records agree, as for sites (log/log_totals.h). The accounts were read
  * first. So there may be records now that the accounts do not count; and each allocation that they
  * count and that has no record now was freed.
  */
@@ -73,7 +73,7 @@ static struct err *add_records(void *ctx, const struct heaps *heap,
 
 	if (!moment->log)
 		return NULL;
-	figures->accounts = moment->accounts ? *moment->accounts : log_accounts_get(moment->log);
+	figures->accounts = moment->accounts ? *moment->accounts : reader_accounts(moment->log);
 	figures->until = moment->until;
 	err = blocks_each(moment->log, moment->in_hand, add_record, ctx);
 	add_gone(figures, &heap->gone);
@@ -179,12 +179,12 @@ struct err *figures_get(struct session *session, enum session_heap_how how,
 	figures.armed = session_armed(session);
 	figures.stack_depth = config.stack_depth;
 	figures.free_history = config.free_history;
-	figures.since_ns = !figures.with_log ? 0 : log_clock_realtime(log, log_start(log));
+	figures.since_ns = !figures.with_log ? 0 : log_clock_realtime(log, log_clock_begin(log));
 	figures.now_ns = realtime_ns();
 	figures.allocs = figures.accounts.allocs + figures.accounts.unsampled;
 	figures.frees = figures.accounts.frees + figures.accounts.unsampled_frees;
 	figures.usage = log_usage(log);
-	figures.stacks = log_stacks(log);
+	figures.stacks = reader_stacks(log);
 	*ret = figures;
 	return NULL;
 }

@@ -58,7 +58,7 @@ struct err *growth_add_up(const struct held_pieces *pieces, enum held_kind kind,
 	*ret = (struct growth_sums){ VEC_INIT, 0, 0 };
 	for (size_t i = 0; !err && i < pieces->vec.nr; i++) {
 		const struct held_piece *piece = &pieces->vec.at[i];
-		struct growth_sum sum = { log_stack_whole(env->log, piece->stack),
+		struct growth_sum sum = { log_deferred_whole(env->log, piece->stack),
 					  piece->end - piece->start, 1 };
 
 		if (piece->kind != kind || !keeps(filter, env, piece))
@@ -91,7 +91,7 @@ static void print_ended(const struct session_growth_view *view, const struct log
 	vec_each_value(thread, &view->ended.vec) {
 		const struct held_piece *piece = piece_of(&view->pieces, thread);
 
-		if (piece && log_stack_whole(log, piece->stack) == stack)
+		if (piece && log_deferred_whole(log, piece->stack) == stack)
 			out_f(out, "    stack of thread 0x%" PRIx64 " (ended, not joined)\n",
 			      thread);
 	}

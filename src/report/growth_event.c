@@ -175,7 +175,7 @@ struct err *growth_print_event(struct session *session, const struct growth_even
 			       const struct mapped_file_list *files, struct stack_texts *texts,
 			       struct out *out)
 {
-	struct log_thread_view thread = log_thread_get(session_log(session), event->thread);
+	struct log_thread_view thread = reader_thread(session_log(session), event->thread);
 
 	if (thread.lwp)
 		out_f(out, "%u ", thread.lwp);
@@ -188,5 +188,6 @@ struct err *growth_print_event(struct session *session, const struct growth_even
 	if (!texts)
 		return NULL;
 	out_blanks(out, GROWTH_INDENT);
-	return stack_texts_print(texts, log_stack_whole(session_log(session), event->stack), out);
+	return stack_texts_print(texts, log_deferred_whole(session_log(session), event->stack),
+				 out);
 }

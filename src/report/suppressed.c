@@ -29,7 +29,7 @@ static bool frame_matches(const struct symbol_frame *frame, const char *pattern)
 static bool stack_matches(struct session *session, struct symbols *symbols, uint32_t stack,
 			  const struct suppression *suppression)
 {
-	struct log_stack_view view = log_stack_get(session_log(session), stack);
+	struct log_stack_view view = reader_stack(session_log(session), stack);
 	const char *entry = view.nr ? session_entry_name(session, view.pcs[0]) : NULL;
 	uint32_t end = suppression->caller ? MIN(view.nr, entry ? 2u : 1u) : view.nr;
 	size_t nr;
@@ -55,7 +55,7 @@ static uint32_t compare(struct stack_suppress *suppress, uint32_t stack)
 	 * A damaged log may have, for each block, an id that has no stack; the session is not asked
 	 * for those.
 	 */
-	if (!log_stack_get(session_log(suppress->session), stack).nr)
+	if (!reader_stack(session_log(suppress->session), stack).nr)
 		return SUPPRESS_NONE;
 	if (!suppress->symbols)
 		suppress->symbols = session_symbols(suppress->session);
@@ -76,7 +76,7 @@ uint32_t stack_suppress_of(void *ctx, const struct block *block)
 	 * for them.
 	 */
 	if (block->preattach || block->stack == LOG_STACK_NONE ||
-	    block->stack > log_stacks(session_log(suppress->session)))
+	    block->stack > reader_stacks(session_log(suppress->session)))
 		return SUPPRESS_NONE;
 	at = vec_slot(&suppress->known, block->stack);
 	if (at && *at)

@@ -242,7 +242,7 @@ static struct err *get_line(struct stack_texts *texts, struct stack_pc pc, bool 
 
 struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack, struct out *out)
 {
-	struct log_stack_view view = log_stack_get(session_log(texts->session), stack);
+	struct log_stack_view view = reader_stack(session_log(texts->session), stack);
 	const struct stack_line *line;
 	struct err *err = NULL;
 
@@ -267,7 +267,7 @@ struct err *event_print(struct stack_texts *texts, const char *what, struct stac
 			const char *end, struct out *out)
 {
 	const struct log *log = session_log(texts->session);
-	uint32_t lwp = log_thread_get(log, event.thread).lwp;
+	uint32_t lwp = reader_thread(log, event.thread).lwp;
 	char text[32];
 
 	format_time(text, sizeof(text), log_clock_realtime(log, event.time));

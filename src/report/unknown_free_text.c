@@ -89,7 +89,7 @@ static void print_sums(struct session *session, const struct unknown_frees *unkn
 	out_f(out, "%" PRIu64 " double frees, %" PRIu64 " invalid frees, %" PRIu64
 		   " frees of unknown blocks\n",
 	      unknown_frees->doubles, unknown_frees->invalid,
-	      log_accounts_get(session_log(session)).unknown_frees - unknown_frees->invalid);
+	      reader_accounts(session_log(session)).unknown_frees - unknown_frees->invalid);
 }
 
 struct err *unknown_frees_print(struct session *session,

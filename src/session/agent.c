@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "heap/block.h"
-#include "log/totals.h"
+#include "log/log_totals.h"
 #include "os/tracer.h"
 #include "probe/area.h"
 #include "probe/probe.h"
@@ -70,7 +70,8 @@ static bool take_counts(const struct agent_thread *thread, struct totals_job *jo
 
 /*
  * A thread puts an entry in within a microsecond, unless it has to wait for a processor. One that
- * does not come to an end is left out: the counts are too small then, but not wrong (log/totals.h).
+ * does not come to an end is left out: the counts are too small then, but not wrong
+ * (log/log_totals.h).
  */
 static void add_counts(struct agent_thread *thread, void *ctx)
 {
@@ -86,8 +87,8 @@ static void add_counts(struct agent_thread *thread, void *ctx)
 		nanosleep(&nap, NULL);
 	}
 	vec_each(count, &job->counts)
-		log_totals_add(job->totals, log_stack_whole(job->log, count->stack), count->blocks,
-			       count->bytes);
+		log_totals_add(job->totals, log_deferred_whole(job->log, count->stack),
+			       count->blocks, count->bytes);
 }
 
 /* False: something was folded meanwhile, or may have been. */
@@ -140,7 +141,7 @@ static bool gave(const struct log *log, const struct ledger_op *op)
 {
 	struct log_record there;
 
-	return op->gave && log_lookup(log, op->gave, &there) && there.time > op->old.time;
+	return op->gave && log_record_lookup(log, op->gave, &there) && there.time > op->old.time;
 }
 
 static void add_in_hand(struct agent_thread *thread, void *ctx)
@@ -155,7 +156,7 @@ static void add_in_hand(struct agent_thread *thread, void *ctx)
 
 		if (read_op(thread, i, &op) && op.took && op.old.address &&
 		    !(op.old.address >> LOG_PROCESS_SHIFT) && !(op.old.size >> 48) &&
-		    !log_lookup(job->log, op.old.address, &there) && !gave(job->log, &op)) {
+		    !log_record_lookup(job->log, op.old.address, &there) && !gave(job->log, &op)) {
 			log_bound_ids(job->log, &op.old.thread, &op.old.stack);
 			job->err = vec_push(&job->in_hand->vec, op.old);
 		}

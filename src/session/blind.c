@@ -35,7 +35,7 @@ static bool is_silent(const struct session *session)
 		    !probe_records(probe))
 			return false;
 	}
-	now = log_accounts_get(&session->region->log);
+	now = reader_accounts(&session->region->log);
 	return !memcmp(&now, &none, sizeof(now));
 }
 

@@ -42,7 +42,7 @@ bool deferred_look(const struct session *session, struct deferred_seen *ret)
 
 	ret->nr = 0;
 	if (log)
-		log_deferred_look(log, ret);
+		log_deferred_take_look(log, ret);
 	for (uint32_t i = 0; ret->nr && i < log->nr_deferred; i++)
 		if (ret->claim[i] && !is_known(session->current->target, ret->pc[i]))
 			return true;
@@ -80,13 +80,13 @@ static uint32_t walk_on(struct job *job, struct deferred_copy *copy)
 	map.cache = &job->target->walk_cache;
 	if (from->at < depth)
 		nr = walk(&start, copy->pcs + from->at, depth - from->at, &end, NULL);
-	return log_stack(job->log, copy->pcs, from->at + nr, (uint8_t)end, map.generation);
+	return stack_table_insert(job->log, copy->pcs, from->at + nr, (uint8_t)end, map.generation);
 }
 
 static uint32_t as_it_was(struct job *job, const struct deferred_copy *copy)
 {
-	return log_stack(job->log, copy->pcs, copy->walk.nr, (uint8_t)copy->walk.end,
-			 copy->walk.generation);
+	return stack_table_insert(job->log, copy->pcs, copy->walk.nr, (uint8_t)copy->walk.end,
+				  copy->walk.generation);
 }
 
 static void mark(struct job *job, uint64_t pc)
@@ -97,7 +97,8 @@ static void mark(struct job *job, uint64_t pc)
 		job->has_maps = !target_maps(job->target, &job->maps);
 	map = job->has_maps ? procparse_maps_find(&job->maps, pc - 1) : NULL;
 	if (map && map->exec)
-		log_deferred_mark(job->log, map->start, map->end, job->target->modules.generation);
+		log_deferred_take_mark(job->log, map->start, map->end,
+				       job->target->modules.generation);
 }
 
 static void finish_one(struct job *job, const struct deferred_seen *seen, uint32_t i)
@@ -115,7 +116,7 @@ static void finish_one(struct job *job, const struct deferred_seen *seen, uint32
 		mark(job, copy.walk.pc);
 		whole = as_it_was(job, &copy);
 	}
-	log_deferred_finish(job->log, i, stack, whole);
+	log_deferred_take_finish(job->log, i, stack, whole);
 }
 
 static void finish(struct session *session, const struct deferred_seen *seen, bool ended)
@@ -149,7 +150,7 @@ void deferred_finish(struct session *session, const struct deferred_seen *seen)
 	if (!log)
 		return;
 	finish(session, seen, false);
-	log_deferred_renew(log, is_gone, session->current->target);
+	log_deferred_take_renew(log, is_gone, session->current->target);
 }
 
 void deferred_settle(struct session *session)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Finishes the stacks that the agent has deferred (log/deferred.h): those that reached a library
- * before the agent's module map had it.
+ * Finishes the stacks that the agent has deferred (log/log_deferred.h): those that reached a
+ * library before the agent's module map had it.
  *
  *	look	which copies are ready, and is there one whose code is in no module that is known?
  *		Then the modules are read once more, whatever the loader's list says
@@ -21,7 +21,7 @@
 
 #include <stdbool.h>
 
-#include "log/deferred.h"
+#include "log/log_deferred.h"
 
 struct process;
 struct session;

@@ -41,14 +41,14 @@ unsigned session_growth_kinds(const struct session *session)
 
 	if (session->growth.bare)
 		return session->growth.bare;
-	return log ? (unsigned)log_growth_run(log).kinds & SESSION_GROWTH_ALL : 0;
+	return log ? (unsigned)growth_ring_run(log).kinds & SESSION_GROWTH_ALL : 0;
 }
 
 unsigned growth_kept(const struct session *session)
 {
 	if (!session_recorded(session))
 		return 0;
-	return (unsigned)log_growth_run(&session->region->log).kinds & SESSION_GROWTH_ALL;
+	return (unsigned)growth_ring_run(&session->region->log).kinds & SESSION_GROWTH_ALL;
 }
 
 void growth_free(struct session_growth *growth)
@@ -119,7 +119,7 @@ static void lose(struct session_growth *growth, uint64_t events)
 /* Begin to read the present run, if it is another one than before, or has more kinds. */
 static void follow_run(struct session_growth *growth, const struct log *log)
 {
-	struct growth_run run = log_growth_run(log);
+	struct growth_run run = growth_ring_run(log);
 	unsigned kinds = (unsigned)run.kinds & SESSION_GROWTH_ALL;
 
 	if (growth->run != run.start) {
@@ -175,7 +175,7 @@ static void replay(struct session_growth *growth, struct growth_event *event,
 static bool replay_all(struct session_growth *growth, const struct log *log,
 		       const struct growth_world *world)
 {
-	uint64_t next = log_growth_next(log), room = log->nr_growth;
+	uint64_t next = growth_ring_next(log), room = log->nr_growth;
 	struct growth_event event;
 
 	/* The target may have written any number there. */
@@ -184,7 +184,7 @@ static bool replay_all(struct session_growth *growth, const struct log *log,
 	if (next - growth->next > room)
 		lose(growth, next - growth->next - room);
 	while (growth->next != next) {
-		switch (log_growth_get(log, growth->next, &event)) {
+		switch (growth_ring_get(log, growth->next, &event)) {
 		case GROWTH_READ:
 			replay(growth, &event, world);
 			break;
@@ -219,7 +219,7 @@ static void drain(struct session *session, const struct log *log)
 
 	follow_run(growth, log);
 	over = !files->found.vec.nr || late_calls_are_over(&files->late);
-	if (growth->next == log_growth_next(log) && (!over || !wants_look(files)))
+	if (growth->next == growth_ring_next(log) && (!over || !wants_look(files)))
 		return;
 	began = log_now();
 	err_ignore(procfs_maps(tid, &maps));
@@ -259,7 +259,7 @@ static struct err *put_in(struct session *session, bool stood UNUSED, void *arg)
 	struct log *log = &session->region->log;
 	struct err *err = NULL;
 
-	log_growth_begin(log, *kinds, heap_end(session));
+	growth_ring_begin(log, *kinds, heap_end(session));
 	err = share_reserve(session->current->target);
 	return err ? err : probes_settle(session->current->probes);
 }
@@ -269,7 +269,7 @@ static struct err *take_out(struct session *session, bool stood UNUSED, void *ar
 	struct err *err = growth_functions_stop(session->current->probes);
 
 	read_ring(session);
-	log_growth_begin(&session->region->log, 0, 0);
+	growth_ring_begin(&session->region->log, 0, 0);
 	return err;
 }
 
@@ -563,7 +563,7 @@ static struct err *files_job(struct session *session, void *arg)
 {
 	growth_poll(session);
 	growth_poll(session);
-	if (session->growth.run != log_growth_run(&session->region->log).start)
+	if (session->growth.run != growth_ring_run(&session->region->log).start)
 		return NULL;
 	return mapped_files_copy(&session->growth.files, arg);
 }

@@ -261,7 +261,7 @@ static void void_old_ops(struct agent_thread *thread, void *ctx)
 	while (nr > 0 && (uintptr_t)thread->ledger.op[nr - 1].function - old->address < old->len)
 		nr--;
 	if (nr < had) {
-		log_count(&old->session->region->log, 0, LOG_ACCOUNT(voided), had - nr);
+		registry_count(&old->session->region->log, 0, LOG_ACCOUNT(voided), had - nr);
 		thread->ledger.nr_ops = nr;
 	}
 }

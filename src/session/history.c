@@ -58,12 +58,12 @@ static uint64_t resident(const struct session *session)
 static void begin(struct session *session, struct log *log)
 {
 	struct log_history *is = &session->history;
-	uint64_t now = now_by_log(log), start = log_clock_realtime(log, log_start(log));
+	uint64_t now = now_by_log(log), start = log_clock_realtime(log, log_clock_begin(log));
 
 	history_clear(&is->history);
 	marks_free(&is->marks);
 	*is = (struct log_history)LOG_HISTORY_INIT;
-	is->log_start = log_start(log);
+	is->log_start = log_clock_begin(log);
 	/* The target may have written any time stamp into the log. */
 	if (start > now || now - start >= ORIGIN_NS)
 		return;
@@ -74,7 +74,7 @@ static void begin(struct session *session, struct log *log)
 /* Returns the history of this log. */
 static struct log_history *current(struct session *session, struct log *log)
 {
-	if (session->history.log_start != log_start(log))
+	if (session->history.log_start != log_clock_begin(log))
 		begin(session, log);
 	else if (session_armed(session))
 		history_gap_end(&session->history.history, now_by_log(log));

@@ -158,7 +158,7 @@ static void tell_no_room(struct session *session, const char *what, const char *
 
 static void tell_full(struct session *session, const struct log *log)
 {
-	struct log_accounts accounts = log_accounts_get(log);
+	struct log_accounts accounts = reader_accounts(log);
 	bool full = accounts.table_full, stackless = accounts.unstacked;
 
 	if (full && !(session->told & TOLD_FULL))
@@ -263,7 +263,7 @@ static struct err *add_probes(struct session_lacks *lacks, const struct probes *
 
 static struct err *add_log(struct session_lacks *lacks, const struct log *log)
 {
-	struct log_accounts accounts = log_accounts_get(log);
+	struct log_accounts accounts = reader_accounts(log);
 	uint64_t sample = log_config(log).sample;
 	struct err *err = NULL;
 	char text[128];

@@ -10,7 +10,7 @@
  *	the log samples		at the attach		yes
  *	the log is smaller	at the attach		no: until it is full
  *	the log is full		when it is seen		yes: blocks, or stacks
- *	no room for stacks of	no			yes (log/deferred.h)
+ *	no room for stacks of	no			yes (log/log_deferred.h)
  *	new libraries
  *	probes out for a while	by `malloc on` and	yes, until `malloc reset`
  *				others (arm_target.c)

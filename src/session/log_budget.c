@@ -37,7 +37,7 @@ static uint64_t file_bytes(const struct region *region)
 	return region->fd < 0 || fstat(region->fd, &st) ? 0 : (uint64_t)st.st_blocks * 512;
 }
 
-/* The region has another limit of its own (log/layout.h). */
+/* The region has another limit of its own (log/log_layout.h). */
 static bool is_below_region(const struct log *log, uint64_t bytes)
 {
 	return bytes < log->size / 2;

@@ -88,8 +88,8 @@ static struct err *add_held(struct session *session, struct memory_look *look)
 
 	if (!session_recorded(session) || !session_armed(session) || session->nr_processes > 1)
 		return NULL;
-	accounts = log_accounts_get(session_log(session));
-	look->log = log_start(session_log(session));
+	accounts = reader_accounts(session_log(session));
+	look->log = log_clock_begin(session_log(session));
 	look->unrecorded = accounts.table_full + accounts.voided;
 	look->held = accounts.alloc_bytes - MIN(accounts.alloc_bytes, accounts.free_bytes);
 	if (!log_config(session_log(session)).sample)

@@ -60,7 +60,7 @@ struct err *session_arm(struct session *session)
 	err = session_call(session, arm_job, NULL);
 	if (!err)
 		session_history_resume(session);
-	if (!err && session->region && log_live(&session->region->log))
+	if (!err && session->region && reader_live(&session->region->log))
 		session_warn_gap(session);
 	return err ? err : session_sync_modules(session);
 }

@@ -175,8 +175,8 @@ uint32_t session_free_history(const struct session *session);
 struct err *session_totals(const struct session *session, struct log_totals *ret) MUST_CHECK;
 struct err *session_in_hand(const struct session *session, struct in_hand *ret) MUST_CHECK;
 /*
- * Between these two calls no deferred stack (log/deferred.h) becomes a whole one, so that sums by
- * stack are of one moment. Keep the time short, and do not nest them.
+ * Between these two calls no deferred stack (log/log_deferred.h) becomes a whole one, so that sums
+ * by stack are of one moment. Keep the time short, and do not nest them.
  */
 void session_fix_stacks(struct session *session);
 void session_release_stacks(struct session *session);

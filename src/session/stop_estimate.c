@@ -96,9 +96,9 @@ struct err *stop_estimate_get(struct session *session, struct stop_estimate *ret
 	if (err)
 		return err;
 	if (session->region) {
-		struct log_accounts accounts = log_accounts_get(&session->region->log);
+		struct log_accounts accounts = reader_accounts(&session->region->log);
 
-		facts.blocks = log_live(&session->region->log);
+		facts.blocks = reader_live(&session->region->log);
 		facts.block_bytes = accounts.alloc_bytes - accounts.free_bytes;
 	}
 	*ret = stop_estimate_of(&facts);

@@ -290,7 +290,7 @@ static bool is_complete(const struct session *session, const struct memory_view 
 	if (!view->log || session->records != RECORDS_WHOLE || view->process ||
 	    log_config(view->log).sample || !all_probed(session, walkable))
 		return false;
-	accounts = log_accounts_get(view->log);
+	accounts = reader_accounts(view->log);
 	return !accounts.table_full && !accounts.voided;
 }
 
@@ -351,7 +351,7 @@ static struct err *take_log(const struct session *session, struct memory_view *v
 	if (!session->region)
 		return NULL;
 	view->log = &session->region->log;
-	view->accounts = log_accounts_get(view->log);
+	view->accounts = reader_accounts(view->log);
 	return session_in_hand(session, &view->in_hand);
 }
 

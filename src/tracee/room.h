@@ -17,7 +17,7 @@
  *
  * If memory is never overcommitted (vm.overcommit_memory), the log's pages count as promised
  * memory. The machine can promise only the rest of its CommitLimit, so the log takes no more memory
- * than half of that rest. (Of its addresses it fills half, log/layout.h.)
+ * than half of that rest. (Of its addresses it fills half, log/log_layout.h.)
  *
  * Pages that are used are missing in the control groups of the process, in mdbg's, or in the machine
  * (os/memory_limits.h). A group that has none left kills, and what the process will need of them

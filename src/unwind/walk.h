@@ -49,7 +49,7 @@ enum walk_end {
 	/* stack memory that cannot be read (outside the bounds that are known) */
 	WALK_MEMORY,
 	WALK_LOOP,		/* SP did not grow: a corrupt stack */
-	/* set without a walk: the library was not known yet (log/deferred.h) */
+	/* set without a walk: the library was not known yet (log/log_deferred.h) */
 	WALK_DEFERRED,
 	/*
 	 * set by the agent in place of WALK_MEMORY, unless the kernel has said so: a stack that it

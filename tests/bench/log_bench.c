@@ -82,21 +82,21 @@ static void end(struct log *log)
 /* The same 14-frame stacks for all: they are shared by the blocks of a site. */
 static void fill(struct log *log, uint64_t live)
 {
-	uint32_t thread = log_thread(log, 1, 1), *ids = malloc(STACKS * sizeof(*ids));
+	uint32_t thread = registry_thread(log, 1, 1), *ids = malloc(STACKS * sizeof(*ids));
 
 	for (uint64_t i = 0; i < STACKS; i++) {
 		uint64_t pcs[14];
 
 		for (uint64_t j = 0; j < 14; j++)
 			pcs[j] = 0x7f0000000000 + i * 4096 + j * 16;
-		ids[i] = log_stack(log, pcs, 14, 0, 1);
+		ids[i] = stack_table_insert(log, pcs, 14, 0, 1);
 	}
 	for (uint64_t i = 0; i < live; i++) {
 		struct log_record record = { BASE + i * STEP, i % 100,
 					    stamp(thread) + i * TIME_STEP, thread,
 					    ids[i * 7919 % STACKS], LOG_HEAP_UNKNOWN };
 
-		if (!log_insert(log, &record, NULL)) {
+		if (!log_record_insert(log, &record, NULL)) {
 			fprintf(stderr, "log_bench: full at %llu blocks\n", (unsigned long long)i);
 			exit(EXIT_FAILURE);
 		}
@@ -118,9 +118,9 @@ static void *churn(void *arg)
 		x ^= x >> 7;
 		x ^= x << 17;
 		record.address = BASE + (at->first + (uint64_t)((unsigned __int128)x * at->live >> 64)) * STEP;
-		log_remove(at->log, record.address, at->thread, &out);
+		log_record_remove(at->log, record.address, at->thread, &out);
 		record.time += TIME_STEP;
-		log_insert(at->log, &record, NULL);
+		log_record_insert(at->log, &record, NULL);
 	}
 	at->ns = (now_ns() - start) / (double)at->pairs;
 	return NULL;
@@ -136,7 +136,7 @@ static double best_churn(struct log *log, uint64_t live, unsigned threads, uint6
 		double worst = 0;
 
 		for (unsigned i = 0; i < threads; i++) {
-			at[i] = (struct churn){ log, log_thread(log, 100 + i, i),
+			at[i] = (struct churn){ log, registry_thread(log, 100 + i, i),
 					       live / threads * i,
 						live / threads, pairs, 0 };
 			pthread_create(&id[i], NULL, churn, &at[i]);
@@ -164,7 +164,7 @@ static double best_stack(struct log *log)
 			pcs[j] = 0x7f0000000000 + j * 16;
 		for (unsigned i = 0; i < 1000000; i++) {
 			pcs[13] = 0x7f0000000000 + i % 64;
-			sum += log_stack(log, pcs, 14, 0, 1);
+			sum += stack_table_insert(log, pcs, 14, 0, 1);
 		}
 		ns = (now_ns() - start) / 1e6;
 		if (ns < best && sum)
@@ -242,8 +242,8 @@ static inline __attribute__((always_inline)) double hot_loop(enum hot what, stru
 			free(block->memory);
 			block->memory = malloc(record.size);
 		} else if (what == HOT_CALLED) {
-			log_remove(log, record.address, 1, NULL);
-			log_insert(log, &record, NULL);
+			log_record_remove(log, record.address, 1, NULL);
+			log_record_insert(log, &record, NULL);
 		} else if (what == HOT_INLINE) {
 			fast_remove(log, record.address, 1, NULL);
 			fast_insert(log, &record, NULL);

@@ -45,7 +45,7 @@ static NOINLINE uint32_t walk_at(const struct cache_walk *from)
 	pcs[0] = from->function;
 	frames = 1 + walk(&(struct walk_start){ &cached, &regs, &stack, NULL, true }, pcs + 1,
 			  depth - 1, &end, NULL);
-	return log_stack(&region, pcs, frames, (uint8_t)end, map.generation);
+	return stack_table_insert(&region, pcs, frames, (uint8_t)end, map.generation);
 }
 
 static uint32_t cached_stack(const struct cache_walk *from)

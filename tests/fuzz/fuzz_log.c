@@ -11,7 +11,7 @@
 
 #include "log/journal.h"
 #include "log/log.h"
-#include "log/unknown_free.h"
+#include "log/log_unknown_free.h"
 #include "log/block_table.h"
 #include "unwind/walk.h"
 
@@ -36,18 +36,18 @@ static void shrink_tables(struct log *log)
 static void fill(struct log *log)
 {
 	const uint64_t pcs[] = { 0x401000, 0x401100, 0x401200 };
-	uint32_t thread = log_thread(log, 0x7f0000001700, 42);
+	uint32_t thread = registry_thread(log, 0x7f0000001700, 42);
 
 	for (uint64_t i = 1; i <= 20; i++) {
 		struct log_record record = {
 			.address = 0x555555560000 + 16 * i,
 			.size = i,
-			.time = log_start(log) + i,
+			.time = log_clock_begin(log) + i,
 			.thread = thread,
-			.stack = log_stack(log, pcs, 1 + i % 3, 0, 1),
+			.stack = stack_table_insert(log, pcs, 1 + i % 3, 0, 1),
 		};
 
-		log_insert(log, &record, NULL);
+		log_record_insert(log, &record, NULL);
 	}
 }
 
@@ -60,14 +60,14 @@ static void free_twice(struct log *log)
 	struct log_free first;
 	struct log_unknown_free again;
 
-	if (!log_remove(log, 0x555555560010, 0, &old))
+	if (!log_record_remove(log, 0x555555560010, 0, &old))
 		abort();
 	first = (struct log_free){ old.address, old.time, log_now(), old.thread, old.stack };
-	log_note_free(log, &first);
+	free_history_note(log, &first);
 	again = (struct log_unknown_free){
 		.address = old.address,
 		.time = log_now(),
-		.stack = log_stack(log, pcs, 2, WALK_COMPLETE, 1),
+		.stack = stack_table_insert(log, pcs, 2, WALK_COMPLETE, 1),
 	};
 	log_unknown_free(log, &again, &facts, pcs[1], true);
 }
@@ -78,13 +78,13 @@ static volatile uint64_t sink;
 static bool read_record(const struct log_record *record, uint64_t slot UNUSED, void *ctx)
 {
 	const struct log *log = ctx;
-	struct log_stack_view stack = log_stack_get(log, record->stack);
+	struct log_stack_view stack = reader_stack(log, record->stack);
 	uint64_t sum = 0;
 	uint32_t i;
 
 	for (i = 0; i < stack.nr; i++)
 		sum += stack.pcs[i];
-	sum += log_thread_get(log, record->thread).lwp;
+	sum += reader_thread(log, record->thread).lwp;
 	sum += log_clock_realtime(log, record->time);
 	sink = sum;
 	return false;
@@ -99,7 +99,7 @@ static bool read_unknown_free(const struct log_unknown_free *unknown, void *ctx)
 
 	read_record(&unknown->block, 0, ctx);
 	read_record(&first, 0, ctx);
-	if (log_first_free(log, unknown->address, unknown->block.time, &free))
+	if (free_history_first(log, unknown->address, unknown->block.time, &free))
 		sink = free.time;
 	return false;
 }
@@ -114,17 +114,17 @@ static void read_all(void *base)
 	if (log_open(base, REGION_SIZE, &log))
 		return;
 	shrink_tables(&log);
-	log_each(&log, read_record, &log);
+	reader_each(&log, read_record, &log);
 	for (id = 0; id < 64; id++) {
 		record = (struct log_record){ .stack = id, .thread = id };
 		read_record(&record, 0, &log);
 	}
-	record.stack = log_stacks(&log);
+	record.stack = reader_stacks(&log);
 	read_record(&record, 0, &log);
-	log_lookup(&log, 0x555555560010, &record);
+	log_record_lookup(&log, 0x555555560010, &record);
 	for (unsigned kind = 0; kind < LOG_UNKNOWN_FREE_KINDS; kind++)
-		log_each_unknown_free(&log, kind, read_unknown_free, &log);
-	log_accounts_get(&log);
+		reader_each_unknown_free(&log, kind, read_unknown_free, &log);
+	reader_accounts(&log);
 	log_config(&log);
 	log_usage(&log);
 }

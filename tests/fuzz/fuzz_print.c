@@ -11,9 +11,9 @@
 
 #include "cmd/harness.h"
 #include "log/journal.h"
-#include "log/layout.h"
+#include "log/log_layout.h"
 #include "log/log.h"
-#include "log/unknown_free.h"
+#include "log/log_unknown_free.h"
 #include "log/block_table.h"
 #include "unwind/walk.h"
 #include "writes.h"
@@ -111,10 +111,10 @@ static void fill(struct session *session)
 	stack = fake_stack(session, WALK_COMPLETE);
 	for (uint32_t i = 1; i <= BLOCKS; i++)
 		fake_block(session, ADDRESS + 16 * i, i, i % 3 ? stack : fake_stack(session, i % 6));
-	if (!log_remove(log, ADDRESS + 16, 1, &old))
+	if (!log_record_remove(log, ADDRESS + 16, 1, &old))
 		abort();
 	first = (struct log_free){ old.address, old.time, log_now(), old.thread, old.stack };
-	log_note_free(log, &first);
+	free_history_note(log, &first);
 	again.time = log_now();
 	again.stack = stack;
 	log_unknown_free(log, &again, &facts, 0, true);

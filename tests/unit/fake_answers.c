@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "heap/block.h"
-#include "log/totals.h"
+#include "log/log_totals.h"
 #include "session/heap.h"
 #include "session/leaks.h"
 #include "session/trim.h"
@@ -237,8 +237,8 @@ static bool add_double(const struct log_unknown_free *free, void *ctx)
 struct err *session_unknown_frees(struct session *session, struct unknown_frees *ret)
 {
 	*ret = (struct unknown_frees){
-		.vec = VEC_INIT, .doubles = log_accounts_get(&session->region->log).double_frees,
+		.vec = VEC_INIT, .doubles = reader_accounts(&session->region->log).double_frees,
 	};
-	log_each_unknown_free(&session->region->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, ret);
+	reader_each_unknown_free(&session->region->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, ret);
 	return NULL;
 }

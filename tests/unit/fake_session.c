@@ -150,7 +150,7 @@ uint32_t fake_stack(struct session *session, uint8_t end)
 {
 	const uint64_t pcs[] = { FAKE_ENTRY, (uintptr_t)fake_load + 2, (uintptr_t)fake_main + 2 };
 
-	return log_stack(&session->region->log, pcs, 3, end, 0);
+	return stack_table_insert(&session->region->log, pcs, 3, end, 0);
 }
 
 void fake_block(struct session *session, uint64_t address, uint64_t size, uint32_t stack)
@@ -159,13 +159,13 @@ void fake_block(struct session *session, uint64_t address, uint64_t size, uint32
 		.address = address,
 		.size = size,
 		.time = log_now(),
-		.thread = log_thread(&session->region->log, FAKE_PTHREAD, FAKE_PID),
+		.thread = registry_thread(&session->region->log, FAKE_PTHREAD, FAKE_PID),
 		.stack = stack,
 		.heap = LOG_HEAP_UNKNOWN,
 	};
 
-	log_insert(&session->region->log, &record, NULL);
-	log_stack_count(&session->region->log, stack, 1, size);
+	log_record_insert(&session->region->log, &record, NULL);
+	stack_table_count(&session->region->log, stack, 1, size);
 }
 
 void fake_hold(struct session *session, const struct log_record *record)
@@ -177,8 +177,8 @@ void fake_free(struct session *session, uint64_t address)
 {
 	struct log_record record;
 
-	log_remove(&session->region->log, address, log_thread(&session->region->log, FAKE_PTHREAD, FAKE_PID),
-		   &record);
+	log_record_remove(&session->region->log, address,
+			  registry_thread(&session->region->log, FAKE_PTHREAD, FAKE_PID), &record);
 }
 
 void fake_event(struct session *session, const struct session_event *event)

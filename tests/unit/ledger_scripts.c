@@ -215,7 +215,7 @@ static const char *const accounts[] = {
 
 void scripts_expect(const struct log *log, struct log_accounts want, const char *what)
 {
-	struct log_accounts is = log_accounts_get(log);
+	struct log_accounts is = reader_accounts(log);
 	const uint64_t *a = (const uint64_t *)&is, *b = (const uint64_t *)&want;
 
 	/* Made-up calls come from no module, which no script is about. */
@@ -225,7 +225,7 @@ void scripts_expect(const struct log *log, struct log_accounts want, const char 
 			printf("%s: %s is %lld, not %lld\n", what, accounts[i], (long long)a[i],
 			       (long long)b[i]);
 	CU_ASSERT(!memcmp(&is, &want, sizeof(is)));
-	CU_ASSERT_EQUAL(log_live(log), is.allocs - is.frees - is.replaced);
+	CU_ASSERT_EQUAL(reader_live(log), is.allocs - is.frees - is.replaced);
 }
 
 static bool play(const struct script_player *player, const struct step *step)
@@ -268,13 +268,13 @@ static void check_records(const struct log *log, const struct script *script)
 		if (!block)
 			continue;
 		nr++;
-		CU_ASSERT_FATAL(log_lookup(log, block, &record));
+		CU_ASSERT_FATAL(log_record_lookup(log, block, &record));
 		CU_ASSERT_EQUAL(record.size, script->record[i][1]);
 		CU_ASSERT(record.time && record.time < log_now());
 		CU_ASSERT_NOT_EQUAL(record.stack, LOG_STACK_NONE);
 		CU_ASSERT_EQUAL(record.heap, LOG_HEAP_UNKNOWN);
 	}
-	CU_ASSERT_EQUAL(log_live(log), nr);
+	CU_ASSERT_EQUAL(reader_live(log), nr);
 }
 
 void scripts_play(const struct script_player *player)

@@ -9,7 +9,7 @@ struct log_record record_at(uint64_t block)
 {
 	struct log_record record = { 0 };
 
-	CU_ASSERT(log_lookup(&world.log, block, &record));
+	CU_ASSERT(log_record_lookup(&world.log, block, &record));
 	return record;
 }
 
@@ -19,7 +19,7 @@ struct total {
 
 static void add_total(uint32_t stack, uint64_t blocks, uint64_t bytes UNUSED, void *ctx)
 {
-	struct log_stack_view view = log_stack_get(&world.log, stack);
+	struct log_stack_view view = reader_stack(&world.log, stack);
 	struct total *total = ctx;
 
 	if (view.nr && (!total->function || view.pcs[0] == total->function))
@@ -30,8 +30,8 @@ uint64_t blocks_counted(uint64_t function)
 {
 	struct total total = { function, 0 };
 
-	for (uint32_t i = 1; i <= log_stacks(&world.log); i++)
-		add_total(i, log_stack_get(&world.log, i).total, 0, &total);
+	for (uint32_t i = 1; i <= reader_stacks(&world.log); i++)
+		add_total(i, reader_stack(&world.log, i).total, 0, &total);
 	unwind_cache_each(&world_thread()->cache, add_total, &total);
 	return total.blocks;
 }

@@ -6,7 +6,7 @@
 
 #include <sys/mman.h>
 
-#include "log/deferred.h"
+#include "log/log_deferred.h"
 #include "record_tests.h"
 #include "unit.h"
 
@@ -29,7 +29,7 @@ TEST("end of the page")
 	frame->bp = (uintptr_t)world.stack_end - 8;
 	world_leave(frame, MALLOC, B);
 	EXPECT(.allocs = 2);
-	CU_ASSERT_EQUAL(log_stack_get(&world.log, record_at(A).stack).nr, 2);
+	CU_ASSERT_EQUAL(reader_stack(&world.log, record_at(A).stack).nr, 2);
 }
 
 /* Return addresses into thunks and stubs are no frames; into displaced prologues they stay. */
@@ -54,12 +54,12 @@ TEST("areas")
 	above[3] = at + AGENT_SLOT_STUB + 9;
 	above[3 + 3] = WORLD_RA;
 	world_leave(frame, MALLOC, A);
-	stack = log_stack_get(&world.log, record_at(A).stack);
+	stack = reader_stack(&world.log, record_at(A).stack);
 	CU_ASSERT_EQUAL_FATAL(stack.nr, 2);
 	CU_ASSERT_EQUAL(stack.pcs[1], WORLD_RA);
 	frame->return_address = at + AGENT_SLOT_DISPLACED + 9;
 	world_leave(frame, MALLOC, B);
-	stack = log_stack_get(&world.log, record_at(B).stack);
+	stack = reader_stack(&world.log, record_at(B).stack);
 	CU_ASSERT_EQUAL_FATAL(stack.nr, 2);
 	CU_ASSERT_EQUAL(stack.pcs[1], frame->return_address);
 	munmap(area, 4096);
@@ -99,7 +99,7 @@ TEST("stack use")
 	defer_stacks();
 	world_begin(5, MALLOC, 10, 0, 0);
 	bytes[0] = world_leave_bytes(5, MALLOC, A + 64);
-	CU_ASSERT_EQUAL(log_stack_get(&world.log, record_at(A + 64).stack).end, WALK_DEFERRED);
+	CU_ASSERT_EQUAL(reader_stack(&world.log, record_at(A + 64).stack).end, WALK_DEFERRED);
 	printf("%u ", (unsigned)bytes[0]);
 	most = MAX(most, bytes[0]);
 	CU_ASSERT(most <= STACK_BYTES);
@@ -121,30 +121,30 @@ TEST("deferred")
 	for (unsigned i = 0; i < 100; i++)
 		world_new(3, MALLOC, 10, A + 16 * i);
 	first = record_at(A).stack;
-	view = log_stack_get(&world.log, first);
+	view = reader_stack(&world.log, first);
 	CU_ASSERT(view.end == WALK_DEFERRED && view.nr == 2 && view.pcs[1] == WORLD_RA);
 	CU_ASSERT(view.total == 100 && view.total_bytes == 1000);
 	CU_ASSERT_EQUAL(record_at(A + 16 * 99).stack, first);
 	CU_ASSERT_EQUAL(world_thread()->cache.misses, 0);
 	world_new(4, MALLOC, 10, B);
 	CU_ASSERT_NOT_EQUAL(record_at(B).stack, first);
-	log_deferred_look(&world.log, &seen);
+	log_deferred_take_look(&world.log, &seen);
 	CU_ASSERT(seen.nr == 2 && seen.pc[0] == WORLD_RA);
 	CU_ASSERT_FATAL(log_deferred_take(&world.log, &seen, 0, &copy, &first));
 	CU_ASSERT_EQUAL(copy.walk.sp + copy.walk.len, (uintptr_t)world.stack_end);
 	CU_ASSERT_EQUAL(copy.walk.sp, (uintptr_t)&world_frame(3)->return_address + 8);
 	CU_ASSERT(!memcmp(copy.stack, (void *)(uintptr_t)copy.walk.sp, copy.walk.len));
-	whole = log_stack(&world.log, pcs, 3, WALK_COMPLETE, 1);
-	log_deferred_finish(&world.log, 0, first, whole);
+	whole = stack_table_insert(&world.log, pcs, 3, WALK_COMPLETE, 1);
+	log_deferred_take_finish(&world.log, 0, first, whole);
 	CU_ASSERT(record_at(A).stack == whole && record_at(A + 16 * 99).stack == whole);
 	world_new(3, MALLOC, 10, C);
 	CU_ASSERT_EQUAL(record_at(C).stack, whole);
 	/* A JIT's code: walked, and remembered, as ever. */
-	log_deferred_mark(&world.log, WORLD_RA - 16, WORLD_RA + 16, world.map.generation);
+	log_deferred_take_mark(&world.log, WORLD_RA - 16, WORLD_RA + 16, world.map.generation);
 	world_new(3, MALLOC, 10, D);
-	CU_ASSERT_EQUAL(log_stack_get(&world.log, record_at(D).stack).end, WALK_NO_MODULE);
+	CU_ASSERT_EQUAL(reader_stack(&world.log, record_at(D).stack).end, WALK_NO_MODULE);
 	CU_ASSERT_EQUAL(world_thread()->cache.misses, 1);
-	CU_ASSERT_EQUAL(log_accounts_get(&world.log).undeferred, 0);
+	CU_ASSERT_EQUAL(reader_accounts(&world.log).undeferred, 0);
 }
 
 /* What may be a return address, or a frame pointer, tells stacks apart; a mere number does not. */
@@ -181,7 +181,7 @@ TEST("no room to defer")
 	world.log.deferred->ready = 0;
 	world_new(3, MALLOC, 10, A);
 	world_new(3, MALLOC, 10, B);
-	CU_ASSERT_EQUAL(log_stack_get(&world.log, record_at(A).stack).end, WALK_NO_MODULE);
-	CU_ASSERT_EQUAL(log_accounts_get(&world.log).undeferred, 2);
+	CU_ASSERT_EQUAL(reader_stack(&world.log, record_at(A).stack).end, WALK_NO_MODULE);
+	CU_ASSERT_EQUAL(reader_accounts(&world.log).undeferred, 2);
 	CU_ASSERT_EQUAL(world_thread()->cache.misses, 0);
 }

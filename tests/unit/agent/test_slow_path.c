@@ -5,7 +5,7 @@
  */
 
 #include "base/compiler.h"
-#include "log/layout.h"
+#include "log/log_layout.h"
 #include "record_tests.h"
 #include "same_record.h"
 #include "unit.h"
@@ -29,7 +29,7 @@ TEST("plain")
 	CU_ASSERT(record_at(A).time > before && record_at(B).time > record_at(A).time &&
 		  record_at(B).time < log_now());
 	CU_ASSERT_NOT_EQUAL(record_at(A).stack, record_at(B).stack);
-	stack = log_stack_get(&world.log, record_at(A).stack);
+	stack = reader_stack(&world.log, record_at(A).stack);
 	CU_ASSERT_EQUAL_FATAL(stack.nr, 2);
 	CU_ASSERT_EQUAL(stack.pcs[0], 0x1000);
 	CU_ASSERT_EQUAL(stack.pcs[1], WORLD_RA);
@@ -39,7 +39,7 @@ TEST("plain")
 	world_new(3, MALLOC, 5, 0);
 	EXPECT(.allocs = 2, .alloc_bytes = 130, .frees = 1, .free_bytes = 100, .unknown_frees = 1,
 	       .null_frees = 1, .failed = 1);
-	CU_ASSERT(!log_lookup(&world.log, A, &(struct log_record){ 0 }));
+	CU_ASSERT(!log_record_lookup(&world.log, A, &(struct log_record){ 0 }));
 }
 
 TEST("result by reference")
@@ -63,7 +63,7 @@ TEST("resize in hand")
 	world_new(3, MALLOC, 10, A);
 	first = record_at(A);
 	world_begin(3, REALLOC, A, 20, 0);
-	CU_ASSERT_EQUAL(log_live(&world.log), 0);
+	CU_ASSERT_EQUAL(reader_live(&world.log), 0);
 	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 1);
 	CU_ASSERT(world_thread()->ledger.op[0].took);
 	CU_ASSERT(same_record(&world_thread()->ledger.op[0].old, &first));
@@ -159,13 +159,13 @@ TEST("table full")
 	uint64_t nr = 0;
 	struct log_accounts accounts;
 
-	while (nr < 4000000 && !log_accounts_get(&world.log).table_full)
+	while (nr < 4000000 && !reader_accounts(&world.log).table_full)
 		for (unsigned i = 0; i < 1000; i++)
 			world_new(3, MALLOC, 1, ++nr * 16);
-	accounts = log_accounts_get(&world.log);
+	accounts = reader_accounts(&world.log);
 	CU_ASSERT(accounts.table_full > 0);
 	CU_ASSERT_EQUAL(accounts.allocs + accounts.table_full, nr);
-	CU_ASSERT_EQUAL(log_live(&world.log), accounts.allocs);
+	CU_ASSERT_EQUAL(reader_live(&world.log), accounts.allocs);
 }
 
 static void play_restart(bool bounded, uint64_t sample)

@@ -34,7 +34,7 @@ static struct agent_frame *lay_frames(uint64_t *last)
 static struct log_stack_view stack_of(struct agent_frame *frame, uint64_t block)
 {
 	world_leave(frame, MALLOC, block);
-	return log_stack_get(&world.log, record_at(block).stack);
+	return reader_stack(&world.log, record_at(block).stack);
 }
 
 static uint64_t *outermost(void)

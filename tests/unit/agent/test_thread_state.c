@@ -24,7 +24,7 @@ EACH(world_reset, NULL);
 
 static uint64_t account(unsigned what)
 {
-	struct log_accounts accounts = log_accounts_get(&world.log);
+	struct log_accounts accounts = reader_accounts(&world.log);
 
 	return ((const uint64_t *)&accounts)[what];
 }
@@ -35,7 +35,7 @@ static uint32_t thread_of(uint64_t block)
 {
 	struct log_record record = { .thread = UINT32_MAX };
 
-	CU_ASSERT(log_lookup(&world.log, block, &record));
+	CU_ASSERT(log_record_lookup(&world.log, block, &record));
 	return record.thread;
 }
 
@@ -52,7 +52,7 @@ TEST("registry")
 	struct log_thread_view view;
 
 	world_new(3, MALLOC, 10, A);
-	view = log_thread_get(&world.log, thread_of(A));
+	view = reader_thread(&world.log, thread_of(A));
 	CU_ASSERT_EQUAL(view.lwp, (uint32_t)gettid());
 	CU_ASSERT_EQUAL(view.thread_pointer, (uintptr_t)__builtin_thread_pointer());
 	CU_ASSERT_PTR_NOT_NULL_FATAL(world_thread());
@@ -112,7 +112,7 @@ static void *second_on_stack(void *unused)
 	CU_ASSERT_EQUAL(world_thread()->ledger.busy, 0);
 	CU_ASSERT_EQUAL(world_thread()->ledger.lwp, (uint32_t)gettid());
 	CU_ASSERT_EQUAL(world_thread()->ledger.stack_high, 0);
-	CU_ASSERT_EQUAL(log_thread_get(&world.log, thread_of(B)).lwp, (uint32_t)gettid());
+	CU_ASSERT_EQUAL(reader_thread(&world.log, thread_of(B)).lwp, (uint32_t)gettid());
 	return unused;
 }
 
@@ -162,10 +162,10 @@ static void events_alone(void)
 
 	world_new(3, MALLOC, 10, A);
 	CU_ASSERT_EQUAL(thread_of(A), 0);
-	CU_ASSERT(log_lookup(&world.log, A, &before));
+	CU_ASSERT(log_record_lookup(&world.log, A, &before));
 	world_begin(3, REALLOC, A, 1000, 0);
 	world_end(3, REALLOC, 0);
-	CU_ASSERT(log_lookup(&world.log, A, &after));
+	CU_ASSERT(log_record_lookup(&world.log, A, &after));
 	CU_ASSERT(before.size == after.size && before.time == after.time &&
 		  before.stack == after.stack);
 	world_begin(3, REALLOC, A, 30, 0);
@@ -184,7 +184,7 @@ static void events_alone(void)
 	CU_ASSERT_EQUAL(ACCOUNT(unknown_frees), 1);
 	CU_ASSERT_EQUAL(ACCOUNT(null_frees), 1);
 	CU_ASSERT_EQUAL(ACCOUNT(voided), 1);
-	CU_ASSERT_EQUAL(log_live(&world.log), 0);
+	CU_ASSERT_EQUAL(reader_live(&world.log), 0);
 }
 
 TEST("unknown thread pointer")
@@ -260,17 +260,17 @@ TEST("forked child")
 
 	world_new(3, MALLOC, 10, A);
 	world_begin(3, REALLOC, A, 20, 0);
-	before = log_accounts_get(&world.log);
+	before = reader_accounts(&world.log);
 	pid = fork();
 	CU_ASSERT_FATAL(pid >= 0);
 	if (!pid)
 		child_of_fork();
 	CU_ASSERT_EQUAL(waitpid(pid, &status, 0), pid);
 	CU_ASSERT_EQUAL(status, 0);
-	after = log_accounts_get(&world.log);
+	after = reader_accounts(&world.log);
 	CU_ASSERT(!memcmp(&before, &after, sizeof(before)));
 	world_end(3, REALLOC, B);
-	CU_ASSERT_EQUAL(log_live(&world.log), 1);
+	CU_ASSERT_EQUAL(reader_live(&world.log), 1);
 }
 
 #define THREADS		2
@@ -294,7 +294,7 @@ static void churn(uint64_t base, uint64_t nr)
 			world_release(sp, FREE, block);
 		frame.arg[0] = i % 100;
 		world_leave(&frame, MALLOC, block);
-		if (i % 64 == 0 && (!log_lookup(&world.log, block, &record) ||
+		if (i % 64 == 0 && (!log_record_lookup(&world.log, block, &record) ||
 				    record.size != i % 100 || record.time <= last))
 			atomic_store(&failed, true);
 		if (i % 64 == 0)
@@ -319,8 +319,8 @@ static uint64_t stack_totals(void)
 {
 	uint64_t blocks = 0;
 
-	for (uint32_t i = 1; i <= log_stacks(&world.log); i++)
-		blocks += log_stack_get(&world.log, i).total;
+	for (uint32_t i = 1; i <= reader_stacks(&world.log); i++)
+		blocks += reader_stack(&world.log, i).total;
 	for (uint32_t i = 0; i < AGENT_THREADS; i++)
 		if (world.threads[i].ledger.key)
 			unwind_cache_each(&world.threads[i].cache, add_blocks, &blocks);
@@ -344,7 +344,7 @@ TEST("in parallel")
 	CU_ASSERT_EQUAL(ACCOUNT(allocs), THREADS * EVENTS);
 	CU_ASSERT_EQUAL(ACCOUNT(alloc_bytes), THREADS * bytes);
 	CU_ASSERT_EQUAL(ACCOUNT(frees), THREADS * (EVENTS - WINDOW));
-	CU_ASSERT_EQUAL(log_live(&world.log), THREADS * WINDOW);
+	CU_ASSERT_EQUAL(reader_live(&world.log), THREADS * WINDOW);
 	CU_ASSERT_EQUAL(ACCOUNT(unknown_frees) + ACCOUNT(nested) + ACCOUNT(replaced) +
 			ACCOUNT(voided) + ACCOUNT(table_full), 0);
 	CU_ASSERT_EQUAL(stack_totals(), THREADS * EVENTS);
@@ -366,7 +366,7 @@ static void handler(int signo, siginfo_t *info, void *context)
 	if (pc - (uintptr_t)world.image >= agent_image_len)
 		return;
 	world_leave(&frame, MALLOC, IN_HANDLER);
-	log_lookup(&world.log, IN_HANDLER, &record);
+	log_record_lookup(&world.log, IN_HANDLER, &record);
 	world_release((uintptr_t)&frame.return_address, FREE, IN_HANDLER);
 	steps++;
 	if (!record.thread)

@@ -31,7 +31,7 @@ static struct unknown_frees unknown_frees(enum log_unknown_free_kind kind)
 {
 	struct unknown_frees ret = { .nr = 0 };
 
-	log_each_unknown_free(&world.log, kind, add_unknown_free, &ret);
+	reader_each_unknown_free(&world.log, kind, add_unknown_free, &ret);
 	return ret;
 }
 
@@ -58,7 +58,7 @@ TEST("double free")
 		CU_ASSERT_EQUAL(found.at[i].thread, was.thread);
 		CU_ASSERT(same_record(&found.at[i].block, &was));
 		CU_ASSERT(found.at[i].time > was.time && found.at[i].time < log_now());
-		stack = log_stack_get(&world.log, found.at[i].stack);
+		stack = reader_stack(&world.log, found.at[i].stack);
 		CU_ASSERT_EQUAL(stack.pcs[0],
 				world.state->probe[i ? REALLOC : FREE].address);
 		CU_ASSERT_EQUAL(stack.pcs[1], WORLD_RA);
@@ -78,7 +78,7 @@ static uint64_t first_by(uint64_t block)
 	if (!last->first.time)
 		return 0;
 	CU_ASSERT(last->first.time > last->block.time && last->first.time < last->time);
-	stack = log_stack_get(&world.log, last->first.stack);
+	stack = reader_stack(&world.log, last->first.stack);
 	CU_ASSERT_EQUAL_FATAL(stack.nr, 2);
 	CU_ASSERT_EQUAL(stack.pcs[1], WORLD_RA);
 	return stack.pcs[0];
@@ -170,8 +170,8 @@ TEST("first free, without state")
 	world_new(3, MALLOC, 10, A);
 	time = record_at(A).time;
 	world_free(3, FREE, A);
-	CU_ASSERT_FATAL(log_first_free(&world.log, A, time, &free));
-	CU_ASSERT_EQUAL(log_stack_get(&world.log, free.stack).pcs[0], 0x5000);
+	CU_ASSERT_FATAL(free_history_first(&world.log, A, time, &free));
+	CU_ASSERT_EQUAL(reader_stack(&world.log, free.stack).pcs[0], 0x5000);
 	CU_ASSERT(!free.thread && free.time > time);
 	world_threads(world.threads);
 }
@@ -185,7 +185,7 @@ TEST("no first free")
 	world_begin(7, CALLOC, 1, 16, 0);
 	world_end(7, CALLOC, A);
 	world_free(5, DELETE, A);
-	CU_ASSERT_EQUAL(log_accounts_get(&world.log).frees, 1);
+	CU_ASSERT_EQUAL(reader_accounts(&world.log).frees, 1);
 	CU_ASSERT_EQUAL(world.log.header->frees, 0);
 	world.state->probe[CALLOC].ledger.user = world.state->probe[DELETE].ledger.user = 0;
 	world_sample(0);

@@ -80,7 +80,7 @@ static uint32_t true_stack(const struct cache_walk *from)
 	if (from->depth > 1)
 		nr += walk(&(struct walk_start){ from->map, &regs, &stack, from->area, true },
 			   pcs + 1, from->depth - 1, &end, NULL);
-	return log_stack(&region, pcs, nr, (uint8_t)end, from->map->generation);
+	return stack_table_insert(&region, pcs, nr, (uint8_t)end, from->map->generation);
 }
 
 /* False: it is not the same. */
@@ -123,13 +123,13 @@ static void check_index(void)
 /* Stack table and entries together have what was counted, and nothing else. */
 static void check_sums(void)
 {
-	uint32_t nr = log_stacks(&region);
+	uint32_t nr = reader_stacks(&region);
 
 	CU_ASSERT_FATAL(nr < IDS);
 	memset(found, 0, IDS * sizeof(*found));
 	unwind_cache_each(cache, add, NULL);
 	for (uint32_t id = 1; id <= nr; id++) {
-		struct log_stack_view view = log_stack_get(&region, id);
+		struct log_stack_view view = reader_stack(&region, id);
 
 		add(id, view.total, view.total_bytes, NULL);
 	}
@@ -405,7 +405,7 @@ TEST("what cannot be remembered")
 	walk.depth = LOG_DEPTH_MAX;
 	CU_ASSERT(ask(&walk, 1) && ask(&walk, 1));
 	CU_ASSERT_EQUAL(cache->uncached, 4);
-	CU_ASSERT_EQUAL(log_stack_get(&region, true_stack(&walk)).nr, LOG_DEPTH_MAX);
+	CU_ASSERT_EQUAL(reader_stack(&region, true_stack(&walk)).nr, LOG_DEPTH_MAX);
 	check_sums();
 }
 
@@ -420,12 +420,12 @@ TEST("without a memo")
 	unwind_cache_add(NULL, &region, id, 1, 7);
 	walk.depth = CACHE_SHALLOW;
 	CU_ASSERT_EQUAL(id, true_stack(&walk));
-	CU_ASSERT_EQUAL(log_stack_get(&region, id).nr, CACHE_SHALLOW);
-	CU_ASSERT_EQUAL(log_stack_get(&region, id).total, 1);
-	CU_ASSERT_EQUAL(log_stack_get(&region, id).total_bytes, 7);
+	CU_ASSERT_EQUAL(reader_stack(&region, id).nr, CACHE_SHALLOW);
+	CU_ASSERT_EQUAL(reader_stack(&region, id).total, 1);
+	CU_ASSERT_EQUAL(reader_stack(&region, id).total_bytes, 7);
 	walk.depth = 1;
 	id = unwind_cache_stack(NULL, &walk);
-	CU_ASSERT_EQUAL(log_stack_get(&region, id).nr, 1);
+	CU_ASSERT_EQUAL(reader_stack(&region, id).nr, 1);
 }
 
 /* To ask for a stack counts no block, and finds the same entry. */
@@ -457,7 +457,7 @@ TEST("a full stack table")
 	CU_ASSERT_EQUAL(unwind_cache_stack(cache, &walk), LOG_STACK_NONE);
 	CU_ASSERT_EQUAL(unwind_cache_stack(cache, &walk), LOG_STACK_NONE);
 	CU_ASSERT_EQUAL(unwind_cache_stack(NULL, &walk), LOG_STACK_NONE);
-	CU_ASSERT_EQUAL(log_accounts_get(&region).unstacked, 3);
+	CU_ASSERT_EQUAL(reader_accounts(&region).unstacked, 3);
 	CU_ASSERT_EQUAL(cache->misses, 0);
 	walk.log = &region;
 	CU_ASSERT(ask(&walk, 1));

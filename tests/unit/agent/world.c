@@ -8,8 +8,8 @@
 
 #include "agent/agent.h"
 #include "agent_offsets.h"
-#include "log/deferred.h"
-#include "log/layout.h"
+#include "log/log_deferred.h"
+#include "log/log_layout.h"
 #include "unit.h"
 
 #define PAGE		4096u

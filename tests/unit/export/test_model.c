@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "fake_session.h"
 #include "heap/block_list.h"
-#include "log/totals.h"
+#include "log/log_totals.h"
 #include "unit.h"
 #include "unwind/walk.h"
 
@@ -38,7 +38,7 @@ static int start(void)
 		return 1;
 	fake_attach(session);
 	kept = fake_stack(session, WALK_NO_ROW);
-	gone = log_stack(session_log(session), &pc, 1, WALK_COMPLETE, 0);
+	gone = stack_table_insert(session_log(session), &pc, 1, WALK_COMPLETE, 0);
 	fake_block(session, 0x1000, 100, kept);
 	fake_block(session, 0x2000, 5000, kept);
 	fake_block(session, 0x3000, 24, LOG_STACK_NONE);

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #include "heap/block.h"
-#include "log/layout.h"
+#include "log/log_layout.h"
 #include "unit.h"
 
 #define SECOND	1000000000ull

@@ -43,11 +43,11 @@ TEST("how many are expected")
 
 	fixture_open(&log);
 	CU_ASSERT_EQUAL(blocks_expected(&log), 0);
-	CU_ASSERT_TRUE(log_insert(&log, &record, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log, &record, NULL));
 	CU_ASSERT_EQUAL(blocks_expected(&log), 1);
-	log_count(&log, 0, LOG_ACCOUNT(allocs), 1ull << 40);
+	registry_count(&log, 0, LOG_ACCOUNT(allocs), 1ull << 40);
 	CU_ASSERT_EQUAL(blocks_expected(&log), 0);
-	log_count(&log, 0, LOG_ACCOUNT(frees), 1ull << 41);
+	registry_count(&log, 0, LOG_ACCOUNT(frees), 1ull << 41);
 	CU_ASSERT_EQUAL(blocks_expected(&log), 0);
 	fixture_close(&log);
 }
@@ -67,7 +67,7 @@ TEST("from the log")
 					    .thread = i % 100,
 					     .stack = (uint32_t)i * 3 % 10007, .heap = (uint16_t)i };
 
-		CU_ASSERT_TRUE_FATAL(log_insert(&log, &record, NULL));
+		CU_ASSERT_TRUE_FATAL(log_record_insert(&log, &record, NULL));
 	}
 	CU_ASSERT_PTR_NULL(blocks_from_log(&log, NULL, &blocks));
 	CU_ASSERT_EQUAL_FATAL(blocks.vec.nr, NR);
@@ -93,13 +93,13 @@ TEST("live by stack")
 
 	fixture_open(&log);
 	for (uint64_t i = 0; i < ARRAY_SIZE(ids); i++)
-		ids[i] = log_stack(&log, &i, 1, 0, 0);
+		ids[i] = stack_table_insert(&log, &i, 1, 0, 0);
 	for (uint64_t i = 1; i <= 10; i++) {
 		record.address = i * 16;
 		record.stack = i <= 3 ? ids[0] : i <= 8 ? ids[2] : i == 9 ? 4 : UINT32_MAX;
-		CU_ASSERT_TRUE_FATAL(log_insert(&log, &record, NULL));
+		CU_ASSERT_TRUE_FATAL(log_record_insert(&log, &record, NULL));
 	}
-	CU_ASSERT_TRUE(log_remove(&log, 16, 0, &record));
+	CU_ASSERT_TRUE(log_record_remove(&log, 16, 0, &record));
 	CU_ASSERT_PTR_NULL(blocks_from_log(&log, NULL, &blocks));
 	CU_ASSERT_EQUAL(blocks.vec.nr, 9);
 	CU_ASSERT_EQUAL_FATAL(blocks.live.nr, 4);
@@ -120,9 +120,9 @@ TEST("in hand")
 	struct log log;
 
 	fixture_open(&log);
-	CU_ASSERT_TRUE(log_insert(&log, &there, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log, &there, NULL));
 	there.address = 0x3000;
-	CU_ASSERT_TRUE(log_insert(&log, &there, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log, &there, NULL));
 	CU_ASSERT_PTR_NULL(vec_push(&in_hand.vec, there));
 	CU_ASSERT_PTR_NULL(vec_push(&in_hand.vec, ((struct log_record){ .address = 0x2000,
 			.size = 10, .time = 4 })));
@@ -150,7 +150,7 @@ TEST("two processes")
 	fixture_open(&log);
 	for (size_t i = 0; i < ARRAY_SIZE(addresses); i++) {
 		record.address = addresses[i];
-		CU_ASSERT_TRUE(log_insert(&log, &record, NULL));
+		CU_ASSERT_TRUE(log_record_insert(&log, &record, NULL));
 	}
 	CU_ASSERT_PTR_NULL(blocks_from_log(&log, NULL, &blocks));
 	CU_ASSERT_EQUAL_FATAL(blocks.vec.nr, 4);
@@ -170,7 +170,7 @@ TEST("false accounts")
 	struct log log;
 
 	fixture_open(&log);
-	CU_ASSERT_TRUE(log_insert(&log, &record, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log, &record, NULL));
 	log.thread[0].account[LOG_ACCOUNT(allocs)] = ~0ull >> 1;
 	CU_ASSERT_PTR_NULL(blocks_from_log(&log, NULL, &blocks));
 	CU_ASSERT_EQUAL(blocks.vec.nr, 1);

@@ -38,7 +38,7 @@ static uint64_t address_of(unsigned i)
 /* Times go up and down with the address; there are few sizes, and one of them is most. */
 static bool record_of(unsigned i)
 {
-	return log_insert(&log_, &(struct log_record){
+	return log_record_insert(&log_, &(struct log_record){
 		.address = address_of(i), .size = i % 16 ? 24 : i % 20, .time = 1 + i * 7919ull % ALL,
 		.stack = i % 5, .heap = LOG_HEAP_UNKNOWN }, NULL);
 }
@@ -187,11 +187,11 @@ TEST("while the log changes")
 		for (unsigned i = 0; i < ALL; i++) {
 			if (is_early(i) || i % 3)
 				continue;
-			CU_ASSERT_TRUE(log_remove(&log_, address_of(i), 0, &record));
+			CU_ASSERT_TRUE(log_record_remove(&log_, address_of(i), 0, &record));
 			freed++;
 			record.time = log_now();
 			if (i % 2)
-				CU_ASSERT_TRUE(log_insert(&log_, &record, NULL));
+				CU_ASSERT_TRUE(log_record_insert(&log_, &record, NULL));
 		}
 		nr = read_all(list, &order);
 		for (unsigned i = 0; i < ALL; i++)
@@ -215,17 +215,17 @@ TEST("in hand")
 	struct list *list;
 
 	for (unsigned i = 0; i < 100; i++) {
-		CU_ASSERT_TRUE(log_remove(&log_, address_of(4 * i), 0, &record));
+		CU_ASSERT_TRUE(log_record_remove(&log_, address_of(4 * i), 0, &record));
 		CU_ASSERT_PTR_NULL(vec_push(&hand.vec, record));
 		/* Some are back in the table when it is read. */
 		if (i % 2)
-			CU_ASSERT_TRUE(log_restore(&log_, &record, 0));
+			CU_ASSERT_TRUE(log_record_restore(&log_, &record, 0));
 	}
 	list = list_of(LIST_BLOCKS, &all, &order, &hand);
 	CU_ASSERT_EQUAL(read_all(list, &order), ALL);
 	list_free(list);
 	for (unsigned i = 0; i < 100; i += 2)
-		CU_ASSERT_TRUE(log_restore(&log_, &hand.vec.at[i], 0));
+		CU_ASSERT_TRUE(log_record_restore(&log_, &hand.vec.at[i], 0));
 	vec_free(&hand.vec);
 }
 

@@ -39,10 +39,10 @@ static int setup(void)
 	setenv("TZ", "UTC", 1);
 	tzset();
 	fixture_open(&log_);
-	a = log_thread(&log_, 0x7f0000001000, 100);
-	b = log_thread(&log_, 0x7f0000002000, 200);
+	a = registry_thread(&log_, 0x7f0000001000, 100);
+	b = registry_thread(&log_, 0x7f0000002000, 200);
 	for (pcs[0] = 1; pcs[0] < 10; pcs[0]++)
-		if (!log_stack(&log_, pcs, 1, 0, 0))
+		if (!stack_table_insert(&log_, pcs, 1, 0, 0))
 			return 1;
 	fixture_push(&blocks, (struct block){ 0x1000, 100, 10 * SECOND, a, 1, 0, false, 0, false, 0, false, 0 });
 	fixture_push(&blocks, (struct block){ 0x2000, 4096, 20 * SECOND, b, 2, 1, false, 0, false, 0, false, 0 });

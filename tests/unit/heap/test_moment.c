@@ -32,11 +32,11 @@ TEST("from a log")
 	const uint64_t pc = 0x400000;
 
 	fixture_open(&log);
-	record.stack = log_stack(&log, &pc, 1, 0, 0);
-	log_insert(&log, &record, NULL);
+	record.stack = stack_table_insert(&log, &pc, 1, 0, 0);
+	log_record_insert(&log, &record, NULL);
 	record.address = 0x2000;
 	record.stack = LOG_STACK_NONE;
-	log_insert(&log, &record, NULL);
+	log_record_insert(&log, &record, NULL);
 	record.address = 0x3000;
 	CU_ASSERT_PTR_NULL_FATAL(vec_push(&in_hand.vec, record));
 	CU_ASSERT_PTR_NULL_FATAL(moment_from_log(&log, &in_hand, EPOCH, &moment));

@@ -95,7 +95,7 @@ TEST("doubles")
 
 static void record(struct log *log, uint64_t address, uint64_t time, uint32_t stack)
 {
-	CU_ASSERT_TRUE(log_insert(log, &(struct log_record){
+	CU_ASSERT_TRUE(log_record_insert(log, &(struct log_record){
 		.address = address, .size = address % 100, .time = time, .stack = stack,
 		.heap = LOG_HEAP_UNKNOWN }, NULL));
 }

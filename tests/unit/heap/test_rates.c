@@ -17,7 +17,7 @@ static int setup(void)
 	for (uint64_t i = 0; i < STACKS; i++) {
 		uint64_t pcs[2] = { i + 1, 2 };
 
-		ids[i] = log_stack(&log_, pcs, 2, 0, 0);
+		ids[i] = stack_table_insert(&log_, pcs, 2, 0, 0);
 	}
 	return !ids[STACKS - 1];
 }
@@ -36,15 +36,15 @@ static void allocate(unsigned stack, uint64_t address, uint64_t size)
 	struct log_record record = { .address = address, .size = size, .time = ++seq,
 				     .stack = ids[stack] };
 
-	CU_ASSERT_TRUE_FATAL(log_insert(&log_, &record, NULL));
-	log_stack_count(&log_, ids[stack], 1, size);
+	CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &record, NULL));
+	stack_table_count(&log_, ids[stack], 1, size);
 }
 
 static void release(uint64_t address)
 {
 	struct log_record record;
 
-	CU_ASSERT_TRUE_FATAL(log_remove(&log_, address, 0, &record));
+	CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, address, 0, &record));
 }
 
 static void take_totals(void)

@@ -103,7 +103,7 @@ TEST("listed at any")
 	fixture_open(&log);
 	reconcile_drop_freed(&history, &log, true);
 	CU_ASSERT_EQUAL(history.confirmed.vec.nr, 4);
-	log_count(&log, 0, LOG_ACCOUNT(unknown_frees), 1);
+	registry_count(&log, 0, LOG_ACCOUNT(unknown_frees), 1);
 	reconcile_drop_freed(&history, &log, true);
 	CU_ASSERT_EQUAL(history.confirmed.vec.nr, 0);
 	look_at(&history, "e", 0);
@@ -142,10 +142,10 @@ static void merging_open(struct merging *is)
 	is->removed = image_nth(&is->image, CHUNK_USED, 3)->block;
 	is->in_flight_word = is->under_way - 16;
 	for (unsigned i = 0; i < 2; i++)
-		CU_ASSERT_TRUE(log_insert(&is->log, &(struct log_record){
+		CU_ASSERT_TRUE(log_record_insert(&is->log, &(struct log_record){
 			.address = i ? is->removed : is->recorded, .size = 7, .time = 1 + i,
 			.heap = LOG_HEAP_UNKNOWN }, NULL));
-	CU_ASSERT_TRUE(log_remove(&is->log, is->removed, 0, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&is->log, is->removed, 0, NULL));
 }
 
 static void merging_close(struct merging *is)
@@ -247,9 +247,9 @@ TEST("notes of a walk and a later log")
 	unsigned early = 0, recorded = 0;
 
 	merging_open(&is);
-	CU_ASSERT_TRUE(log_insert(&is.log, &(struct log_record){
+	CU_ASSERT_TRUE(log_record_insert(&is.log, &(struct log_record){
 		.address = is.under_way, .size = 9, .time = 1, .heap = LOG_HEAP_UNKNOWN }, NULL));
-	CU_ASSERT_TRUE(log_remove(&is.log, is.under_way, 0, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&is.log, is.under_way, 0, NULL));
 	CU_ASSERT_PTR_NULL_FATAL(walk_merge_past(&is.walk, &(struct walk_merge){
 		.log = &is.log, .complete = true, .until = 1 }, &is.left_out, &gone, &records));
 	while (heap_chunks_next(&is.walk.chunks, &at, &chunk)) {

@@ -24,8 +24,8 @@ static int setup(void)
 	for (uint64_t i = 0; i < ARRAY_SIZE(ids); i++) {
 		uint64_t pcs[2] = { i + 1, 2 };
 
-		ids[i] = log_stack(&log_, pcs, 2, 0, 0);
-		log_stack_count(&log_, ids[i], 10 * (i + 1), 1000 * (i + 1));
+		ids[i] = stack_table_insert(&log_, pcs, 2, 0, 0);
+		stack_table_count(&log_, ids[i], 10 * (i + 1), 1000 * (i + 1));
 	}
 	return !ids[63];
 }
@@ -46,7 +46,7 @@ static struct sites build(const struct blocks *blocks, enum site_by by, enum sit
 	struct sites sites = SITES_INIT;
 
 	CU_ASSERT_PTR_NULL_FATAL(sites_build(&log_, blocks, &spec, NOW, &sites));
-	CU_ASSERT_TRUE(asked <= log_stacks(&log_) + 1);
+	CU_ASSERT_TRUE(asked <= reader_stacks(&log_) + 1);
 	return sites;
 }
 

@@ -27,19 +27,19 @@ static void record(uint64_t address, uint64_t time)
 	struct log_record is = { .address = address, .size = 64, .time = time, .thread = 1,
 				 .stack = LOG_STACK_NONE };
 
-	CU_ASSERT_TRUE_FATAL(log_insert(&log_, &is, NULL));
+	CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &is, NULL));
 }
 
 static void begin(void)
 {
 	fixture_open(&log_);
-	CU_ASSERT_EQUAL_FATAL(log_thread(&log_, 1, 1), 1);
+	CU_ASSERT_EQUAL_FATAL(registry_thread(&log_, 1, 1), 1);
 	world_open();
 	world.view.log = &log_;
 	world.view.allocator = &empty;
 	record(BLOCKS, 100);
 	record(BLOCKS + 64, 300);
-	world.view.accounts = log_accounts_get(&log_);
+	world.view.accounts = reader_accounts(&log_);
 }
 
 static void end(void)
@@ -105,11 +105,11 @@ TEST("after a free a view is complete only if all its records are found again")
 	world.view.complete = true;
 	world.view.until = 350;
 	record(BLOCKS + 128, 400);
-	CU_ASSERT_TRUE_FATAL(log_remove(&log_, BLOCKS + 128, 1, NULL));
+	CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, BLOCKS + 128, 1, NULL));
 	CU_ASSERT(is_complete(true));
 	/* A list does not count them. */
 	CU_ASSERT_FALSE(is_complete(false));
-	CU_ASSERT_TRUE_FATAL(log_remove(&log_, BLOCKS, 1, NULL));
+	CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, BLOCKS, 1, NULL));
 	CU_ASSERT_FALSE(is_complete(true));
 }
 

@@ -88,8 +88,8 @@ TEST("a mapping with a block is a heap, where no allocator's data say where its 
 	struct log log;
 
 	fixture_open(&log);
-	CU_ASSERT_EQUAL_FATAL(log_thread(&log, 1, 1), 1);
-	CU_ASSERT_TRUE_FATAL(log_insert(&log, &block, NULL));
+	CU_ASSERT_EQUAL_FATAL(registry_thread(&log, 1, 1), 1);
+	CU_ASSERT_TRUE_FATAL(log_record_insert(&log, &block, NULL));
 	of.tasks = NULL;
 	of.log = &log;
 	find();

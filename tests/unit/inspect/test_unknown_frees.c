@@ -3,7 +3,7 @@
 
 #include "heap/fixture.h"
 #include "inspect/unknown_frees.h"
-#include "log/unknown_free.h"
+#include "log/log_unknown_free.h"
 #include "named.h"
 #include "probe/probe.h"
 
@@ -29,7 +29,7 @@ static int start(void)
 static void begin(void)
 {
 	fixture_open(&log_);
-	CU_ASSERT_EQUAL_FATAL(log_thread(&log_, 1, 1), 1);
+	CU_ASSERT_EQUAL_FATAL(registry_thread(&log_, 1, 1), 1);
 	probes.incomplete[0] = '\0';
 	named.module.came = 0;
 	named.module.died = UINT32_MAX;
@@ -52,7 +52,7 @@ static void add_block(uint64_t time)
 	struct log_record is = { .address = BLOCK, .size = 64, .time = log_.header->gap + time, .thread = 1,
 				 .stack = LOG_STACK_NONE };
 
-	CU_ASSERT_TRUE_FATAL(log_insert(&log_, &is, NULL));
+	CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &is, NULL));
 }
 
 static void free_at(uint64_t address, uint64_t time, bool on_stack)
@@ -60,10 +60,10 @@ static void free_at(uint64_t address, uint64_t time, bool on_stack)
 	static const uint64_t pcs[] = { 0x7100, 0x1000 };
 	struct log_unknown_free unknown = {
 		.address = address, .time = log_.header->gap + time, .thread = 1, .on_stack = on_stack,
-		.stack = log_stack(&log_, pcs, 2, WALK_COMPLETE, 1),
+		.stack = stack_table_insert(&log_, pcs, 2, WALK_COMPLETE, 1),
 	};
 
-	CU_ASSERT_FALSE_FATAL(log_remove(&log_, address, 1, NULL));
+	CU_ASSERT_FALSE_FATAL(log_record_remove(&log_, address, 1, NULL));
 	log_unknown_free(&log_, &unknown, &facts, 0, true);
 }
 
@@ -91,7 +91,7 @@ TEST("a free of what no record knows may be of a block from before the attach")
 TEST("a second free of a block is a double free")
 {
 	add_block(100);
-	CU_ASSERT_TRUE_FATAL(log_remove(&log_, BLOCK, 1, NULL));
+	CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, BLOCK, 1, NULL));
 	free_at(BLOCK, 300, false);
 	CU_ASSERT_EQUAL_FATAL(judge(), UNKNOWN_FREE_DOUBLE);
 	CU_ASSERT(found.doubles == 1 && found.invalid == 0 && found.vec.at[0].address == BLOCK);

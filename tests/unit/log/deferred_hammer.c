@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "log/deferred.h"
-#include "log/totals.h"
+#include "log/log_deferred.h"
+#include "log/log_totals.h"
 #include "unwind/walk.h"
 
 #define SIZE		LOG_REGION_MIN
@@ -60,7 +60,7 @@ static uint32_t whole_of(struct state *state, uint64_t kind)
 {
 	const uint64_t pcs[] = { PC, PC + 16 * kind, PC + 1, PC + 2 };
 
-	return log_stack(&state->log, pcs, 4, WALK_COMPLETE, GENERATION);
+	return stack_table_insert(&state->log, pcs, 4, WALK_COMPLETE, GENERATION);
 }
 
 static uint32_t defer(struct task *task, uint64_t kind)
@@ -72,7 +72,7 @@ static uint32_t defer(struct task *task, uint64_t kind)
 
 	for (unsigned i = 0; i < WORDS; i++)
 		words[i] = word_of(kind, i);
-	return log_defer(&task->state->log, &walk, hash_of(kind), pcs, words);
+	return log_deferred_add(&task->state->log, &walk, hash_of(kind), pcs, words);
 }
 
 /* As a thread that is killed just behind its claim. */
@@ -103,7 +103,7 @@ static void *write_stacks(void *arg)
 		__atomic_fetch_add(id ? &state->deferred : &state->refused, 1, __ATOMIC_RELAXED);
 		if (!id)
 			continue;
-		log_stack_count(&state->log, id, 1, kind);
+		stack_table_count(&state->log, id, 1, kind);
 		__atomic_fetch_add(&state->counted[kind], 1, __ATOMIC_RELAXED);
 	}
 	__atomic_fetch_sub(&state->running, 1, __ATOMIC_RELEASE);
@@ -134,15 +134,15 @@ static void finish_all(struct state *state)
 	static struct deferred_copy copy;
 	uint32_t stack;
 
-	log_deferred_look(&state->log, &seen);
+	log_deferred_take_look(&state->log, &seen);
 	for (uint32_t i = 0; i < state->log.nr_deferred; i++) {
 		if (!log_deferred_take(&state->log, &seen, i, &copy, &stack))
 			continue;
 		check_copy(state, &copy);
-		log_deferred_finish(&state->log, i, stack,
-				    whole_of(state, (copy.walk.pc - PC) / 16));
+		log_deferred_take_finish(&state->log, i, stack,
+					 whole_of(state, (copy.walk.pc - PC) / 16));
 	}
-	log_deferred_renew(&state->log, is_gone, NULL);
+	log_deferred_take_renew(&state->log, is_gone, NULL);
 }
 
 /* Nobody writes any more. */
@@ -152,8 +152,8 @@ static void check_all(struct state *state)
 
 	for (uint32_t i = 0; i < state->log.nr_deferred; i++)
 		CHECK(state, !state->log.deferred->head[i].claim);
-	for (uint32_t id = 1; id <= log_stacks(&state->log); id++)
-		CHECK(state, log_stack_get(&state->log, id).end != WALK_DEFERRED);
+	for (uint32_t id = 1; id <= reader_stacks(&state->log); id++)
+		CHECK(state, reader_stack(&state->log, id).end != WALK_DEFERRED);
 	CHECK(state, !log_totals_init(&state->log, &totals));
 	log_totals_begin(&state->log, &totals);
 	log_totals_end(&totals);
@@ -183,8 +183,8 @@ unsigned long deferred_hammer(const struct deferred_spec *spec)
 	    log_reserve(&state.log, 0))
 		abort();
 	for (uint32_t i = 0; i < WRITERS; i++)
-		CHECK(&state, log_thread(&state.log, 0x1000 * (i + 1), i + 1) == i + 1);
-	CHECK(&state, log_thread(&state.log, 1, DEAD) == WRITERS + 1);
+		CHECK(&state, registry_thread(&state.log, 0x1000 * (i + 1), i + 1) == i + 1);
+	CHECK(&state, registry_thread(&state.log, 1, DEAD) == WRITERS + 1);
 	for (uint32_t i = 0; i < spec->writers; i++) {
 		task[i] = (struct task){ .state = &state, .number = i + 1, .random = i };
 		if (pthread_create(&task[i].thread, NULL, write_stacks, &task[i]))

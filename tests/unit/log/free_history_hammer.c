@@ -60,7 +60,7 @@ static bool look_for(struct state *state, uint64_t block_time)
 {
 	struct log_free want = free_of(block_time), is;
 
-	if (!log_first_free(&state->log, want.address, block_time, &is))
+	if (!free_history_first(&state->log, want.address, block_time, &is))
 		return false;
 	CHECK(state, is.address == want.address && is.block_time == want.block_time);
 	CHECK(state, is.time == want.time && is.thread == want.thread && is.stack == want.stack);
@@ -81,7 +81,7 @@ static void *write_frees(void *arg)
 	for (unsigned long i = 1; i <= state->spec->operations; i++) {
 		struct log_free free = free_of(block_time(task->number, i));
 
-		log_note_free(&state->log, &free);
+		free_history_note(&state->log, &free);
 		__atomic_store_n(&state->last[task->number], i, __ATOMIC_RELAXED);
 		if (i % 16 == 0)
 			look_for(state, free.block_time);
@@ -148,7 +148,7 @@ unsigned long free_history_hammer(const struct free_history_spec *spec)
 	for (unsigned i = 1; i <= spec->history; i++) {
 		struct log_free free = free_of(i);
 
-		log_note_free(&state.log, &free);
+		free_history_note(&state.log, &free);
 		CHECK(&state, look_for(&state, i));
 	}
 	CHECK(&state, state.found > spec->history);

@@ -17,7 +17,7 @@ for cc in ${CC:-cc} gcc clang; do
 	seen="$seen $program"
 	for optimise in -O1 -O2 -O3 -Os; do
 		objects=
-		for name in deferred directory free_history layout ledger record registry stack_table block_table region_view; do
+		for name in log_deferred directory free_history log_layout ledger log_record registry stack_table block_table log_view; do
 			"$cc" -std=gnu11 -I"$source/src" -Wall -Wextra $optimise -ffreestanding -fpic -mgeneral-regs-only \
 				-fno-stack-protector -nostdlib -fcf-protection=none -c -o "$dir/$name.o" \
 				"$source/src/log/$name.c" || exit 1

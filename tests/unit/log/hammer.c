@@ -141,7 +141,7 @@ static bool put(struct writer *writer, unsigned long index, struct log_record *r
 	struct log_record record = record_of(state, address_of(state, index), time);
 
 	record.thread = writer->thread;
-	if (!log_insert(&state->log, &record, replaced))
+	if (!log_record_insert(&state->log, &record, replaced))
 		return false;
 	state->time[index] = time;
 	return true;
@@ -187,11 +187,11 @@ static void release(struct writer *writer)
 	/* As the agent asks: of a live block it may never be told so. */
 	CHECK(state, !state->spec->samples ||
 	      !counting_filter_lacks(&state->log, address_of(state, index)));
-	if (log_remove(&state->log, address_of(state, index), writer->thread, &record))
+	if (log_record_remove(&state->log, address_of(state, index), writer->thread, &record))
 		check_record(state, index, &record);
 	else
 		CHECK(state, !"a live block is not there");
-	CHECK(state, !log_lookup(&state->log, address_of(state, index), &record));
+	CHECK(state, !log_record_lookup(&state->log, address_of(state, index), &record));
 	pool_put(state, &state->idle, index);
 }
 
@@ -210,9 +210,10 @@ static void restore(struct writer *writer, unsigned long index)
 	struct state *state = writer->state;
 	struct log_record record;
 
-	CHECK(state, log_remove(&state->log, address_of(state, index), writer->thread, &record));
+	CHECK(state, log_record_remove(&state->log, address_of(state, index), writer->thread,
+				       &record));
 	check_record(state, index, &record);
-	if (log_restore(&state->log, &record, writer->thread))
+	if (log_record_restore(&state->log, &record, writer->thread))
 		return;
 	/* No room: the block is one that is not recorded; here it counts as freed. */
 	__atomic_fetch_add(&state->full, 1, __ATOMIC_RELAXED);
@@ -225,7 +226,7 @@ static void look(struct writer *writer, unsigned long index)
 	struct state *state = writer->state;
 	struct log_record record;
 
-	CHECK(state, log_lookup(&state->log, address_of(state, index), &record));
+	CHECK(state, log_record_lookup(&state->log, address_of(state, index), &record));
 	check_record(state, index, &record);
 }
 
@@ -239,14 +240,14 @@ static void intern(struct writer *writer)
 
 	for (uint32_t i = 0; i < depth; i++)
 		pcs[i] = which * 1000 + i;
-	id = log_stack(&state->log, pcs, depth, 0, 1);
+	id = stack_table_insert(&state->log, pcs, depth, 0, 1);
 	if (!__atomic_compare_exchange_n(&state->stack_ids[which], &expect, id, false,
 					 __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		CHECK(state, id == expect);
-	view = log_stack_get(&state->log, id);
+	view = reader_stack(&state->log, id);
 	CHECK(state, view.nr == depth && !memcmp(view.pcs, pcs, depth * sizeof(*pcs)));
-	log_stack_count(&state->log, id, 1, depth);
+	stack_table_count(&state->log, id, 1, depth);
 }
 
 static void *write_loop(void *arg)
@@ -272,7 +273,7 @@ static void *write_loop(void *arg)
 		else
 			look(writer, writer->held[0]);
 	}
-	CHECK(state, log_thread(&state->log, 0x1000 + writer->random, 77) != 0);
+	CHECK(state, registry_thread(&state->log, 0x1000 + writer->random, 77) != 0);
 	return NULL;
 }
 
@@ -304,7 +305,7 @@ static void look_closely(struct state *state)
 	for (unsigned i = 0; i < 100000; i++) {
 		uint64_t address = address_of(state, IMMORTALS + i % state->spec->addresses);
 
-		if (log_lookup(&state->log, address, &record))
+		if (log_record_lookup(&state->log, address, &record))
 			CHECK(state, record.address == address && is_right(state, &record));
 	}
 }
@@ -317,10 +318,10 @@ static void *read_loop(void *arg)
 	while (!__atomic_load_n(&state->stop, __ATOMIC_RELAXED)) {
 		memset(scan, 0, sizeof(*scan));
 		scan->state = state;
-		log_each(&state->log, check_one, scan);
+		reader_each(&state->log, check_one, scan);
 		for (unsigned i = 0; i < IMMORTALS; i++)
 			CHECK(state, scan->seen[i] == 1);
-		log_accounts_get(&state->log);
+		reader_accounts(&state->log);
 		if (state->spec->addresses < 64)
 			look_closely(state);
 	}
@@ -350,8 +351,8 @@ static void check_counting_filter(struct state *state)
 
 	for (uint64_t i = 0; i < LOG_COUNTING_FILTER; i++)
 		counted += state->log.counting_filter[i];
-	CHECK(state, counted == (state->spec->samples ? log_live(&state->log) : 0));
-	log_each(&state->log, uncount_one, &state->log);
+	CHECK(state, counted == (state->spec->samples ? reader_live(&state->log) : 0));
+	reader_each(&state->log, uncount_one, &state->log);
 	for (uint64_t i = 0; i < LOG_COUNTING_FILTER; i++)
 		CHECK(state, !state->log.counting_filter[i]);
 }
@@ -359,7 +360,7 @@ static void check_counting_filter(struct state *state)
 /* At the end, with nobody at work: the table has what the pools say, and the accounts add up. */
 static void check_end(struct state *state, const struct writer *writers)
 {
-	struct log_accounts accounts = log_accounts_get(&state->log);
+	struct log_accounts accounts = reader_accounts(&state->log);
 	uint64_t live = IMMORTALS + state->shared.nr, found = 0;
 	struct log_record record;
 	uint32_t stacks = 0;
@@ -367,17 +368,18 @@ static void check_end(struct state *state, const struct writer *writers)
 	for (unsigned i = 0; i < state->spec->writers; i++) {
 		live += writers[i].nr_held;
 		for (unsigned j = 0; j < writers[i].nr_held; j++)
-			CHECK(state, log_lookup(&state->log, address_of(state, writers[i].held[j]),
-						&record));
+			CHECK(state, log_record_lookup(&state->log, address_of(state,
+									       writers[i].held[j]),
+						       &record));
 	}
 	for (unsigned long i = 0; i < state->shared.nr; i++)
-		CHECK(state, log_lookup(&state->log, address_of(state, state->shared.index[i]),
-					&record));
+		CHECK(state, log_record_lookup(&state->log,
+					       address_of(state, state->shared.index[i]), &record));
 	for (unsigned long i = 0; i < state->idle.nr; i++)
-		CHECK(state, !log_lookup(&state->log, address_of(state, state->idle.index[i]),
-					 &record));
+		CHECK(state, !log_record_lookup(&state->log,
+						address_of(state, state->idle.index[i]), &record));
 	CHECK(state, !state->spec->directory == !directory_pages(&state->log));
-	log_each(&state->log, count_one, &found);
+	reader_each(&state->log, count_one, &found);
 	CHECK(state, found == live);
 	CHECK(state, accounts.allocs - accounts.frees - accounts.replaced == live);
 	CHECK(state, accounts.table_full == state->full);
@@ -386,7 +388,7 @@ static void check_end(struct state *state, const struct writer *writers)
 	check_counting_filter(state);
 	for (unsigned i = 0; i < STACKS; i++)
 		stacks += state->stack_ids[i] != 0;
-	CHECK(state, stacks > 0 && log_stacks(&state->log) >= stacks);
+	CHECK(state, stacks > 0 && reader_stacks(&state->log) >= stacks);
 }
 
 static void begin(struct state *state)
@@ -415,7 +417,7 @@ static void begin(struct state *state)
 		if (i >= IMMORTALS)
 			state->idle.index[state->idle.nr++] = i;
 		else
-			CHECK(state, log_insert(&state->log, &record, NULL));
+			CHECK(state, log_record_insert(&state->log, &record, NULL));
 	}
 }
 
@@ -441,7 +443,7 @@ unsigned long hammer(const struct hammer_spec *spec)
 		writers[i] = (struct writer){ .state = &state,
 					     .random = 88172645463325252ull + i * 7919 };
 		/* One of them without an entry of its own. */
-		writers[i].thread = i ? log_thread(&state.log, 0x1000 * i, i) : 0;
+		writers[i].thread = i ? registry_thread(&state.log, 0x1000 * i, i) : 0;
 		pthread_create(&writing[i], NULL, write_loop, &writers[i]);
 	}
 	for (unsigned i = 0; i < spec->writers; i++)

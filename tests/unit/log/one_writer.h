@@ -20,7 +20,7 @@ static inline void open_log(void)
 {
 	region_open(REGION, &log_);
 	log_set_near_size(&log_, 0);
-	thread_ = log_thread(&log_, 1, 1);
+	thread_ = registry_thread(&log_, 1, 1);
 	CU_ASSERT_EQUAL_FATAL(thread_, 1);
 	now_ = 0;
 }
@@ -45,7 +45,7 @@ static inline struct log_record insert(uint64_t address, uint64_t size)
 {
 	struct log_record in = record(address, size), old;
 
-	CU_ASSERT_TRUE_FATAL(log_insert(&log_, &in, &old));
+	CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &in, &old));
 	CU_ASSERT_EQUAL(old.address, 0);
 	return in;
 }
@@ -65,7 +65,7 @@ static inline void check_in(const struct log_record *in)
 {
 	struct log_record out;
 
-	CU_ASSERT_TRUE(log_lookup(&log_, in->address, &out));
+	CU_ASSERT_TRUE(log_record_lookup(&log_, in->address, &out));
 	CU_ASSERT_TRUE(same_record(in, &out));
 }
 
@@ -73,10 +73,10 @@ static inline void remove_it(const struct log_record *in)
 {
 	struct log_record out;
 
-	CU_ASSERT_TRUE(log_remove(&log_, in->address, thread_, &out));
+	CU_ASSERT_TRUE(log_record_remove(&log_, in->address, thread_, &out));
 	CU_ASSERT_TRUE(same_record(in, &out));
-	CU_ASSERT_FALSE(log_lookup(&log_, in->address, &out));
-	CU_ASSERT_TRUE(log_retired(&log_, in->address, &out));
+	CU_ASSERT_FALSE(log_record_lookup(&log_, in->address, &out));
+	CU_ASSERT_TRUE(log_record_retired(&log_, in->address, &out));
 	CU_ASSERT_TRUE(same_record(in, &out));
 }
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "log/layout.h"
 #include "log/log.h"
+#include "log/log_layout.h"
 #include "unit.h"
 
 static inline void *region_map(uint64_t size)
@@ -36,8 +36,8 @@ static inline void region_close(struct log *log)
 /* What was recorded is in exactly one place of the accounts. */
 static inline void region_check_sums(const struct log *log, uint64_t live)
 {
-	struct log_accounts accounts = log_accounts_get(log);
+	struct log_accounts accounts = reader_accounts(log);
 
 	CU_ASSERT_EQUAL(accounts.allocs - accounts.frees - accounts.replaced, live);
-	CU_ASSERT_EQUAL(log_live(log), live);
+	CU_ASSERT_EQUAL(reader_live(log), live);
 }

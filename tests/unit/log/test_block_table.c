@@ -18,7 +18,7 @@ static uint32_t thread_;	/* 0: the entry of all, which takes the slow path; 1: o
 static void open_log(uint64_t size)
 {
 	region_open(size, &log_);
-	CU_ASSERT_EQUAL_FATAL(log_thread(&log_, 1, 1), 1);
+	CU_ASSERT_EQUAL_FATAL(registry_thread(&log_, 1, 1), 1);
 }
 
 static int by_all(void)
@@ -56,7 +56,7 @@ static uint64_t scanned(const struct log *log)
 {
 	uint64_t nr = 0;
 
-	log_each(log, count_one, &nr);
+	reader_each(log, count_one, &nr);
 	return nr;
 }
 
@@ -65,20 +65,20 @@ TEST("insert and remove")
 	struct log_record in = record(BASE, 17), out, old;
 
 	open_log(LOG_REGION_MIN);
-	CU_ASSERT_FALSE(log_lookup(&log_, BASE, &out));
-	CU_ASSERT_TRUE(log_insert(&log_, &in, &old));
+	CU_ASSERT_FALSE(log_record_lookup(&log_, BASE, &out));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &in, &old));
 	CU_ASSERT_EQUAL(old.address, 0);
-	CU_ASSERT_TRUE(log_lookup(&log_, BASE, &out));
+	CU_ASSERT_TRUE(log_record_lookup(&log_, BASE, &out));
 	CU_ASSERT_TRUE(same_record(&in, &out));
 	memset(&out, 0, sizeof(out));
-	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, &out));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE, thread_, &out));
 	CU_ASSERT_TRUE(same_record(&in, &out));
-	CU_ASSERT_FALSE(log_lookup(&log_, BASE, &out));
-	CU_ASSERT_FALSE(log_remove(&log_, BASE, thread_, &out));
+	CU_ASSERT_FALSE(log_record_lookup(&log_, BASE, &out));
+	CU_ASSERT_FALSE(log_record_remove(&log_, BASE, thread_, &out));
 	CU_ASSERT_EQUAL(out.address, BASE);	/* its retired record */
-	CU_ASSERT_FALSE(log_remove(&log_, BASE + 16, thread_, &out));
+	CU_ASSERT_FALSE(log_record_remove(&log_, BASE + 16, thread_, &out));
 	CU_ASSERT_EQUAL(out.address, 0);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 2);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).unknown_frees, 2);
 	CU_ASSERT_EQUAL(scanned(&log_), 0);
 	region_check_sums(&log_, 0);
 	region_close(&log_);
@@ -90,15 +90,15 @@ TEST("what it knew")
 	struct log_record in = record(BASE, 1);
 
 	open_log(REGION);
-	CU_ASSERT_FALSE(log_knew(&log_, BASE));
-	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
-	CU_ASSERT_TRUE(log_knew(&log_, BASE));
-	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, NULL));
-	CU_ASSERT_TRUE(log_knew(&log_, BASE));
-	CU_ASSERT_FALSE(log_knew(&log_, BASE + 16));
-	CU_ASSERT_FALSE(log_knew(&log_, 1ull << 60));
+	CU_ASSERT_FALSE(log_record_knew(&log_, BASE));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
+	CU_ASSERT_TRUE(log_record_knew(&log_, BASE));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE, thread_, NULL));
+	CU_ASSERT_TRUE(log_record_knew(&log_, BASE));
+	CU_ASSERT_FALSE(log_record_knew(&log_, BASE + 16));
+	CU_ASSERT_FALSE(log_record_knew(&log_, 1ull << 60));
 	log_reset(&log_);
-	CU_ASSERT_FALSE(log_knew(&log_, BASE));
+	CU_ASSERT_FALSE(log_record_knew(&log_, BASE));
 	region_close(&log_);
 }
 
@@ -109,21 +109,21 @@ TEST("what there was")
 	uint64_t until = in.time;
 
 	open_log(REGION);
-	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_NEVER);
-	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
-	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_PAST);
+	CU_ASSERT_EQUAL(log_record_past(&log_, BASE, until, &out), LOG_NEVER);
+	CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
+	CU_ASSERT_EQUAL(log_record_past(&log_, BASE, until, &out), LOG_PAST);
 	CU_ASSERT_TRUE(same_record(&in, &out));
-	CU_ASSERT_EQUAL(log_past(&log_, BASE, until - 1, &out), LOG_SINCE);
-	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, NULL));
+	CU_ASSERT_EQUAL(log_record_past(&log_, BASE, until - 1, &out), LOG_SINCE);
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE, thread_, NULL));
 	memset(&out, 0, sizeof(out));
-	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_PAST);
+	CU_ASSERT_EQUAL(log_record_past(&log_, BASE, until, &out), LOG_PAST);
 	CU_ASSERT_TRUE(same_record(&in, &out));
-	CU_ASSERT_EQUAL(log_past(&log_, BASE, until - 1, &out), LOG_SINCE);
+	CU_ASSERT_EQUAL(log_record_past(&log_, BASE, until - 1, &out), LOG_SINCE);
 	in.time++;
-	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
-	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_SINCE);
-	CU_ASSERT_EQUAL(log_past(&log_, BASE + 16, until, &out), LOG_NEVER);
-	CU_ASSERT_EQUAL(log_past(&log_, 1ull << 60, until, &out), LOG_NEVER);
+	CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
+	CU_ASSERT_EQUAL(log_record_past(&log_, BASE, until, &out), LOG_SINCE);
+	CU_ASSERT_EQUAL(log_record_past(&log_, BASE + 16, until, &out), LOG_NEVER);
+	CU_ASSERT_EQUAL(log_record_past(&log_, 1ull << 60, until, &out), LOG_NEVER);
 	region_close(&log_);
 }
 
@@ -135,13 +135,13 @@ TEST("largest fields")
 	}, out;
 
 	open_log(LOG_REGION_MIN);
-	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
-	CU_ASSERT_TRUE(log_lookup(&log_, 1, &out));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
+	CU_ASSERT_TRUE(log_record_lookup(&log_, 1, &out));
 	CU_ASSERT_TRUE(out.address == 1 && out.size == LOG_SIZE_MAX && out.time == ~0ull && out.heap == 0xffff);
 	in.size = LOG_SIZE_MAX;
-	CU_ASSERT_TRUE(log_remove(&log_, 1, thread_, &out));
+	CU_ASSERT_TRUE(log_record_remove(&log_, 1, thread_, &out));
 	CU_ASSERT_TRUE(same_record(&in, &out));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).alloc_bytes, log_accounts_get(&log_).free_bytes);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).alloc_bytes, reader_accounts(&log_).free_bytes);
 	region_close(&log_);
 }
 
@@ -156,22 +156,22 @@ TEST("odd addresses")
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		struct log_record in = record(good[i], i + 1);
 
-		CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
+		CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct log_record in = record(bad[i], i + 1), old = { .address = 5 };
 
-		CU_ASSERT_FALSE(log_insert(&log_, &in, &old));
+		CU_ASSERT_FALSE(log_record_insert(&log_, &in, &old));
 		CU_ASSERT_EQUAL(old.address, 0);
-		CU_ASSERT_FALSE(log_lookup(&log_, bad[i], &out));
-		CU_ASSERT_FALSE(log_remove(&log_, bad[i], thread_, &out));
-		CU_ASSERT_FALSE(log_restore(&log_, &in, thread_));
+		CU_ASSERT_FALSE(log_record_lookup(&log_, bad[i], &out));
+		CU_ASSERT_FALSE(log_record_remove(&log_, bad[i], thread_, &out));
+		CU_ASSERT_FALSE(log_record_restore(&log_, &in, thread_));
 	}
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).table_full, 2 * ARRAY_SIZE(bad));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, ARRAY_SIZE(bad));
+	CU_ASSERT_EQUAL(reader_accounts(&log_).table_full, 2 * ARRAY_SIZE(bad));
+	CU_ASSERT_EQUAL(reader_accounts(&log_).unknown_frees, ARRAY_SIZE(bad));
 	region_check_sums(&log_, ARRAY_SIZE(good));
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-		CU_ASSERT_TRUE(log_remove(&log_, good[i], thread_, &out));
+		CU_ASSERT_TRUE(log_record_remove(&log_, good[i], thread_, &out));
 		CU_ASSERT_EQUAL(out.address, good[i]);
 	}
 	region_check_sums(&log_, 0);
@@ -184,14 +184,14 @@ TEST("replaced")
 
 	second.size = 5000;
 	open_log(LOG_REGION_MIN);
-	CU_ASSERT_TRUE(log_insert(&log_, &first, NULL));
-	CU_ASSERT_TRUE(log_insert(&log_, &second, &old));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &first, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &second, &old));
 	CU_ASSERT_TRUE(same_record(&old, &first));
-	CU_ASSERT_TRUE(log_lookup(&log_, BASE, &out));
+	CU_ASSERT_TRUE(log_record_lookup(&log_, BASE, &out));
 	CU_ASSERT_TRUE(same_record(&out, &second));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 1);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).allocs, 2);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).alloc_bytes - log_accounts_get(&log_).free_bytes,
+	CU_ASSERT_EQUAL(reader_accounts(&log_).replaced, 1);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).allocs, 2);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).alloc_bytes - reader_accounts(&log_).free_bytes,
 			5000);
 	CU_ASSERT_EQUAL(scanned(&log_), 1);
 	region_check_sums(&log_, 1);
@@ -203,13 +203,13 @@ TEST("restore")
 	struct log_record in = record(BASE, 9), taken, out;
 
 	open_log(LOG_REGION_MIN);
-	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
-	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, &taken));
-	CU_ASSERT_TRUE(log_restore(&log_, &taken, thread_));
-	CU_ASSERT_TRUE(log_lookup(&log_, BASE, &out));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE, thread_, &taken));
+	CU_ASSERT_TRUE(log_record_restore(&log_, &taken, thread_));
+	CU_ASSERT_TRUE(log_record_lookup(&log_, BASE, &out));
 	CU_ASSERT_TRUE(same_record(&in, &out));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).frees, 0);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).free_bytes, 0);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).frees, 0);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).free_bytes, 0);
 	region_check_sums(&log_, 1);
 	region_close(&log_);
 }
@@ -225,22 +225,22 @@ TEST("restore without ghost")
 	bool early;
 
 	open_log(LOG_REGION_MIN);
-	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
-	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, &taken));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE, thread_, &taken));
 	for (uint64_t i = 1; ; i++) {
 		struct log_record other = record(BASE + i * 16, 10 + i);
 
-		if (!log_insert(&log_, &other, NULL))
+		if (!log_record_insert(&log_, &other, NULL))
 			break;
 		nr++;
 	}
 	CU_ASSERT_TRUE(nr > 80000);
-	early = log_restore(&log_, &taken, thread_);
+	early = log_record_restore(&log_, &taken, thread_);
 	for (uint64_t i = 1; i <= nr; i++)
-		CU_ASSERT_TRUE(log_remove(&log_, BASE + i * 16, thread_, &out));
+		CU_ASSERT_TRUE(log_record_remove(&log_, BASE + i * 16, thread_, &out));
 	if (!early)
-		CU_ASSERT_TRUE(log_restore(&log_, &taken, thread_));
-	CU_ASSERT_TRUE(log_lookup(&log_, BASE, &out));
+		CU_ASSERT_TRUE(log_record_restore(&log_, &taken, thread_));
+	CU_ASSERT_TRUE(log_record_lookup(&log_, BASE, &out));
 	CU_ASSERT_TRUE(same_record(&in, &out));
 	region_check_sums(&log_, 1);
 	region_close(&log_);
@@ -259,27 +259,28 @@ TEST("growth until full")
 	for (uint64_t i = 0; i < nr; i++) {
 		struct log_record one = record(BASE + i * 48, i + 1);
 
-		in[i] = log_insert(&log_, &one, NULL);
+		in[i] = log_record_insert(&log_, &one, NULL);
 		inserted += in[i];
 		refused += !in[i];
 	}
 	CU_ASSERT_EQUAL(log_.header->tables, log_.nr_tables);
 	CU_ASSERT_TRUE(log_.nr_tables >= 3);
 	CU_ASSERT_TRUE(refused > 0);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).table_full, refused);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).table_full, refused);
 	CU_ASSERT_TRUE(inserted > log_usage(&log_).table_slots * 9 / 10);
 	CU_ASSERT_EQUAL(scanned(&log_), inserted);
 	region_check_sums(&log_, inserted);
 	for (uint64_t i = 0; i < nr; i++) {
-		bool found = log_lookup(&log_, BASE + i * 48, &out);
+		bool found = log_record_lookup(&log_, BASE + i * 48, &out);
 
 		CU_ASSERT_EQUAL_FATAL(found, in[i]);
 		CU_ASSERT_TRUE_FATAL(!found || (out.address == BASE + i * 48 && out.time == i + 1));
 	}
 	for (uint64_t i = 0; i < nr; i++)
-		CU_ASSERT_EQUAL_FATAL(log_remove(&log_, BASE + i * 48, thread_, &out), in[i]);
+		CU_ASSERT_EQUAL_FATAL(log_record_remove(&log_, BASE + i * 48, thread_, &out),
+				      in[i]);
 	CU_ASSERT_EQUAL(scanned(&log_), 0);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, refused);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).unknown_frees, refused);
 	region_check_sums(&log_, 0);
 	free(in);
 	region_close(&log_);
@@ -299,9 +300,10 @@ TEST("no growth in steady state")
 	for (uint64_t i = 0; i < (uint64_t)LIVE * ROUNDS; i++) {
 		struct log_record one = record(BASE + i * 32, i + 1);
 
-		CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, NULL));
+		CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &one, NULL));
 		if (i >= LIVE)
-			CU_ASSERT_TRUE_FATAL(log_remove(&log_, BASE + (i - LIVE) * 32, thread_, &out));
+			CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, BASE + (i - LIVE) * 32,
+							       thread_, &out));
 		if (i == 4 * LIVE)
 			tables = log_.header->tables;
 	}
@@ -326,14 +328,15 @@ TEST("reuse of addresses")
 		for (uint64_t i = 0; i < NR; i++) {
 			struct log_record one = record(BASE + i * 16, round * NR + i + 1);
 
-			CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, &out));
+			CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &one, &out));
 			CU_ASSERT_TRUE_FATAL(!out.address || out.address == one.address);
 		}
 		CU_ASSERT_EQUAL_FATAL(scanned(&log_), NR);
 		for (uint64_t i = 0; i < NR; i++) {
 			x = x * 1664525 + 1013904223;
 			if (x >> 30)
-				CU_ASSERT_TRUE_FATAL(log_remove(&log_, BASE + i * 16, thread_, &out));
+				CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, BASE + i * 16,
+								       thread_, &out));
 		}
 	}
 	region_check_sums(&log_, scanned(&log_));
@@ -356,11 +359,11 @@ TEST("dead claims")
 	for (uint64_t i = 1; i <= 20000; i++) {
 		struct log_record one = record(BASE + i * 16, i);
 
-		CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, NULL));
+		CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &one, NULL));
 	}
 	CU_ASSERT_EQUAL(scanned(&log_), 20000);
 	for (uint64_t i = 1; i <= 20000; i++)
-		CU_ASSERT_TRUE_FATAL(log_remove(&log_, BASE + i * 16, thread_, &out));
+		CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, BASE + i * 16, thread_, &out));
 	for (uint32_t i = 0; i < log_.table[0].nr; i++)
 		for (unsigned j = 0; j < WINDOW_SLOTS; j++)
 			claimed -= (log_.table[0].window[i].slot[j].key & KEY_STATE) == KEY_CLAIMED;
@@ -375,18 +378,18 @@ TEST("dead remove")
 	struct log_window *window;
 
 	open_log(LOG_REGION_MIN);
-	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
 	window = log_.table[0].window;
 	for (uint32_t i = 0; i < log_.table[0].nr; i++)
 		for (unsigned j = 0; j < 4; j++)
 			window[i].tags[j] &= ~0x8000800080008000ull;
-	CU_ASSERT_TRUE(log_lookup(&log_, BASE, &out));
+	CU_ASSERT_TRUE(log_record_lookup(&log_, BASE, &out));
 	for (uint64_t i = 1; i <= 30000; i++) {
 		struct log_record one = record(BASE + i * 16, i);
 
-		CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, NULL));
+		CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &one, NULL));
 	}
-	CU_ASSERT_TRUE(log_insert(&log_, &again, &out));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &again, &out));
 	CU_ASSERT_TRUE(same_record(&out, &in));
 	CU_ASSERT_EQUAL(scanned(&log_), 30001);
 	region_close(&log_);
@@ -407,9 +410,9 @@ TEST("a scan can be ended")
 	for (uint64_t i = 1; i <= 10; i++) {
 		struct log_record one = record(BASE + i * 16, i);
 
-		CU_ASSERT_TRUE(log_insert(&log_, &one, NULL));
+		CU_ASSERT_TRUE(log_record_insert(&log_, &one, NULL));
 	}
-	log_each(&log_, stop_at_three, &calls);
+	reader_each(&log_, stop_at_three, &calls);
 	CU_ASSERT_EQUAL(calls, 3);
 	region_close(&log_);
 }
@@ -424,17 +427,17 @@ TEST("the fast path")
 		in.time = i;
 		in.size = i;
 		CU_ASSERT_TRUE_FATAL(fast_insert(&log_, &in, NULL));
-		CU_ASSERT_TRUE_FATAL(log_lookup(&log_, BASE, &out));
+		CU_ASSERT_TRUE_FATAL(log_record_lookup(&log_, BASE, &out));
 		CU_ASSERT_TRUE_FATAL(same_record(&in, &out));
 		CU_ASSERT_TRUE_FATAL(fast_remove(&log_, BASE, thread_, i % 2 ? &out : NULL));
 		CU_ASSERT_TRUE_FATAL(same_record(&in, &out) || !(i % 2));
-		CU_ASSERT_FALSE_FATAL(log_lookup(&log_, BASE, &out));
+		CU_ASSERT_FALSE_FATAL(log_record_lookup(&log_, BASE, &out));
 	}
 	CU_ASSERT_FALSE(fast_remove(&log_, BASE, thread_, NULL));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).alloc_bytes, 500500);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).free_bytes, 500500);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).frees, 1000);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 1);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).alloc_bytes, 500500);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).free_bytes, 500500);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).frees, 1000);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).unknown_frees, 1);
 	region_check_sums(&log_, 0);
 	region_close(&log_);
 }
@@ -451,7 +454,7 @@ TEST("hints")
 		for (uint64_t i = 0; i < NR; i++) {
 			struct log_record one = record(BASE + i * 48, round * NR + i + 1);
 
-			CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, &out));
+			CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &one, &out));
 			CU_ASSERT_EQUAL_FATAL(out.address, 0);
 		}
 		CU_ASSERT_TRUE(log_.header->tables > 1);
@@ -464,10 +467,12 @@ TEST("hints")
 				(round == 1 ? x : round == 2 ? x % log_.hint_units : ~0u);
 		}
 		for (uint64_t i = 0; i < NR; i++) {
-			CU_ASSERT_TRUE_FATAL(log_remove(&log_, BASE + i * 48, thread_, &out));
+			CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, BASE + i * 48, thread_,
+							       &out));
 			CU_ASSERT_EQUAL_FATAL(out.address, BASE + i * 48);
 			CU_ASSERT_EQUAL_FATAL(out.time, round * NR + i + 1);
-			CU_ASSERT_FALSE_FATAL(log_remove(&log_, BASE + i * 48, thread_, NULL));
+			CU_ASSERT_FALSE_FATAL(log_record_remove(&log_, BASE + i * 48, thread_,
+								NULL));
 		}
 		CU_ASSERT_EQUAL(scanned(&log_), 0);
 	}
@@ -512,14 +517,15 @@ TEST("a move to the newest table")
 		for (uint64_t i = 0; i < NR; i++) {
 			struct log_record one = record(BASE + i * 48, round * NR + i + 1);
 
-			CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, NULL));
+			CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &one, NULL));
 		}
 		CU_ASSERT_EQUAL_FATAL(log_.header->tables, 2);
 		CU_ASSERT_EQUAL(scanned(&log_), NR);
 		old[round] = keys_in(&log_.table[0], seen + round * NR, NR);
 		CU_ASSERT_EQUAL(old[round] + keys_in(&log_.table[1], seen + round * NR, NR), NR);
 		for (uint64_t i = 0; i < NR; i++)
-			CU_ASSERT_TRUE_FATAL(log_remove(&log_, BASE + i * 48, thread_, NULL));
+			CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, BASE + i * 48, thread_,
+							       NULL));
 	}
 	/* But for those whose cache line is taken. */
 	CU_ASSERT_TRUE(old[1] < old[0] / 4);
@@ -533,7 +539,7 @@ static bool take(const struct log_record *record, uint64_t slot, void *ctx)
 	struct log_record *got = ctx;
 
 	got[0] = *record;
-	CU_ASSERT_TRUE(log_slot(&log_, slot, &got[1]));
+	CU_ASSERT_TRUE(reader_slot(&log_, slot, &got[1]));
 	return true;
 }
 
@@ -550,12 +556,12 @@ TEST("damaged ids")
 		region_open(LOG_REGION_MIN, &log_);
 		CU_ASSERT_TRUE(log_.nr_threads < 0xffff);
 		CU_ASSERT_TRUE(log_.nr_stacks < ids[i]);
-		CU_ASSERT_TRUE(log_insert(&log_, &record, NULL));
-		log_each(&log_, take, got);
-		CU_ASSERT_TRUE(log_lookup(&log_, record.address, &got[2]));
-		CU_ASSERT_TRUE(log_remove(&log_, record.address, 0, NULL));
-		CU_ASSERT_TRUE(log_retired(&log_, record.address, &got[3]));
-		CU_ASSERT_EQUAL(log_past(&log_, record.address, 2, &got[4]), LOG_PAST);
+		CU_ASSERT_TRUE(log_record_insert(&log_, &record, NULL));
+		reader_each(&log_, take, got);
+		CU_ASSERT_TRUE(log_record_lookup(&log_, record.address, &got[2]));
+		CU_ASSERT_TRUE(log_record_remove(&log_, record.address, 0, NULL));
+		CU_ASSERT_TRUE(log_record_retired(&log_, record.address, &got[3]));
+		CU_ASSERT_EQUAL(log_record_past(&log_, record.address, 2, &got[4]), LOG_PAST);
 		for (unsigned j = 0; j < ARRAY_SIZE(got); j++) {
 			CU_ASSERT_EQUAL(got[j].stack, LOG_STACK_DAMAGED);
 			CU_ASSERT_EQUAL(got[j].thread, 0);

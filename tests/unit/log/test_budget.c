@@ -36,7 +36,7 @@ static void add(uint64_t address, uint64_t size, uint32_t stack, uint32_t thread
 				     .thread = thread, .heap = LOG_HEAP_UNKNOWN };
 
 	record.time = ALIGN_DOWN(log_now(), (uint64_t)32) | (thread & 31);
-	log_insert(&log_, &record, NULL);
+	log_record_insert(&log_, &record, NULL);
 }
 
 static void blocks_of_32(uint64_t i)
@@ -62,15 +62,15 @@ static void stacks(uint64_t i)
 
 	for (unsigned j = 0; j < 30; j++)
 		pcs[j] = 0x1000 + i * j;
-	stack = log_stack(&log_, pcs, 30, 0, 1);
+	stack = stack_table_insert(&log_, pcs, 30, 0, 1);
 	if (stack == LOG_STACK_NONE)
-		log_count(&log_, 0, LOG_ACCOUNT(unstacked), 1);
+		registry_count(&log_, 0, LOG_ACCOUNT(unstacked), 1);
 	add(0x10000000 + i * 32, 24, stack, 0);
 }
 
 static void threads(uint64_t i)
 {
-	add(0x10000000 + i * 32, 24, 0, log_thread(&log_, 0x7000 + i * 4096, (uint32_t)i + 1));
+	add(0x10000000 + i * 32, 24, 0, registry_thread(&log_, 0x7000 + i * 4096, (uint32_t)i + 1));
 }
 
 TEST("bounds")
@@ -94,7 +94,7 @@ TEST("bounds")
 		if (bytes > budget + LEAST)
 			printf("way %zu: %lu of %lu bytes, %lu taken\n", i, bytes, budget,
 			       log_taken(&log_));
-		accounts = log_accounts_get(&log_);
+		accounts = reader_accounts(&log_);
 		CU_ASSERT_EQUAL(accounts.allocs + accounts.table_full, nr);
 		CU_ASSERT_TRUE(accounts.table_full || accounts.unstacked || way == threads ||
 			       budget == 20 * M);
@@ -111,14 +111,14 @@ TEST("more room")
 	log_set_budget(&log_, M);
 	for (uint64_t i = 0; i < 300000; i++)
 		stacks(i);
-	before = log_accounts_get(&log_);
+	before = reader_accounts(&log_);
 	CU_ASSERT_TRUE(before.unstacked && before.table_full);
 	CU_ASSERT_TRUE(log_left(&log_) < M / 4);
 	log_set_budget(&log_, UINT64_MAX);
 	CU_ASSERT_EQUAL(log_left(&log_), UINT64_MAX);
 	for (uint64_t i = 300000; i < 310000; i++)
 		stacks(i);
-	after = log_accounts_get(&log_);
+	after = reader_accounts(&log_);
 	CU_ASSERT_EQUAL(after.unstacked, before.unstacked);
 	CU_ASSERT_EQUAL(after.allocs, before.allocs + 10000);
 	region_close(&log_);

@@ -3,7 +3,7 @@
  * The log's clock, with clocks of our own: a counter of 3 ticks a nanosecond, and one that is set.
  */
 
-#include "log/clock.h"
+#include "log/log_clock.h"
 
 #include <time.h>
 
@@ -59,7 +59,7 @@ static void check_monotone(uint64_t until_ns)
 TEST("straight")
 {
 	for (uint64_t i = 1; i <= 1000; i++)
-		clock_note(&log_, stamp_at(i * SECOND * 10), EPOCH + i * SECOND * 10);
+		log_clock_note(&log_, stamp_at(i * SECOND * 10), EPOCH + i * SECOND * 10);
 	for (uint64_t ns = 0; ns < 10100 * SECOND; ns += SECOND / 3 * 10)
 		CU_ASSERT_TRUE_FATAL(distance(log_clock_realtime(&log_, stamp_at(ns)),
 					      EPOCH + ns) <= 2);
@@ -76,8 +76,8 @@ TEST("slewed")
 
 	for (uint64_t i = 1; i <= 1000; i++) {
 		ns = i * SECOND * 10;
-		clock_note(&log_, stamp_at(ns),
-			   EPOCH + ns + (i < 500 ? 0 : (i - 500) * 10 * 300000));
+		log_clock_note(&log_, stamp_at(ns),
+			       EPOCH + ns + (i < 500 ? 0 : (i - 500) * 10 * 300000));
 		early[i - 1] = log_clock_realtime(&log_, stamp_at(ns - SECOND));
 		CU_ASSERT_TRUE_FATAL(distance(log_clock_realtime(&log_, stamp_at(ns)),
 					      EPOCH + ns + (i < 500 ? 0
@@ -95,10 +95,10 @@ TEST("set forward")
 {
 	uint64_t hour = 3600 * SECOND, before;
 
-	clock_note(&log_, stamp_at(10 * SECOND), EPOCH + 10 * SECOND);
+	log_clock_note(&log_, stamp_at(10 * SECOND), EPOCH + 10 * SECOND);
 	before = log_clock_realtime(&log_, stamp_at(15 * SECOND));
-	clock_note(&log_, stamp_at(20 * SECOND), EPOCH + 20 * SECOND + hour);
-	clock_note(&log_, stamp_at(30 * SECOND), EPOCH + 30 * SECOND + hour);
+	log_clock_note(&log_, stamp_at(20 * SECOND), EPOCH + 20 * SECOND + hour);
+	log_clock_note(&log_, stamp_at(30 * SECOND), EPOCH + 30 * SECOND + hour);
 	CU_ASSERT_TRUE(distance(log_clock_realtime(&log_, stamp_at(15 * SECOND)), before) < 1000);
 	CU_ASSERT_TRUE(distance(before, EPOCH + 15 * SECOND) < 1000);
 	CU_ASSERT_TRUE(distance(log_clock_realtime(&log_, stamp_at(25 * SECOND)),
@@ -112,14 +112,14 @@ TEST("set back")
 {
 	uint64_t hour = 3600 * SECOND;
 
-	clock_note(&log_, stamp_at(10 * SECOND), EPOCH + 10 * SECOND);
+	log_clock_note(&log_, stamp_at(10 * SECOND), EPOCH + 10 * SECOND);
 	for (uint64_t s = 20; s <= 100; s += 10)
-		clock_note(&log_, stamp_at(s * SECOND), EPOCH + s * SECOND - hour);
+		log_clock_note(&log_, stamp_at(s * SECOND), EPOCH + s * SECOND - hour);
 	CU_ASSERT_TRUE(distance(log_clock_realtime(&log_, stamp_at(55 * SECOND)),
 				EPOCH + 55 * SECOND) < 1000);
 	/* Set right again: the log was right all the time. */
 	for (uint64_t s = 110; s <= 200; s += 10)
-		clock_note(&log_, stamp_at(s * SECOND), EPOCH + s * SECOND);
+		log_clock_note(&log_, stamp_at(s * SECOND), EPOCH + s * SECOND);
 	CU_ASSERT_EQUAL(log_.header->ahead, 0);
 	for (uint64_t s = 1; s < 220; s++)
 		CU_ASSERT_TRUE(distance(log_clock_realtime(&log_, stamp_at(s * SECOND)),
@@ -129,10 +129,10 @@ TEST("set back")
 
 TEST("odd readings")
 {
-	clock_note(&log_, 1000, EPOCH + 5);
-	clock_note(&log_, 500, EPOCH + 5);
+	log_clock_note(&log_, 1000, EPOCH + 5);
+	log_clock_note(&log_, 500, EPOCH + 5);
 	CU_ASSERT_EQUAL(log_.header->anchors, 1);
-	clock_note(&log_, 1003, EPOCH);
+	log_clock_note(&log_, 1003, EPOCH);
 	CU_ASSERT_EQUAL(log_.header->anchors, 1);
 	check_monotone(SECOND);
 }
@@ -152,10 +152,10 @@ TEST("the real clocks")
 	log_clock_update(&log_);
 	ns = log_clock_realtime(&log_, stamp);
 	CU_ASSERT_TRUE(ns + 20000 >= before && ns <= after + 20000);
-	CU_ASSERT_TRUE(log_start(&log_) <= stamp);
-	CU_ASSERT_EQUAL(log_seq(&log_, log_start(&log_)), 1);
-	CU_ASSERT_EQUAL(log_seq(&log_, log_start(&log_) + 41), 42);
-	CU_ASSERT_EQUAL(log_seq(&log_, 0), 1);
+	CU_ASSERT_TRUE(log_clock_begin(&log_) <= stamp);
+	CU_ASSERT_EQUAL(log_clock_seq(&log_, log_clock_begin(&log_)), 1);
+	CU_ASSERT_EQUAL(log_clock_seq(&log_, log_clock_begin(&log_) + 41), 42);
+	CU_ASSERT_EQUAL(log_clock_seq(&log_, 0), 1);
 }
 
 /* Whatever stands in the header: an answer, no crash. */
@@ -172,7 +172,7 @@ TEST("garbage")
 		}
 		for (unsigned i = 0; i < 100; i++)
 			sum += log_clock_realtime(&log_, x * i);
-		clock_note(&log_, x, x >> 3);
+		log_clock_note(&log_, x, x >> 3);
 		log_clock_update(&log_);
 	}
 	CU_ASSERT_NOT_EQUAL(sum, 0);

@@ -35,7 +35,7 @@ static bool insert(uint64_t address, uint64_t time)
 {
 	struct log_record new = record(address, time);
 
-	return log_insert(&log_, &new, NULL);
+	return log_record_insert(&log_, &new, NULL);
 }
 
 /* What all counters say together. */
@@ -62,18 +62,18 @@ TEST("counts")
 	CU_ASSERT_EQUAL(counted(), 1);
 	CU_ASSERT_TRUE(insert(BASE + 16, 3));
 	CU_ASSERT_EQUAL(counted(), 2);
-	CU_ASSERT_FALSE(log_remove(&log_, BASE + 32, 0, NULL));
+	CU_ASSERT_FALSE(log_record_remove(&log_, BASE + 32, 0, NULL));
 	CU_ASSERT_EQUAL(counted(), 2);
-	CU_ASSERT_TRUE(log_remove(&log_, BASE, 0, &old));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE, 0, &old));
 	CU_ASSERT_EQUAL(counted(), 1);
 	CU_ASSERT_FALSE(counting_filter_lacks(&log_, BASE));
-	CU_ASSERT_TRUE(log_restore(&log_, &old, 0));
+	CU_ASSERT_TRUE(log_record_restore(&log_, &old, 0));
 	CU_ASSERT_EQUAL(counted(), 2);
-	CU_ASSERT_TRUE(log_remove(&log_, BASE, 0, NULL));
-	CU_ASSERT_TRUE(log_remove(&log_, BASE + 16, 0, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE, 0, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE + 16, 0, NULL));
 	CU_ASSERT_EQUAL(counted(), 0);
 	CU_ASSERT_TRUE(counting_filter_lacks(&log_, BASE));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).unsampled_frees, 1);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).unsampled_frees, 1);
 }
 
 /* A block of the user's allocator inside one of malloc's; and one of another process. */
@@ -82,10 +82,10 @@ TEST("keys")
 	CU_ASSERT_TRUE(insert(BASE | LOG_DOMAIN_USER, 1));
 	CU_ASSERT_TRUE(insert(BASE | 5ull << LOG_PROCESS_SHIFT, 2));
 	CU_ASSERT_EQUAL(counted(), 2);
-	CU_ASSERT_FALSE(log_remove(&log_, BASE, 0, NULL));
+	CU_ASSERT_FALSE(log_record_remove(&log_, BASE, 0, NULL));
 	CU_ASSERT_FALSE(counting_filter_lacks(&log_, BASE | LOG_DOMAIN_USER));
-	CU_ASSERT_TRUE(log_remove(&log_, BASE | LOG_DOMAIN_USER, 0, NULL));
-	CU_ASSERT_TRUE(log_remove(&log_, BASE | 5ull << LOG_PROCESS_SHIFT, 0, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE | LOG_DOMAIN_USER, 0, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE | 5ull << LOG_PROCESS_SHIFT, 0, NULL));
 	CU_ASSERT_EQUAL(counted(), 0);
 }
 
@@ -99,10 +99,10 @@ TEST("stuck")
 		CU_ASSERT_TRUE(insert(BASE + i * apart, i + 1));
 	CU_ASSERT_EQUAL(counted(), COUNTING_FILTER_STUCK);
 	for (uint64_t i = 0; i < 300; i++)
-		CU_ASSERT_TRUE(log_remove(&log_, BASE + i * apart, 0, NULL));
+		CU_ASSERT_TRUE(log_record_remove(&log_, BASE + i * apart, 0, NULL));
 	CU_ASSERT_EQUAL(counted(), COUNTING_FILTER_STUCK);
 	CU_ASSERT_FALSE(counting_filter_lacks(&log_, BASE));
-	CU_ASSERT_FALSE(log_remove(&log_, BASE, 0, NULL));
+	CU_ASSERT_FALSE(log_record_remove(&log_, BASE, 0, NULL));
 }
 
 /* What finds no room is not counted. */
@@ -115,7 +115,7 @@ TEST("full")
 		nr++;
 	}
 	CU_ASSERT_EQUAL(counted(), nr - full);
-	CU_ASSERT_EQUAL(log_live(&log_), nr - full);
+	CU_ASSERT_EQUAL(reader_live(&log_), nr - full);
 	log_reset(&log_);
 	CU_ASSERT_EQUAL(counted(), 0);
 }
@@ -162,7 +162,7 @@ TEST("without sampling")
 	log_.header->sample = 0;
 	usage = log_usage(&log_).other_bytes;
 	CU_ASSERT_TRUE(insert(BASE, 1));
-	CU_ASSERT_TRUE(log_remove(&log_, BASE, 0, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE, 0, NULL));
 	CU_ASSERT_PTR_NULL(log_reserve(&log_, 1 << 20));
 	CU_ASSERT_EQUAL(log_.reserved.counting_filter, 0);
 	log_.header->sample = 4096;

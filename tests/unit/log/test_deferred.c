@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Deferred stacks: kept, finished, and read as what they are a part of. */
 
-#include "log/deferred.h"
+#include "log/log_deferred.h"
 
 #include <string.h>
 
 #include "deferred_hammer.h"
-#include "log/totals.h"
+#include "log/log_totals.h"
 #include "log/stack_table.h"
 #include "region.h"
 #include "unwind/walk.h"
@@ -39,7 +39,7 @@ static uint32_t defer(uint64_t hash, uint32_t thread)
 	struct deferred_walk walk = { .pc = PC, .sp = 0x7ff0, .nr = 3, .at = 2, .thread = thread,
 				      .generation = GENERATION, .len = sizeof(words),
 				      .end = WALK_NO_MODULE };
-	uint32_t id = log_defer(&log_, &walk, hash, pcs, words);
+	uint32_t id = log_deferred_add(&log_, &walk, hash, pcs, words);
 
 	CU_ASSERT(pcs[0] == 1 && pcs[1] == 2 && pcs[2] == PC && pcs[3] == 99);
 	return id;
@@ -49,7 +49,7 @@ static uint32_t whole_stack(void)
 {
 	static const uint64_t pcs[] = { 1, 2, PC, 3, 4, 5 };
 
-	return log_stack(&log_, pcs, 6, WALK_COMPLETE, GENERATION + 1);
+	return stack_table_insert(&log_, pcs, 6, WALK_COMPLETE, GENERATION + 1);
 }
 
 /* How many are ready, and were taken. */
@@ -58,11 +58,11 @@ static unsigned finish_all(uint32_t whole)
 	unsigned nr = 0;
 	uint32_t stack;
 
-	log_deferred_look(&log_, &seen);
+	log_deferred_take_look(&log_, &seen);
 	for (uint32_t i = 0; i < log_.nr_deferred; i++)
 		if (log_deferred_take(&log_, &seen, i, &copy, &stack)) {
 			nr++;
-			log_deferred_finish(&log_, i, stack, whole);
+			log_deferred_take_finish(&log_, i, stack, whole);
 		}
 	return nr;
 }
@@ -71,7 +71,7 @@ static uint32_t stack_of_block(void)
 {
 	struct log_record record;
 
-	CU_ASSERT_FATAL(log_lookup(&log_, ADDRESS, &record));
+	CU_ASSERT_FATAL(log_record_lookup(&log_, ADDRESS, &record));
 	return record.stack;
 }
 
@@ -83,9 +83,9 @@ TEST("known as a whole")
 	uint32_t id, whole;
 
 	id = record.stack = defer(42, 0);
-	CU_ASSERT_FATAL(id && log_insert(&log_, &record, NULL));
-	log_stack_count(&log_, id, 2, 16);
-	view = log_stack_get(&log_, id);
+	CU_ASSERT_FATAL(id && log_record_insert(&log_, &record, NULL));
+	stack_table_count(&log_, id, 2, 16);
+	view = reader_stack(&log_, id);
 	CU_ASSERT(view.nr == 3 && view.pcs[2] == PC && view.end == WALK_DEFERRED);
 	CU_ASSERT_EQUAL(view.total, 2);
 	CU_ASSERT_EQUAL(stack_of_block(), id);
@@ -94,7 +94,7 @@ TEST("known as a whole")
 	CU_ASSERT(copy.walk.pc == PC && copy.walk.sp == 0x7ff0 && copy.walk.len == 24);
 	CU_ASSERT(copy.pcs[1] == 2 && copy.stack[8] == 11 && seen.nr == 1);
 	CU_ASSERT_EQUAL(stack_of_block(), whole);
-	view = log_stack_get(&log_, id);
+	view = reader_stack(&log_, id);
 	CU_ASSERT(view.nr == 6 && view.end == WALK_COMPLETE && view.generation == GENERATION + 1);
 	CU_ASSERT_EQUAL(view.total, 0);
 	CU_ASSERT_PTR_NULL_FATAL(log_totals_init(&log_, &totals));
@@ -147,27 +147,27 @@ TEST("budget")
 		defer(1, 0);
 	}
 	CU_ASSERT_FALSE(log_deferred_may(&log_));
-	log_deferred_renew(&log_, is_gone, &nobody);
+	log_deferred_take_renew(&log_, is_gone, &nobody);
 	CU_ASSERT(log_deferred_may(&log_));
 }
 
 TEST("marked ranges")
 {
 	CU_ASSERT_FALSE(log_deferred_is_marked(&log_, 0x1000, GENERATION));
-	log_deferred_mark(&log_, 0x1000, 0x2000, GENERATION);
+	log_deferred_take_mark(&log_, 0x1000, 0x2000, GENERATION);
 	CU_ASSERT(log_deferred_is_marked(&log_, 0x1000, GENERATION));
 	CU_ASSERT(log_deferred_is_marked(&log_, 0x1fff, GENERATION));
 	CU_ASSERT_FALSE(log_deferred_is_marked(&log_, 0x2000, GENERATION));
 	CU_ASSERT_FALSE(log_deferred_is_marked(&log_, 0x1000, GENERATION + 1));
-	log_deferred_mark(&log_, 0x5000, 0x6000, GENERATION + 1);
+	log_deferred_take_mark(&log_, 0x5000, 0x6000, GENERATION + 1);
 	CU_ASSERT_FALSE(log_deferred_is_marked(&log_, 0x1000, GENERATION + 1));
 	CU_ASSERT(log_deferred_is_marked(&log_, 0x5000, GENERATION + 1));
 	/* The oldest gives way, and the same one takes no other place. */
 	for (unsigned i = 0; i < 3 * DEFERRED_RANGES; i++)
-		log_deferred_mark(&log_, 0x10000, 0x20000, GENERATION + 1);
+		log_deferred_take_mark(&log_, 0x10000, 0x20000, GENERATION + 1);
 	CU_ASSERT(log_deferred_is_marked(&log_, 0x5000, GENERATION + 1));
 	for (uint64_t i = 0; i < DEFERRED_RANGES; i++)
-		log_deferred_mark(&log_, i << 20, (i << 20) + 1, GENERATION + 1);
+		log_deferred_take_mark(&log_, i << 20, (i << 20) + 1, GENERATION + 1);
 	CU_ASSERT_FALSE(log_deferred_is_marked(&log_, 0x5000, GENERATION + 1));
 }
 
@@ -176,13 +176,13 @@ TEST("death of a writer")
 {
 	uint32_t dead = 11, a, b;
 
-	a = log_thread(&log_, 0x1000, dead);
-	b = log_thread(&log_, 0x2000, 12);
+	a = registry_thread(&log_, 0x1000, dead);
+	b = registry_thread(&log_, 0x2000, 12);
 	log_.deferred->head[0].claim = DEFERRED_BUSY | (uint64_t)a << 32;
 	log_.deferred->head[1].claim = DEFERRED_BUSY | (uint64_t)b << 32;
 	log_.deferred->head[2].claim = DEFERRED_BUSY;
 	CU_ASSERT(defer(5, a));
-	log_deferred_renew(&log_, is_gone, &dead);
+	log_deferred_take_renew(&log_, is_gone, &dead);
 	CU_ASSERT(!log_.deferred->head[0].claim && log_.deferred->head[1].claim);
 	CU_ASSERT(log_.deferred->head[2].claim && log_.deferred->head[3].claim);
 	CU_ASSERT_EQUAL(finish_all(whole_stack()), 1);
@@ -192,7 +192,7 @@ TEST("death of a writer")
 static void dropped(uint32_t id)
 {
 	CU_ASSERT_EQUAL(finish_all(whole_stack()), 0);
-	CU_ASSERT(!log_.deferred->head[0].claim && log_stack_whole(&log_, id) == id);
+	CU_ASSERT(!log_.deferred->head[0].claim && log_deferred_whole(&log_, id) == id);
 }
 
 TEST("nonsense")
@@ -215,17 +215,17 @@ TEST("nonsense")
 		}
 		dropped(id);
 	}
-	CU_ASSERT_EQUAL(log_stack_whole(&log_, plain), plain);
+	CU_ASSERT_EQUAL(log_deferred_whole(&log_, plain), plain);
 	/* Forwards that lead nowhere, to itself, and to another one that is deferred. */
-	stack = stack_find(&log_, id, &nr);
+	stack = stack_table_find(&log_, id, &nr);
 	for (unsigned i = 0; i < 3; i++) {
 		stack->forward = (uint32_t[]){ UINT32_MAX, id, id - 1 }[i];
-		CU_ASSERT_EQUAL(log_stack_whole(&log_, id), id);
-		CU_ASSERT_EQUAL(log_stack_get(&log_, id).nr, 3);
+		CU_ASSERT_EQUAL(log_deferred_whole(&log_, id), id);
+		CU_ASSERT_EQUAL(reader_stack(&log_, id).nr, 3);
 	}
-	stack = stack_find(&log_, plain, &nr);
+	stack = stack_table_find(&log_, plain, &nr);
 	stack->forward = id;
-	CU_ASSERT_EQUAL(log_stack_whole(&log_, plain), plain);
+	CU_ASSERT_EQUAL(log_deferred_whole(&log_, plain), plain);
 }
 
 TEST("hammer, few stacks")

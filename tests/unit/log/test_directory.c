@@ -81,11 +81,12 @@ TEST("a sparse heap")
 		for (uint64_t i = 0; i < 2000; i++) {
 			in[0] = insert(BASE + i * 4096, 32);
 			in[1] = insert(BASE + i * 4096 + 1024, 2000);
-			CU_ASSERT_FALSE(log_remove(&log_, in[0].address + 512, thread_, &out));
+			CU_ASSERT_FALSE(log_record_remove(&log_, in[0].address + 512, thread_,
+							  &out));
 			for (unsigned j = 0; j < 2 && !round; j++)
 				remove_it(&in[j]);
 		}
-	log_each(&log_, count_small, &small);
+	reader_each(&log_, count_small, &small);
 	CU_ASSERT_EQUAL(small, 2000);
 	CU_ASSERT_EQUAL(directory_pages(&log_), 0);
 	CU_ASSERT_EQUAL(resident_pages(), 0);
@@ -134,7 +135,7 @@ TEST("what fits")
 				directory_has_granule(&log_, in.address, in.size), fits[i].fits);
 		if (in.thread != thread_ || in.stack > 8192)
 			continue;	/* no such thread or stack is in this log */
-		CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
+		CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
 		CU_ASSERT_EQUAL(is_there(in.address), fits[i].fits);
 		check_in(&in);
 		remove_it(&in);
@@ -174,13 +175,13 @@ TEST("replaced")
 
 	make_dense(BASE);
 	for (unsigned i = 0; i < 4; i++) {
-		uint64_t address = BASE + i * STEP, before = log_accounts_get(&log_).replaced;
+		uint64_t address = BASE + i * STEP, before = reader_accounts(&log_).replaced;
 		struct log_record old = insert(address, sizes[i / 2]), out;
 		struct log_record in = record(address, sizes[i % 2]);
 
-		CU_ASSERT_TRUE(log_insert(&log_, &in, &out));
+		CU_ASSERT_TRUE(log_record_insert(&log_, &in, &out));
 		CU_ASSERT_TRUE(same_record(&old, &out));
-		CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, before + 1);
+		CU_ASSERT_EQUAL(reader_accounts(&log_).replaced, before + 1);
 		check_in(&in);
 		remove_it(&in);
 	}
@@ -189,7 +190,7 @@ TEST("replaced")
 	insert(BASE + 976, 40);
 	CU_ASSERT_FALSE(is_there(BASE + 960));
 	CU_ASSERT_TRUE(is_there(BASE + 976));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 5);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).replaced, 5);
 	region_check_sums(&log_, DIRECTORY_DENSE + 1);
 }
 
@@ -205,14 +206,14 @@ TEST("last record")
 		remove_it(&in);
 		between = tick();
 		in = insert(BASE, i ? 600 : 40);
-		CU_ASSERT_EQUAL(log_past(&log_, BASE, between, &out), LOG_SINCE);
+		CU_ASSERT_EQUAL(log_record_past(&log_, BASE, between, &out), LOG_SINCE);
 		remove_it(&in);
-		CU_ASSERT_EQUAL(log_past(&log_, BASE, in.time, &out), LOG_PAST);
+		CU_ASSERT_EQUAL(log_record_past(&log_, BASE, in.time, &out), LOG_PAST);
 		CU_ASSERT_TRUE(same_record(&in, &out));
 	}
-	CU_ASSERT_TRUE(log_knew(&log_, BASE));
-	CU_ASSERT_FALSE(log_knew(&log_, BASE + STEP));
-	CU_ASSERT_EQUAL(log_past(&log_, BASE + STEP, between, &out), LOG_NEVER);
+	CU_ASSERT_TRUE(log_record_knew(&log_, BASE));
+	CU_ASSERT_FALSE(log_record_knew(&log_, BASE + STEP));
+	CU_ASSERT_EQUAL(log_record_past(&log_, BASE + STEP, between, &out), LOG_NEVER);
 }
 
 TEST("restore")
@@ -223,8 +224,8 @@ TEST("restore")
 	for (unsigned i = 0; i < 2; i++) {
 		struct log_record in = insert(BASE, sizes[i]), out;
 
-		CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, &out));
-		CU_ASSERT_TRUE(log_restore(&log_, &out, thread_));
+		CU_ASSERT_TRUE(log_record_remove(&log_, BASE, thread_, &out));
+		CU_ASSERT_TRUE(log_record_restore(&log_, &out, thread_));
 		CU_ASSERT_EQUAL(is_there(BASE), !i);
 		check_in(&in);
 		remove_it(&in);
@@ -238,15 +239,15 @@ TEST("unknown frees")
 	struct log_record out;
 
 	make_dense(BASE);
-	CU_ASSERT_FALSE(log_remove(&log_, BASE, thread_, &out));
+	CU_ASSERT_FALSE(log_record_remove(&log_, BASE, thread_, &out));
 	CU_ASSERT_EQUAL(out.address, 0);
-	CU_ASSERT_FALSE(log_remove(&log_, BASE + PAGE, thread_, &out));
-	CU_ASSERT_FALSE(log_remove(&log_, BASE + 100 * DIRECTORY_REACH, thread_, &out));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 3);
+	CU_ASSERT_FALSE(log_record_remove(&log_, BASE + PAGE, thread_, &out));
+	CU_ASSERT_FALSE(log_record_remove(&log_, BASE + 100 * DIRECTORY_REACH, thread_, &out));
+	CU_ASSERT_EQUAL(reader_accounts(&log_).unknown_frees, 3);
 	CU_ASSERT_EQUAL(log_.header->extents, 1);
 	out = insert(BASE, 40);
 	remove_it(&out);
-	CU_ASSERT_FALSE(log_remove(&log_, BASE, thread_, &out));
+	CU_ASSERT_FALSE(log_record_remove(&log_, BASE, thread_, &out));
 	CU_ASSERT_EQUAL(out.address, BASE);
 }
 
@@ -264,16 +265,16 @@ TEST("no room for extents")
 	CU_ASSERT_TRUE(log_.header->uncovered);
 	CU_ASSERT_TRUE(directory_pages(&log_) > 1);
 	region_check_sums(&log_, nr * 40);
-	CU_ASSERT_FALSE(log_remove(&log_, BASE + nr * apart, thread_, &out));
+	CU_ASSERT_FALSE(log_record_remove(&log_, BASE + nr * apart, thread_, &out));
 	for (uint64_t i = 0; i < nr; i++)
 		for (uint64_t j = 0; j < 40; j++)
-			CU_ASSERT_TRUE(log_remove(&log_, BASE + i * apart + j * STEP, thread_,
-						  &out));
+			CU_ASSERT_TRUE(log_record_remove(&log_, BASE + i * apart + j * STEP,
+							 thread_, &out));
 	region_check_sums(&log_, 0);
 	log_reset(&log_);
 	CU_ASSERT_EQUAL(directory_pages(&log_), 0);
 	CU_ASSERT_FALSE(log_.header->uncovered);
-	CU_ASSERT_FALSE(log_knew(&log_, BASE + 39 * STEP));
+	CU_ASSERT_FALSE(log_record_knew(&log_, BASE + 39 * STEP));
 	for (uint64_t j = 0; j < 40; j++)
 		insert(BASE + j * STEP, 80);
 	CU_ASSERT_TRUE(is_there(BASE + 39 * STEP));
@@ -281,7 +282,7 @@ TEST("no room for extents")
 
 static uint64_t taken(void)
 {
-	return directory_pages(&log_) * LOG_PAGE + tables_bytes(&log_, table_count(&log_));
+	return directory_pages(&log_) * LOG_PAGE + tables_bytes(&log_, block_table_count(&log_));
 }
 
 /* Insert blocks of one size, apart bytes from each other, until there is no room. How many? */
@@ -290,7 +291,7 @@ static uint64_t fill_with(uint64_t at, uint64_t size, uint64_t apart)
 	for (uint64_t nr = 0;; nr++) {
 		struct log_record in = record(at + nr * apart, size);
 
-		if (!log_insert(&log_, &in, NULL))
+		if (!log_record_insert(&log_, &in, NULL))
 			return nr;
 	}
 }
@@ -307,9 +308,9 @@ TEST("memory is shared with the tables")
 	more = fill_with(BASE + (1ull << 40), 1000, 1024);
 	CU_ASSERT_TRUE(taken() <= log_.share);
 	region_check_sums(&log_, nr + more);
-	CU_ASSERT_TRUE(log_accounts_get(&log_).table_full == 2);
+	CU_ASSERT_TRUE(reader_accounts(&log_).table_full == 2);
 	for (uint64_t i = 0; i < nr; i++)
-		CU_ASSERT_TRUE_FATAL(log_remove(&log_, BASE + i * 32, thread_, NULL));
+		CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, BASE + i * 32, thread_, NULL));
 	region_check_sums(&log_, more);
 
 	log_reset(&log_);
@@ -348,24 +349,24 @@ TEST("numbers")
 	insert(BASE, 50);
 	insert(BASE + STEP, 600);
 	insert(BASE + 8, 50);			/* replaces the first one */
-	log_each(&log_, take, &found);
+	reader_each(&log_, take, &found);
 	CU_ASSERT_EQUAL_FATAL(found.nr, 2);
 	for (unsigned i = 0; i < 2; i++) {
-		CU_ASSERT_TRUE(log_slot(&log_, found.slot[i], &out));
+		CU_ASSERT_TRUE(reader_slot(&log_, found.slot[i], &out));
 		CU_ASSERT_TRUE(same_record(&found.record[i], &out));
 	}
-	CU_ASSERT_FALSE(log_slot(&log_, 0, &out));
-	CU_ASSERT_FALSE(log_slot(&log_, found.slot[0] + DIRECTORY_RECORDS, &out));
-	CU_ASSERT_FALSE(log_slot(&log_, UINT64_MAX, &out));
+	CU_ASSERT_FALSE(reader_slot(&log_, 0, &out));
+	CU_ASSERT_FALSE(reader_slot(&log_, found.slot[0] + DIRECTORY_RECORDS, &out));
+	CU_ASSERT_FALSE(reader_slot(&log_, UINT64_MAX, &out));
 	log_.extent[0].number = UINT64_MAX;
-	CU_ASSERT_FALSE(log_slot(&log_, found.slot[0], &out));
+	CU_ASSERT_FALSE(reader_slot(&log_, found.slot[0], &out));
 	for (uint64_t i = 0; i <= log_.extent_mask; i++)
 		if (log_.extent_map[i])
 			log_.extent_map[i] |= DIRECTORY_PLACE;
-	CU_ASSERT_FALSE(log_lookup(&log_, BASE + 8, &out));
+	CU_ASSERT_FALSE(log_record_lookup(&log_, BASE + 8, &out));
 	log_.header->extents = UINT64_MAX;
 	found.nr = 0;
-	log_each(&log_, take, &found);
+	reader_each(&log_, take, &found);
 	CU_ASSERT_EQUAL(found.nr, 1);
 }
 
@@ -397,9 +398,9 @@ TEST("what the tables lack")
 	insert(BASE + PAGE + 64, 600);
 	make_dense(BASE + PAGE);
 	in = record(BASE + PAGE + 64, 40);
-	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
 	CU_ASSERT_TRUE(is_there(in.address));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 1);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).replaced, 1);
 	remove_it(&in);
 }
 
@@ -455,7 +456,7 @@ TEST("a pool of the user's")
 	region_check_sums(&log_, ARRAY_SIZE(in));
 	for (unsigned i = 0; i < ARRAY_SIZE(in); i++)
 		remove_it(&in[i]);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 0);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).unknown_frees, 0);
 	region_check_sums(&log_, 0);
 }
 
@@ -468,14 +469,14 @@ TEST("an address inside of a block")
 	in = insert(BASE, 40);
 	CU_ASSERT_TRUE(is_there(BASE));
 	for (unsigned i = 1; i < 8; i++) {
-		CU_ASSERT_FALSE(log_lookup(&log_, BASE + i, &out));
-		CU_ASSERT_FALSE(log_remove(&log_, BASE + i, thread_, &out));
+		CU_ASSERT_FALSE(log_record_lookup(&log_, BASE + i, &out));
+		CU_ASSERT_FALSE(log_record_remove(&log_, BASE + i, thread_, &out));
 		check_in(&in);
 	}
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 7);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).unknown_frees, 7);
 	remove_it(&in);
 	for (unsigned i = 1; i < 8; i++)
-		CU_ASSERT_FALSE(log_retired(&log_, BASE + i, &out));
+		CU_ASSERT_FALSE(log_record_retired(&log_, BASE + i, &out));
 }
 
 /* Somebody has the last place, and puts it into the map after others have found no room. */
@@ -510,7 +511,7 @@ TEST("put back without a state")
 	make_dense(BASE);
 	in = insert(BASE, 40);
 	CU_ASSERT_TRUE(is_there(BASE));
-	CU_ASSERT_TRUE_FATAL(log_remove(&log_, BASE, 0, &old));
+	CU_ASSERT_TRUE_FATAL(log_record_remove(&log_, BASE, 0, &old));
 	words.what = LEDGER_TOOK | old.size;
 	ledger_put_back(call, &words, NULL);
 	check_in(&in);

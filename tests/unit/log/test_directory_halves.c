@@ -56,7 +56,7 @@ static bool find_each(const struct log_record *record, uint64_t number, void *ct
 	struct sum *sum = ctx;
 	struct log_record again;
 
-	CU_ASSERT_TRUE(log_slot(&log_, number, &again));
+	CU_ASSERT_TRUE(reader_slot(&log_, number, &again));
 	CU_ASSERT_TRUE(same_record(record, &again));
 	for (unsigned i = 0; i < sum->nr; i++)
 		sum->found += same_record(record, &sum->want[i]);
@@ -77,7 +77,7 @@ TEST("two blocks in a granule")
 		CU_ASSERT_EQUAL(is_there(in[i].address), i % 2 == 1);
 		check_in(&in[i]);
 	}
-	log_each(&log_, find_each, &sum);
+	reader_each(&log_, find_each, &sum);
 	CU_ASSERT_EQUAL(sum.found, 4);
 	for (unsigned i = 0; i < 4; i++) {
 		remove_it(&in[i]);
@@ -86,7 +86,7 @@ TEST("two blocks in a granule")
 	}
 	region_check_sums(&log_, 2 * DIRECTORY_DENSE);
 	log_reset(&log_);
-	CU_ASSERT_FALSE(log_knew(&log_, BASE));
+	CU_ASSERT_FALSE(log_record_knew(&log_, BASE));
 }
 
 /* Who does not have its half for itself is in the tables. */
@@ -138,9 +138,9 @@ TEST("replaced")
 		granule = directory_slot(&spot);
 		CU_ASSERT_FALSE(directory_is_open(&log_, &spot, address) &&
 				directory_slot_is_vacant(&granule));
-		CU_ASSERT_TRUE(log_insert(&log_, &in, &out));
+		CU_ASSERT_TRUE(log_record_insert(&log_, &in, &out));
 		CU_ASSERT_TRUE(same_record(&old, &out));
-		CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, i + 1);
+		CU_ASSERT_EQUAL(reader_accounts(&log_).replaced, i + 1);
 		check_in(&in);
 		remove_it(&in);
 	}
@@ -162,13 +162,13 @@ TEST("overlaps")
 	insert(BASE + 104, 8);
 	insert(BASE + 96, 16);
 	CU_ASSERT_FALSE(is_apart(BASE + 104));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 3);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).replaced, 3);
 	upper = insert(BASE + 16, 16);
-	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&log_, BASE, thread_, NULL));
 	lower = insert(BASE, 16);
 	check_in(&upper);
 	check_in(&lower);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 3);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).replaced, 3);
 	region_check_sums(&log_, 2 * DIRECTORY_DENSE + 4);
 }
 
@@ -182,9 +182,9 @@ TEST("last record")
 		struct log_record in = insert(BASE, sizes[i]);
 
 		remove_it(&in);
-		CU_ASSERT_EQUAL(log_past(&log_, BASE, in.time, &out), LOG_PAST);
+		CU_ASSERT_EQUAL(log_record_past(&log_, BASE, in.time, &out), LOG_PAST);
 		CU_ASSERT_TRUE(same_record(&in, &out));
-		CU_ASSERT_TRUE(log_restore(&log_, &out, thread_));
+		CU_ASSERT_TRUE(log_record_restore(&log_, &out, thread_));
 		CU_ASSERT_EQUAL(is_apart(BASE), sizes[i] == 16);
 		check_in(&in);
 		remove_it(&in);

@@ -5,9 +5,9 @@
 
 #include "free_history_hammer.h"
 #include "log/free_history.h"
-#include "log/layout.h"
+#include "log/log_layout.h"
+#include "log/log_unknown_free.h"
 #include "log/ring.h"
-#include "log/unknown_free.h"
 #include "region.h"
 #include "unit.h"
 #include "unwind/walk.h"
@@ -39,14 +39,14 @@ static void note(uint64_t address, uint64_t block_time)
 {
 	struct log_free free = free_of(address, block_time);
 
-	log_note_free(&log_, &free);
+	free_history_note(&log_, &free);
 }
 
 static bool is_there(uint64_t address, uint64_t block_time)
 {
 	struct log_free want = free_of(address, block_time), is;
 
-	if (!log_first_free(&log_, address, block_time, &is))
+	if (!free_history_first(&log_, address, block_time, &is))
 		return false;
 	CU_ASSERT(is.address == want.address && is.block_time == want.block_time);
 	CU_ASSERT(is.time == want.time && is.thread == 7 && is.stack == 9);
@@ -148,11 +148,11 @@ TEST("nonsense")
 	memset(log_.freed, 0xff, NR * sizeof(*log_.freed));
 	log_.header->frees = log_.header->free_history = UINT64_MAX;
 	CU_ASSERT_EQUAL(free_history_kept(&log_), log_.nr_frees);
-	CU_ASSERT_FALSE(log_first_free(&log_, ~0ull, ~0ull, &free));
+	CU_ASSERT_FALSE(free_history_first(&log_, ~0ull, ~0ull, &free));
 	note(A, 5);
 	log_.header->frees = UINT64_MAX;
 	memset(log_.freed, 0xfe, NR * sizeof(*log_.freed));
-	CU_ASSERT_TRUE(log_first_free(&log_, 0xfefefefefefefefe, 0xfefefefefefefefe, &free));
+	CU_ASSERT_TRUE(free_history_first(&log_, 0xfefefefefefefefe, 0xfefefefefefefefe, &free));
 	end();
 }
 
@@ -200,7 +200,7 @@ static void put(uint64_t address, uint64_t time)
 	struct log_record record = { .address = address, .size = 10, .time = time,
 				     .heap = LOG_HEAP_UNKNOWN };
 
-	CU_ASSERT_TRUE(log_insert(&log_, &record, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &record, NULL));
 }
 
 /* Freed, and remembered. */
@@ -208,7 +208,7 @@ static void take(uint64_t address)
 {
 	struct log_record old;
 
-	CU_ASSERT_TRUE(log_remove(&log_, address, 0, &old));
+	CU_ASSERT_TRUE(log_record_remove(&log_, address, 0, &old));
 	note(address, old.time);
 }
 
@@ -217,10 +217,10 @@ static void free_again(uint64_t address)
 	static const uint64_t pcs[] = { 0x7100, 0x1000 };
 	struct log_unknown_free free = {
 		.address = address, .time = log_now(),
-		.stack = log_stack(&log_, pcs, 2, WALK_COMPLETE, 1),
+		.stack = stack_table_insert(&log_, pcs, 2, WALK_COMPLETE, 1),
 	};
 
-	CU_ASSERT_FALSE(log_remove(&log_, address, 0, NULL));
+	CU_ASSERT_FALSE(log_record_remove(&log_, address, 0, NULL));
 	log_unknown_free(&log_, &free, &facts, 0, true);
 }
 
@@ -234,7 +234,7 @@ static struct log_unknown_free newest(enum log_unknown_free_kind kind)
 {
 	struct log_unknown_free unknown = { .address = 0 };
 
-	log_each_unknown_free(&log_, kind, see, &unknown);
+	reader_each_unknown_free(&log_, kind, see, &unknown);
 	return unknown;
 }
 

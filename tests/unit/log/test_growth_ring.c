@@ -48,24 +48,24 @@ TEST("order")
 
 	region_open(SIZE, &log_);
 	room = log_.nr_growth;
-	CU_ASSERT(room >= 1024 && log_growth_next(&log_) == 0);
-	CU_ASSERT_EQUAL(log_growth_get(&log_, 0, &event), GROWTH_NOT_YET);
+	CU_ASSERT(room >= 1024 && growth_ring_next(&log_) == 0);
+	CU_ASSERT_EQUAL(growth_ring_get(&log_, 0, &event), GROWTH_NOT_YET);
 	for (uint64_t i = 0; i < room + 3; i++) {
 		event = event_of(i);
-		log_growth_put(&log_, &event);
+		growth_ring_put(&log_, &event);
 	}
-	CU_ASSERT_EQUAL(log_growth_next(&log_), room + 3);
+	CU_ASSERT_EQUAL(growth_ring_next(&log_), room + 3);
 	for (uint64_t i = 0; i < 3; i++)
-		CU_ASSERT_EQUAL(log_growth_get(&log_, i, &event), GROWTH_GONE);
+		CU_ASSERT_EQUAL(growth_ring_get(&log_, i, &event), GROWTH_GONE);
 	for (uint64_t i = 3; i < room + 3; i++) {
-		CU_ASSERT_EQUAL_FATAL(log_growth_get(&log_, i, &event), GROWTH_READ);
+		CU_ASSERT_EQUAL_FATAL(growth_ring_get(&log_, i, &event), GROWTH_READ);
 		CU_ASSERT(event.entered == i && is_whole(&event));
 	}
-	CU_ASSERT_EQUAL(log_growth_get(&log_, room + 3, &event), GROWTH_NOT_YET);
+	CU_ASSERT_EQUAL(growth_ring_get(&log_, room + 3, &event), GROWTH_NOT_YET);
 	/* A writer that has begun and does not finish. */
 	CU_ASSERT(ring_claim((uint64_t *)&log_.growth[3], room + 3));
-	CU_ASSERT_EQUAL(log_growth_get(&log_, room + 3, &event), GROWTH_NOT_YET);
-	CU_ASSERT_EQUAL(log_growth_get(&log_, 3, &event), GROWTH_GONE);
+	CU_ASSERT_EQUAL(growth_ring_get(&log_, room + 3, &event), GROWTH_NOT_YET);
+	CU_ASSERT_EQUAL(growth_ring_get(&log_, 3, &event), GROWTH_GONE);
 	munmap(log_.base, SIZE);
 }
 
@@ -75,19 +75,19 @@ TEST("run")
 	struct growth_run run, later;
 
 	region_open(SIZE, &log_);
-	CU_ASSERT(!log_growth_run(&log_).kinds && !log_growth_run(&log_).start);
-	log_growth_put(&log_, &event);
-	log_growth_begin(&log_, 2, 77);
-	run = log_growth_run(&log_);
+	CU_ASSERT(!growth_ring_run(&log_).kinds && !growth_ring_run(&log_).start);
+	growth_ring_put(&log_, &event);
+	growth_ring_begin(&log_, 2, 77);
+	run = growth_ring_run(&log_);
 	CU_ASSERT(run.kinds == 2 && run.first == 1 && run.start && !run.brk);
 	/* One kind more is the same run. Where the heap ends counts from the moment that brk is seen. */
-	log_growth_begin(&log_, 2 | LOG_GROWTH_BRK, 78);
-	later = log_growth_run(&log_);
+	growth_ring_begin(&log_, 2 | LOG_GROWTH_BRK, 78);
+	later = growth_ring_run(&log_);
 	CU_ASSERT(later.kinds == 3 && later.start == run.start && later.brk == 78);
-	log_growth_begin(&log_, 6 | LOG_GROWTH_BRK, 79);
-	CU_ASSERT(log_growth_run(&log_).kinds == 7 && log_growth_run(&log_).brk == 78);
-	log_growth_begin(&log_, 0, 0);
-	CU_ASSERT(!log_growth_run(&log_).kinds && log_growth_run(&log_).first == 1);
+	growth_ring_begin(&log_, 6 | LOG_GROWTH_BRK, 79);
+	CU_ASSERT(growth_ring_run(&log_).kinds == 7 && growth_ring_run(&log_).brk == 78);
+	growth_ring_begin(&log_, 0, 0);
+	CU_ASSERT(!growth_ring_run(&log_).kinds && growth_ring_run(&log_).first == 1);
 	munmap(log_.base, SIZE);
 }
 
@@ -96,7 +96,7 @@ static void *write_events(void *arg)
 	for (uint64_t i = 0; i < EVENTS; i++) {
 		struct growth_event event = event_of((uintptr_t)arg * EVENTS + i);
 
-		log_growth_put(&log_, &event);
+		growth_ring_put(&log_, &event);
 	}
 	return NULL;
 }
@@ -114,7 +114,7 @@ TEST("hammer")
 		CU_ASSERT_FATAL(!pthread_create(&writer[i], NULL, write_events, (void *)i));
 	/* A number whose writer gives up stays missing: it is waited for in vain only for a while. */
 	while (next < end) {
-		enum growth_read is = log_growth_get(&log_, next, &event);
+		enum growth_read is = growth_ring_get(&log_, next, &event);
 
 		if (is == GROWTH_NOT_YET && ++waits < 100000000)
 			continue;
@@ -129,6 +129,6 @@ TEST("hammer")
 	CU_ASSERT_EQUAL(broken, 0);
 	CU_ASSERT_EQUAL(read + gone, end);
 	CU_ASSERT(read > 0);
-	CU_ASSERT_EQUAL(log_growth_next(&log_), end);
+	CU_ASSERT_EQUAL(growth_ring_next(&log_), end);
 	munmap(log_.base, SIZE);
 }

@@ -10,7 +10,7 @@
 #include "log/free_history.h"
 #include "log/journal.h"
 #include "log/stack_table.h"
-#include "log/unknown_free.h"
+#include "log/log_unknown_free.h"
 #include "log/block_table.h"
 #include "region.h"
 
@@ -26,16 +26,16 @@ TEST("format and open")
 	struct log opened;
 
 	CU_ASSERT_PTR_NULL(log_format(base, &config, &log_));
-	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &in, NULL));
 	CU_ASSERT_PTR_NULL(log_open(base, SIZE, &opened));
-	CU_ASSERT_TRUE(log_lookup(&opened, 0x1000, &out));
+	CU_ASSERT_TRUE(log_record_lookup(&opened, 0x1000, &out));
 	CU_ASSERT_EQUAL(out.size, 3);
 	got = log_config(&opened);
 	CU_ASSERT_EQUAL(got.region_size, SIZE);
 	CU_ASSERT_EQUAL(got.stack_depth, 17);
 	CU_ASSERT_EQUAL(got.sample, 4096);
 	CU_ASSERT_TRUE(log_view(base, SIZE, &opened));
-	CU_ASSERT_TRUE(log_lookup(&opened, 0x1000, &out));
+	CU_ASSERT_TRUE(log_record_lookup(&opened, 0x1000, &out));
 	region_close(&log_);
 }
 
@@ -207,32 +207,32 @@ TEST("reset")
 	uint32_t stack, thread;
 
 	region_open(SIZE, &log_);
-	stack = log_stack(&log_, pcs, 2, 0, 1);
-	thread = log_thread(&log_, 7, 8);
+	stack = stack_table_insert(&log_, pcs, 2, 0, 1);
+	thread = registry_thread(&log_, 7, 8);
 	for (uint64_t i = 1; i < 100000; i++) {
 		struct log_record one = { .address = i * 16, .size = 1, .time = i,
 					 .thread = thread, .stack = stack };
 
-		CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, NULL));
-		log_stack_count(&log_, stack, 1, 1);
+		CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &one, NULL));
+		stack_table_count(&log_, stack, 1, 1);
 	}
-	start = log_start(&log_);
+	start = log_clock_begin(&log_);
 	log_reset(&log_);
-	log_each(&log_, count_one, &nr);
+	reader_each(&log_, count_one, &nr);
 	CU_ASSERT_EQUAL(nr, 0);
-	CU_ASSERT_EQUAL(log_live(&log_), 0);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).allocs, 0);
-	CU_ASSERT_EQUAL(log_stack_get(&log_, stack).total, 0);
-	CU_ASSERT_EQUAL(log_stack_get(&log_, stack).nr, 2);
-	CU_ASSERT_EQUAL(log_stack(&log_, pcs, 2, 0, 1), stack);
-	CU_ASSERT_EQUAL(log_thread(&log_, 7, 8), thread);
-	CU_ASSERT_TRUE(log_start(&log_) > start);
+	CU_ASSERT_EQUAL(reader_live(&log_), 0);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).allocs, 0);
+	CU_ASSERT_EQUAL(reader_stack(&log_, stack).total, 0);
+	CU_ASSERT_EQUAL(reader_stack(&log_, stack).nr, 2);
+	CU_ASSERT_EQUAL(stack_table_insert(&log_, pcs, 2, 0, 1), stack);
+	CU_ASSERT_EQUAL(registry_thread(&log_, 7, 8), thread);
+	CU_ASSERT_TRUE(log_clock_begin(&log_) > start);
 	CU_ASSERT_EQUAL(log_usage(&log_).table_bytes, TABLE_BYTES_FIRST);
 	for (uint64_t i = 1; i < 100000; i++) {
 		struct log_record one = { .address = i * 16, .size = 1, .time = i };
 
-		CU_ASSERT_FALSE_FATAL(log_remove(&log_, i * 16, 0, &out));
-		CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, &out) && !out.address);
+		CU_ASSERT_FALSE_FATAL(log_record_remove(&log_, i * 16, 0, &out));
+		CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &one, &out) && !out.address);
 	}
 	region_check_sums(&log_, 99999);
 	region_close(&log_);
@@ -249,7 +249,7 @@ TEST("usage")
 	CU_ASSERT_EQUAL(usage.table_slots, TABLE_BYTES_FIRST / 512 * 15);
 	for (unsigned i = 0; i < 1000; i++) {
 		pcs[3] = i;
-		log_stack(&log_, pcs, 14, 0, 0);
+		stack_table_insert(&log_, pcs, 14, 0, 0);
 	}
 	CU_ASSERT_TRUE(log_usage(&log_).stack_bytes >= 1000 * (48 + 14 * 8));
 	CU_ASSERT_TRUE(log_usage(&log_).stack_bytes <= 1000 * (48 + 16 * 8) + (64 << 10));
@@ -278,7 +278,7 @@ TEST("reserve")
 	CU_ASSERT_PTR_NULL(log_reserve(&log_, ~0ull));
 	CU_ASSERT_EQUAL(mincore(log_.table[log_.nr_tables - 1].window, LOG_PAGE, in_core), 0);
 	CU_ASSERT_TRUE(in_core[0] & 1);
-	CU_ASSERT_EQUAL(log_live(&log_), 0);
+	CU_ASSERT_EQUAL(reader_live(&log_), 0);
 	munmap(log_.base, size);
 }
 
@@ -332,7 +332,7 @@ TEST("reserve tables")
 	uint64_t pages = 1, there, nr = 0;
 
 	region_open(256 << 20, &log_);
-	CU_ASSERT_EQUAL_FATAL(log_thread(&log_, 1, 1), 1);
+	CU_ASSERT_EQUAL_FATAL(registry_thread(&log_, 1, 1), 1);
 	for (uint32_t tables = 1; tables < 4; tables++) {
 		there = 0;
 		while (log_.header->tables == tables) {
@@ -349,7 +349,7 @@ TEST("reserve tables")
 					CU_ASSERT_TRUE_FATAL(log_.reserved.tables <=
 							     usage.table_bytes + (4 << 20));
 			}
-			CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, NULL));
+			CU_ASSERT_TRUE_FATAL(log_record_insert(&log_, &one, NULL));
 		}
 		CU_ASSERT_TRUE(there > pages * 3 / 4);
 	}
@@ -373,7 +373,7 @@ TEST("reserve stacks and threads")
 			CU_ASSERT_PTR_NULL_FATAL(log_reserve(&log_, 1 << 20));
 		CU_ASSERT_EQUAL_FATAL(resident(log_.arena + ALIGN_DOWN(unit * 16ull, LOG_PAGE),
 					       LOG_PAGE), 1);
-		id = log_stack(&log_, pcs, 5, 0, 0);
+		id = stack_table_insert(&log_, pcs, 5, 0, 0);
 		CU_ASSERT_TRUE_FATAL(id * sizeof(uint32_t) < log_.reserved.stack_directory);
 	}
 	/* All that the index has there are the levels that were asked for. */
@@ -382,7 +382,7 @@ TEST("reserve stacks and threads")
 	for (uint64_t i = 1; i < 3000; i++) {
 		if (i % 500 == 1)
 			CU_ASSERT_PTR_NULL_FATAL(log_reserve(&log_, 1 << 20));
-		CU_ASSERT_EQUAL_FATAL(log_thread(&log_, i, 1), i);
+		CU_ASSERT_EQUAL_FATAL(registry_thread(&log_, i, 1), i);
 		CU_ASSERT_TRUE_FATAL((i + 1) * sizeof(struct log_entry) <= log_.reserved.threads);
 	}
 	CU_ASSERT_EQUAL(resident(log_.thread_index, 2ull * log_.nr_threads * sizeof(uint32_t)),
@@ -397,8 +397,8 @@ static bool look(const struct log_record *record, uint64_t slot, void *ctx)
 {
 	(void)slot;
 	const struct log *log = ctx;
-	struct log_stack_view stack = log_stack_get(log, record->stack);
-	uint64_t sum = log_thread_get(log, record->thread).lwp;
+	struct log_stack_view stack = reader_stack(log, record->stack);
+	uint64_t sum = reader_thread(log, record->thread).lwp;
 
 	for (uint32_t i = 0; i < stack.nr; i++)
 		sum += stack.pcs[i];
@@ -413,27 +413,28 @@ static void use(struct log *log, uint64_t x)
 				 .thread = (uint32_t)x }, out;
 	uint64_t pcs[LOG_DEPTH_MAX] = { x };
 
-	log_each(log, look, log);
-	log_accounts_get(log);
-	log_live(log);
+	reader_each(log, look, log);
+	reader_accounts(log);
+	reader_live(log);
 	log_usage(log);
 	log_config(log);
 	log_clock_realtime(log, x);
-	log_seq(log, x);
+	log_clock_seq(log, x);
 	for (uint32_t i = 0; i < 3000; i++) {
-		log_stack_get(log, i);
-		log_thread_get(log, i);
+		reader_stack(log, i);
+		reader_thread(log, i);
 		pcs[1] = i;
-		log_stack_count(log, log_stack(log, pcs, 1 + i % LOG_DEPTH_MAX, 0, 0), 1, 1);
-		log_thread(log, x + i, i);
+		stack_table_count(log, stack_table_insert(log, pcs, 1 + i % LOG_DEPTH_MAX, 0, 0), 1,
+				  1);
+		registry_thread(log, x + i, i);
 		one.address += 16;
-		log_insert(log, &one, &out);
-		log_lookup(log, one.address, &out);
-		log_remove(log, one.address, (uint32_t)x, &out);
-		log_restore(log, &one, i);
-		log_count(log, (uint32_t)x + i, i, 1);
+		log_record_insert(log, &one, &out);
+		log_record_lookup(log, one.address, &out);
+		log_record_remove(log, one.address, (uint32_t)x, &out);
+		log_record_restore(log, &one, i);
+		registry_count(log, (uint32_t)x + i, i, 1);
 	}
-	CU_ASSERT_TRUE(log_stacks(log) <= log->nr_stacks);
+	CU_ASSERT_TRUE(reader_stacks(log) <= log->nr_stacks);
 }
 
 /*

@@ -15,18 +15,18 @@ TEST("entries")
 	uint32_t a, b, c;
 
 	region_open(LOG_REGION_MIN, &log_);
-	a = log_thread(&log_, 0x7f0000001000, 100);
-	b = log_thread(&log_, 0x7f0000001000, 101);
-	c = log_thread(&log_, 0x7f0000002000, 100);
+	a = registry_thread(&log_, 0x7f0000001000, 100);
+	b = registry_thread(&log_, 0x7f0000001000, 101);
+	c = registry_thread(&log_, 0x7f0000002000, 100);
 	CU_ASSERT_TRUE(a == 1 && b == 2 && c == 3);
-	CU_ASSERT_EQUAL(log_thread(&log_, 0x7f0000001000, 100), a);
-	CU_ASSERT_EQUAL(log_thread(&log_, 0x7f0000001000, 101), b);
-	CU_ASSERT_EQUAL(log_thread(&log_, 0x7f0000002000, 100), c);
-	CU_ASSERT_EQUAL(log_thread_get(&log_, b).lwp, 101);
-	CU_ASSERT_EQUAL(log_thread_get(&log_, c).thread_pointer, 0x7f0000002000);
-	CU_ASSERT_EQUAL(log_thread_get(&log_, 0).lwp, 0);
-	CU_ASSERT_EQUAL(log_thread_get(&log_, 4).thread_pointer, 0);
-	CU_ASSERT_EQUAL(log_thread_get(&log_, ~0u).thread_pointer, 0);
+	CU_ASSERT_EQUAL(registry_thread(&log_, 0x7f0000001000, 100), a);
+	CU_ASSERT_EQUAL(registry_thread(&log_, 0x7f0000001000, 101), b);
+	CU_ASSERT_EQUAL(registry_thread(&log_, 0x7f0000002000, 100), c);
+	CU_ASSERT_EQUAL(reader_thread(&log_, b).lwp, 101);
+	CU_ASSERT_EQUAL(reader_thread(&log_, c).thread_pointer, 0x7f0000002000);
+	CU_ASSERT_EQUAL(reader_thread(&log_, 0).lwp, 0);
+	CU_ASSERT_EQUAL(reader_thread(&log_, 4).thread_pointer, 0);
+	CU_ASSERT_EQUAL(reader_thread(&log_, ~0u).thread_pointer, 0);
 	region_close(&log_);
 }
 
@@ -36,13 +36,13 @@ TEST("full")
 
 	region_open(1ull << 30, &log_);
 	CU_ASSERT_EQUAL(log_.nr_threads, LOG_THREADS_MAX);
-	while (log_thread(&log_, 0x7f0000000000 + nr * 0x801000ull, 1000 + nr) == nr)
+	while (registry_thread(&log_, 0x7f0000000000 + nr * 0x801000ull, 1000 + nr) == nr)
 		nr++;
 	CU_ASSERT_EQUAL(nr, LOG_THREADS_MAX);
-	CU_ASSERT_EQUAL(log_thread(&log_, 5, 5), 0);
+	CU_ASSERT_EQUAL(registry_thread(&log_, 5, 5), 0);
 	for (uint32_t i = 1; i < nr; i++)
-		CU_ASSERT_EQUAL_FATAL(log_thread(&log_, 0x7f0000000000 + i * 0x801000ull,
-						 1000 + i), i);
+		CU_ASSERT_EQUAL_FATAL(registry_thread(&log_, 0x7f0000000000 + i * 0x801000ull,
+						      1000 + i), i);
 	region_close(&log_);
 }
 
@@ -57,24 +57,24 @@ TEST("accounts")
 	uint32_t a, b;
 
 	region_open(LOG_REGION_MIN, &log_);
-	a = log_thread(&log_, 1, 1);
-	b = log_thread(&log_, 2, 2);
+	a = registry_thread(&log_, 1, 1);
+	b = registry_thread(&log_, 2, 2);
 	one.thread = a;
-	CU_ASSERT_TRUE(log_insert(&log_, &one, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &one, NULL));
 	one.address = 0x2000;
-	CU_ASSERT_TRUE(log_insert(&log_, &one, NULL));
-	CU_ASSERT_TRUE(log_remove(&log_, 0x1000, b, &out));
+	CU_ASSERT_TRUE(log_record_insert(&log_, &one, NULL));
+	CU_ASSERT_TRUE(log_record_remove(&log_, 0x1000, b, &out));
 	CU_ASSERT_EQUAL(out.thread, a);
-	CU_ASSERT_FALSE(log_remove(&log_, 0x1000, 0, &out));
-	CU_ASSERT_FALSE(log_remove(&log_, 0x1000, ~0u, &out));
-	log_count(&log_, a, LOG_ACCOUNT(failed), 3);
-	log_count(&log_, b, LOG_ACCOUNT(failed), 4);
-	log_count(&log_, 0, LOG_ACCOUNT(null_frees), 5);
-	log_count(&log_, b, LOG_ACCOUNT(nested), 6);
-	log_count(&log_, b, LOG_ACCOUNT(voided), 7);
-	log_count(&log_, b, LOG_ACCOUNT(unstacked), 8);
-	log_count(&log_, b, 12, 1000);
-	accounts = log_accounts_get(&log_);
+	CU_ASSERT_FALSE(log_record_remove(&log_, 0x1000, 0, &out));
+	CU_ASSERT_FALSE(log_record_remove(&log_, 0x1000, ~0u, &out));
+	registry_count(&log_, a, LOG_ACCOUNT(failed), 3);
+	registry_count(&log_, b, LOG_ACCOUNT(failed), 4);
+	registry_count(&log_, 0, LOG_ACCOUNT(null_frees), 5);
+	registry_count(&log_, b, LOG_ACCOUNT(nested), 6);
+	registry_count(&log_, b, LOG_ACCOUNT(voided), 7);
+	registry_count(&log_, b, LOG_ACCOUNT(unstacked), 8);
+	registry_count(&log_, b, 12, 1000);
+	accounts = reader_accounts(&log_);
 	CU_ASSERT_EQUAL(accounts.allocs, 2);
 	CU_ASSERT_EQUAL(accounts.alloc_bytes, 20);
 	CU_ASSERT_EQUAL(accounts.frees, 1);
@@ -123,7 +123,7 @@ TEST("accounts and signals")
 	uint64_t counted = 0;
 
 	region_open(LOG_REGION_MIN, &log_);
-	CU_ASSERT_EQUAL_FATAL(log_thread(&log_, 1, 1), 1);
+	CU_ASSERT_EQUAL_FATAL(registry_thread(&log_, 1, 1), 1);
 	counted_in_handler = 0;
 	sigaction(SIGUSR1, &action, &old);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&sender, NULL, send_signals, &self), 0);
@@ -133,6 +133,6 @@ TEST("accounts and signals")
 	}
 	pthread_join(sender, NULL);
 	sigaction(SIGUSR1, &old, NULL);
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).failed, counted + SIGNALS);
+	CU_ASSERT_EQUAL(reader_accounts(&log_).failed, counted + SIGNALS);
 	region_close(&log_);
 }

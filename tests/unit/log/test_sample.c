@@ -111,11 +111,11 @@ TEST("frees")
 	struct log log;
 
 	open_sampling(LOG_REGION_MIN, &log);
-	CU_ASSERT_TRUE(log_insert(&log, &record, NULL));
+	CU_ASSERT_TRUE(log_record_insert(&log, &record, NULL));
 	for (uint64_t address = 0x1000; address < 0x101000; address += 16)
-		CU_ASSERT_EQUAL(log_remove(&log, address, 0, NULL), address == 0x1000);
-	CU_ASSERT_FALSE(log_remove(&log, 0x2000, 0, NULL));
-	accounts = log_accounts_get(&log);
+		CU_ASSERT_EQUAL(log_record_remove(&log, address, 0, NULL), address == 0x1000);
+	CU_ASSERT_FALSE(log_record_remove(&log, 0x2000, 0, NULL));
+	accounts = reader_accounts(&log);
 	CU_ASSERT_EQUAL(accounts.frees, 1);
 	CU_ASSERT_EQUAL(accounts.unsampled_frees, 0x10000);
 	CU_ASSERT_EQUAL(accounts.unknown_frees, 0);
@@ -134,12 +134,12 @@ TEST("frees that are found")
 		for (uint64_t i = 1; i <= nr; i++) {
 			record.address = i * 16;
 			record.time++;
-			CU_ASSERT_TRUE_FATAL(log_insert(&log, &record, NULL));
+			CU_ASSERT_TRUE_FATAL(log_record_insert(&log, &record, NULL));
 		}
 		for (uint64_t i = 1; i <= nr; i++)
-			missed += !log_remove(&log, i * 16, 0, NULL);
+			missed += !log_record_remove(&log, i * 16, 0, NULL);
 	}
 	CU_ASSERT_EQUAL(missed, 0);
-	CU_ASSERT_EQUAL(log_live(&log), 0);
+	CU_ASSERT_EQUAL(reader_live(&log), 0);
 	region_close(&log);
 }

@@ -3,9 +3,9 @@
 
 #include <sys/mman.h>
 
-#include "log/layout.h"
+#include "log/log_layout.h"
+#include "log/log_unknown_free.h"
 #include "log/ring.h"
-#include "log/unknown_free.h"
 #include "region.h"
 #include "unit.h"
 #include "unwind/walk.h"
@@ -37,7 +37,7 @@ static void put(uint64_t address)
 		.address = address, .size = 10, .time = log_now(), .heap = LOG_HEAP_UNKNOWN,
 	};
 
-	CU_ASSERT(log_insert(&log_, &record, NULL));
+	CU_ASSERT(log_record_insert(&log_, &record, NULL));
 }
 
 /* A free from there, which the table does not know; caller: as of log_unknown_free. */
@@ -46,10 +46,10 @@ static void unknown_free_by(uint64_t address, const uint64_t *pcs, uint32_t nr, 
 {
 	struct log_unknown_free free = {
 		.address = address, .time = log_now(),
-		.stack = log_stack(&log_, pcs, nr, (uint8_t)how, 1),
+		.stack = stack_table_insert(&log_, pcs, nr, (uint8_t)how, 1),
 	};
 
-	CU_ASSERT_FALSE(log_remove(&log_, address, 0, NULL));
+	CU_ASSERT_FALSE(log_record_remove(&log_, address, 0, NULL));
 	log_unknown_free(&log_, &free, &facts, caller, true);
 }
 
@@ -60,7 +60,7 @@ static void unknown(uint64_t address, const uint64_t *pcs, uint32_t nr, enum wal
 
 static void expect(uint64_t doubles, uint64_t own, uint64_t unknown)
 {
-	struct log_accounts accounts = log_accounts_get(&log_);
+	struct log_accounts accounts = reader_accounts(&log_);
 
 	CU_ASSERT_EQUAL(accounts.double_frees, doubles);
 	CU_ASSERT_EQUAL(accounts.own_frees, own);
@@ -74,7 +74,7 @@ TEST("told by their callers")
 	static const uint64_t library[] = { 0x7100, 0x7200, 0x9200 };
 
 	put(A);
-	CU_ASSERT(log_remove(&log_, A, 0, NULL));
+	CU_ASSERT(log_record_remove(&log_, A, 0, NULL));
 	unknown(A, program, 4, WALK_COMPLETE);
 	expect(1, 0, 0);
 	unknown(A, program, 4, WALK_MEMORY);
@@ -103,16 +103,16 @@ TEST("ghosts")
 {
 	struct log_record record;
 
-	CU_ASSERT_FALSE(log_retired(&log_, A, &record));
+	CU_ASSERT_FALSE(log_record_retired(&log_, A, &record));
 	put(A);
-	CU_ASSERT_FALSE(log_retired(&log_, A, &record));
-	CU_ASSERT(log_remove(&log_, A, 0, NULL));
-	CU_ASSERT(log_retired(&log_, A, &record));
+	CU_ASSERT_FALSE(log_record_retired(&log_, A, &record));
+	CU_ASSERT(log_record_remove(&log_, A, 0, NULL));
+	CU_ASSERT(log_record_retired(&log_, A, &record));
 	CU_ASSERT(record.address == A && record.size == 10);
-	CU_ASSERT_FALSE(log_retired(&log_, A + 16, &record));
-	CU_ASSERT_FALSE(log_retired(&log_, 0, &record));
+	CU_ASSERT_FALSE(log_record_retired(&log_, A + 16, &record));
+	CU_ASSERT_FALSE(log_record_retired(&log_, 0, &record));
 	put(A);
-	CU_ASSERT_FALSE(log_retired(&log_, A, &record));
+	CU_ASSERT_FALSE(log_record_retired(&log_, A, &record));
 }
 
 static bool note(const struct log_unknown_free *unknown, void *ctx)
@@ -140,18 +140,18 @@ TEST("the newest are kept")
 
 	for (uint64_t i = 0; i < LOG_UNKNOWN_FREES + 10; i++)
 		unknown(A + 16 * i, program, 2, WALK_COMPLETE);
-	log_each_unknown_free(&log_, LOG_UNKNOWN_FREE_OTHER, note, &at);
+	reader_each_unknown_free(&log_, LOG_UNKNOWN_FREE_OTHER, note, &at);
 	CU_ASSERT_EQUAL(at - seen, LOG_UNKNOWN_FREES);
 	CU_ASSERT_EQUAL(seen[0], A + 16 * 10);
 	CU_ASSERT_EQUAL(seen[LOG_UNKNOWN_FREES - 1], A + 16 * (LOG_UNKNOWN_FREES + 9));
-	log_each_unknown_free(&log_, LOG_UNKNOWN_FREE_OTHER, stop, &calls);
+	reader_each_unknown_free(&log_, LOG_UNKNOWN_FREE_OTHER, stop, &calls);
 	CU_ASSERT_EQUAL(calls, 1);
 
 	log_.unknown[LOG_UNKNOWN_FREE_OTHER][10].ticket |= RING_BUSY;
 	unknown(B, program, 2, WALK_COMPLETE);
 	unknown(B + 16, program, 2, WALK_COMPLETE);
 	at = seen;
-	log_each_unknown_free(&log_, LOG_UNKNOWN_FREE_OTHER, note, &at);
+	reader_each_unknown_free(&log_, LOG_UNKNOWN_FREE_OTHER, note, &at);
 	CU_ASSERT_EQUAL(at - seen, LOG_UNKNOWN_FREES - 1);
 	CU_ASSERT_EQUAL(at[-1], B + 16);
 	CU_ASSERT_EQUAL(at[-2], A + 16 * (LOG_UNKNOWN_FREES + 9));
@@ -164,9 +164,9 @@ TEST("nonsense")
 
 	memset(log_.unknown[0], 0xff, LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot));
 	log_.header->unknown_frees[0] = UINT64_MAX;
-	log_each_unknown_free(&log_, 0, stop, &calls);
+	reader_each_unknown_free(&log_, 0, stop, &calls);
 	CU_ASSERT_EQUAL(calls, 0);
 	log_.header->unknown_frees[0] = 5;
-	log_each_unknown_free(&log_, 0, stop, &calls);
+	reader_each_unknown_free(&log_, 0, stop, &calls);
 	CU_ASSERT_EQUAL(calls, 0);
 }

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "log/layout.h"
+#include "log/log_layout.h"
 #include "probe/probe.h"
 #include "self.h"
 #include "tracee/region.h"

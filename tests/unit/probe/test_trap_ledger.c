@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "ledger_scripts.h"
-#include "log/layout.h"
+#include "log/log_layout.h"
 #include "probe/probe.h"
 #include "tracee/target.h"
 #include "unit.h"
@@ -115,7 +115,7 @@ static uint64_t recorded(uint64_t block)
 {
 	struct log_record record;
 
-	return log_lookup(probes.log, block, &record) ? record.size : 0;
+	return log_record_lookup(probes.log, block, &record) ? record.size : 0;
 }
 
 struct figures {
@@ -124,7 +124,7 @@ struct figures {
 
 static void check(struct figures want)
 {
-	struct log_accounts got = log_accounts_get(probes.log);
+	struct log_accounts got = reader_accounts(probes.log);
 
 	CU_ASSERT_EQUAL(got.allocs, want.allocs);
 	CU_ASSERT_EQUAL(got.frees, want.frees);
@@ -206,8 +206,8 @@ static uint64_t play_counted(void)
 {
 	uint64_t blocks = 0;
 
-	for (uint32_t i = 1; i <= log_stacks(probes.log); i++)
-		blocks += log_stack_get(probes.log, i).total;
+	for (uint32_t i = 1; i <= reader_stacks(probes.log); i++)
+		blocks += reader_stack(probes.log, i).total;
 	return blocks;
 }
 
@@ -327,11 +327,11 @@ TEST("first free")
 			leave(by[i], 1, size ? 0xb000 : 0);
 		stack[STACK_WORDS - 8 - 8] = 0;	/* it has returned */
 		enter(&p_free, 0, 0xa000, 0);
-		log_each_unknown_free(probes.log, LOG_UNKNOWN_FREE_DOUBLE, see, &unknown);
+		reader_each_unknown_free(probes.log, LOG_UNKNOWN_FREE_DOUBLE, see, &unknown);
 		CU_ASSERT_EQUAL(probes.log->header->frees, i + 1);
 		CU_ASSERT(unknown.first.time > unknown.block.time &&
 			  unknown.first.time < unknown.time);
-		CU_ASSERT_EQUAL(log_stack_get(probes.log, unknown.first.stack).pcs[0], 0x1100 + i);
+		CU_ASSERT_EQUAL(reader_stack(probes.log, unknown.first.stack).pcs[0], 0x1100 + i);
 	}
 	enter(&p_malloc, 1, 100, 0);
 	leave(&p_malloc, 1, 0xc000);
@@ -362,7 +362,7 @@ TEST("void operations")
 	enter(&p_realloc, 1, 0xb000, 500);
 	event_void(&probes, &thread);
 	check((struct figures){ .allocs = 2, .frees = 1, .voided = 3, .live = 60 });
-	view = log_stack_get(probes.log, 1);	/* all have the same */
+	view = reader_stack(probes.log, 1);	/* all have the same */
 	CU_ASSERT_EQUAL(view.total, 2);
 }
 

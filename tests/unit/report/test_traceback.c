@@ -110,8 +110,9 @@ TEST("tells uretprobes")
 	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &above, 1), other);
 	stack_texts_init(&texts, session, 2);
 	text_out_init(&out);
-	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, log_stack(session_log(session), pcs, 2,
-							       WALK_NO_MODULE, 0), &out));
+	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, stack_table_insert(session_log(session), pcs,
+									2,
+									WALK_NO_MODULE, 0), &out));
 	stack_texts_free(&texts);
 	text_out_finish(&out, &text);
 	CU_ASSERT_STRING_EQUAL(text.at, "0x0000000000010000 malloc\n  0xffffffffff700000 ??\n"
@@ -177,7 +178,7 @@ static uint32_t stack_at(unsigned place)
 {
 	const uint64_t pcs[] = { 0x10000, (uintptr_t)fake_load + place };
 
-	return log_stack(session_log(session), pcs, 2, WALK_COMPLETE, 0);
+	return stack_table_insert(session_log(session), pcs, 2, WALK_COMPLETE, 0);
 }
 
 /* All calls in a line have one key, and calls in different lines of a function have not. */

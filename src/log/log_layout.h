@@ -16,12 +16,12 @@
  *			stack arena	stacks, one after the other
  *			unknown frees	LOG_UNKNOWN_FREE_KINDS rings of
  *					struct log_unknown_free_slot[LOG_UNKNOWN_FREES]
- *					(unknown_free.h)
+ *					(log_unknown_free.h)
  *			counting filter	uint8_t[LOG_COUNTING_FILTER], where the log samples
  *					(counting_filter.h)
  *			frees		struct log_free_slot[nr_frees]	(free_history.h)
  *			deferred	struct deferred_table, struct deferred_copy[nr_deferred]
- *					(deferred.h)
+ *					(log_deferred.h)
  *			growth		struct log_growth_slot[nr_growth]	(growth_ring.h)
  *			extent map	uint64_t[extent_mask + 1]	(directory.h)
  *			extents		struct directory_extent[nr_extents]
@@ -70,7 +70,7 @@ struct log_entry {
 	uint32_t pad;
 } __attribute__((aligned(128)));
 
-/* A moment in both clocks (clock.c). */
+/* A moment in both clocks (log_clock.c). */
 struct log_anchor {
 	uint64_t stamp;
 	uint64_t end;		/* ns since the epoch at which the time before it ends ... */
@@ -110,7 +110,7 @@ struct log_header {
 	/* Written by mdbg only. */
 	uint32_t anchors __attribute__((aligned(64)));
 	uint64_t rate;		/* ns a tick, times 2^48, for what comes after the last anchor */
-	uint64_t rate_stamp, rate_ns;	/* where rate is measured from: the start (clock.c) */
+	uint64_t rate_stamp, rate_ns;	/* where rate is measured from: the start (log_clock.c) */
 	uint64_t ahead;		/* ns that the log is ahead of a clock that was set back */
 	struct log_anchor anchor[LOG_ANCHORS];
 };
@@ -137,7 +137,7 @@ static inline void log_bound_ids(const struct log *log, uint32_t *thread, uint32
 	if (*stack > log->nr_stacks)
 		*stack = LOG_STACK_DAMAGED;
 	else
-		*stack = log_stack_whole(log, *stack);
+		*stack = log_deferred_whole(log, *stack);
 }
 
 /* Can this be the address of a record? */

@@ -32,7 +32,7 @@ static bool insert_in_tables(const struct insertion *in, const struct directory_
 
 	if (spot)
 		directory_set_present(spot, in->address);
-	if (!tables_insert(in->log, in->address, in->words, in->old, &replaced))
+	if (!block_table_insert(in->log, in->address, in->words, in->old, &replaced))
 		return false;
 	if (replaced)
 		count_replaced(in->log, in->thread, in->old->size);
@@ -46,7 +46,7 @@ static void replace_in_tables(const struct insertion *in, const struct directory
 
 	if (!directory_present(spot, in->address))
 		return;
-	if (tables_remove(in->log, in->address, in->old, &found))
+	if (block_table_remove(in->log, in->address, in->old, &found))
 		count_replaced(in->log, in->thread, in->old->size);
 	directory_set_absent(spot, in->address);
 }
@@ -112,7 +112,8 @@ static bool insert_anywhere(const struct insertion *in)
 	return insert_in_tables(in, &spot);
 }
 
-NOINLINE bool record_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time,
+NOINLINE bool log_record_insert_slow(struct log *log, uint64_t address, uint64_t size,
+				     uint64_t time,
 			   uint64_t stack, struct log_record *replaced)
 {
 	uint32_t thread = slot_stack_thread(stack);
@@ -133,7 +134,7 @@ NOINLINE bool record_insert(struct log *log, uint64_t address, uint64_t size, ui
 	return is_in;
 }
 
-/* log_insert without the counting filter. */
+/* log_record_insert without the counting filter. */
 static bool insert_record(struct log *log, const struct log_record *record,
 			  struct log_record *replaced)
 {
@@ -141,11 +142,12 @@ static bool insert_record(struct log *log, const struct log_record *record,
 
 	if (LIKELY(record->size == size && !thread_shared(log, record->thread)))
 		return fast_insert(log, record, replaced);
-	return record_insert(log, record->address, size, record->time,
+	return log_record_insert_slow(log, record->address, size, record->time,
 			    slot_stack(record->stack, record->thread, record->heap), replaced);
 }
 
-bool log_insert(struct log *log, const struct log_record *record, struct log_record *replaced)
+bool log_record_insert(struct log *log, const struct log_record *record,
+		       struct log_record *replaced)
 {
 	struct log_record old;
 	bool is_in;
@@ -203,19 +205,19 @@ static bool remove_anywhere(struct log *log, uint64_t address, struct log_record
 	if (!address_fits(address))
 		return false;
 	if (!directory_find(log, address, &spot))
-		return is_uncovered(log) && tables_remove(log, address, ret, found);
+		return is_uncovered(log) && block_table_remove(log, address, ret, found);
 	if (directory_remove(log, &spot, address, ret, &size) ||
 	    (directory_find_half(log, &spot, address, &half) &&
 	     directory_remove(log, &half, address, ret, &size)))
 		return true;
 	if ((directory_present(&spot, address) || is_uncovered(log)) &&
-	    tables_remove(log, address, ret, found))
+	    block_table_remove(log, address, ret, found))
 		return true;
 	*found |= read_in_directory(log, &spot, address, ret, &live);
 	return false;
 }
 
-NOINLINE bool record_remove(struct log *log, uint64_t address, uint32_t thread,
+NOINLINE bool log_record_remove_slow(struct log *log, uint64_t address, uint32_t thread,
 			   struct log_record *ret)
 {
 	struct log_record old;
@@ -234,15 +236,16 @@ NOINLINE bool record_remove(struct log *log, uint64_t address, uint32_t thread,
 	return true;
 }
 
-/* log_remove without the counting filter. */
+/* log_record_remove without the counting filter. */
 static bool remove_record(struct log *log, uint64_t address, uint32_t thread,
 			  struct log_record *ret)
 {
 	return LIKELY(!thread_shared(log, thread)) ? fast_remove(log, address, thread, ret) :
-						     record_remove(log, address, thread, ret);
+						     log_record_remove_slow(log, address, thread,
+									    ret);
 }
 
-bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret)
+bool log_record_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret)
 {
 	if (LIKELY(!log->header->sample))
 		return remove_record(log, address, thread, ret);
@@ -256,7 +259,7 @@ bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_r
 	return true;
 }
 
-bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
+bool log_record_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 {
 	struct directory_spot spot;
 	bool live;
@@ -265,7 +268,7 @@ bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 		return false;
 	return (directory_find(log, address, &spot) &&
 		read_in_directory(log, &spot, address, ret, &live) && live) ||
-	       tables_lookup(log, address, ret);
+	       block_table_lookup(log, address, ret);
 }
 
 /*
@@ -285,26 +288,26 @@ static enum tables_last last_record(const struct log *log, uint64_t address, str
 		read_in_directory(log, &spot, address, ret, &live);
 	if (live)
 		return TABLES_LIVE;
-	last = tables_last(log, address, &other);
+	last = block_table_last(log, address, &other);
 	if (last == TABLES_LIVE || (last == TABLES_RETIRED && (!found || other.time > ret->time)))
 		*ret = other;
 	return last == TABLES_NONE && found ? TABLES_RETIRED : last;
 }
 
-bool log_knew(const struct log *log, uint64_t address)
+bool log_record_knew(const struct log *log, uint64_t address)
 {
 	struct log_record record;
 
 	return last_record(log, address, &record) != TABLES_NONE;
 }
 
-bool log_retired(const struct log *log, uint64_t address, struct log_record *ret)
+bool log_record_retired(const struct log *log, uint64_t address, struct log_record *ret)
 {
 	return last_record(log, address, ret) == TABLES_RETIRED;
 }
 
-enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
-		       struct log_record *ret)
+enum log_past log_record_past(const struct log *log, uint64_t address, uint64_t until,
+			      struct log_record *ret)
 {
 	switch (last_record(log, address, ret)) {
 	case TABLES_NONE:
@@ -316,7 +319,7 @@ enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
 	}
 }
 
-/* log_restore without the counting filter. */
+/* log_record_restore without the counting filter. */
 static bool restore_record(struct log *log, const struct log_record *record, uint32_t thread)
 {
 	struct directory_spot spot;
@@ -326,7 +329,7 @@ static bool restore_record(struct log *log, const struct log_record *record, uin
 		is_in = directory_restore(log, record->address, record->time);
 		if (!is_in && directory_find_or_make(log, record->address, &spot))
 			directory_set_present(&spot, record->address);
-		is_in = is_in || tables_restore(log, record);
+		is_in = is_in || block_table_restore(log, record);
 	}
 	if (!is_in) {
 		account_add(log, thread, LOG_ACCOUNT(table_full), 1);
@@ -337,7 +340,7 @@ static bool restore_record(struct log *log, const struct log_record *record, uin
 	return true;
 }
 
-bool log_restore(struct log *log, const struct log_record *record, uint32_t thread)
+bool log_record_restore(struct log *log, const struct log_record *record, uint32_t thread)
 {
 	if (LIKELY(!log->header->sample))
 		return restore_record(log, record, thread);

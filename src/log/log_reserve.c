@@ -23,13 +23,13 @@
 #include <sys/mman.h>
 
 #include "log/budget.h"
-#include "log/deferred.h"
+#include "log/log_deferred.h"
 #include "log/directory.h"
 #include "log/free_history.h"
 #include "log/growth_ring.h"
 #include "log/registry.h"
 #include "log/stack_table.h"
-#include "log/unknown_free.h"
+#include "log/log_unknown_free.h"
 #include "log/block_table.h"
 #include "log/tags.h"
 
@@ -109,7 +109,7 @@ static uint64_t index_bytes(const struct log *log, uint32_t stacks)
 
 static struct err *reserve_stacks(struct log *log, uint64_t bytes)
 {
-	uint32_t stacks = log_stacks(log);
+	uint32_t stacks = reader_stacks(log);
 	uint64_t units = (uint32_t)__atomic_load_n(&log->header->stacks, __ATOMIC_RELAXED);
 	uint64_t arena = MIN(units * STACK_UNIT, log->arena_size);
 	uint64_t ids = MIN((uint64_t)stacks + STACKS_AHEAD, log->nr_stacks);
@@ -165,7 +165,7 @@ static uint64_t next_wanted(const struct log *log, uint32_t nr, uint64_t used)
 /* The tables in use, what will follow them soon, and what is asked for beyond. */
 static struct err *reserve_tables(struct log *log, uint64_t bytes)
 {
-	uint32_t nr = table_count(log);
+	uint32_t nr = block_table_count(log);
 	uint64_t used = tables_bytes(log, nr), all = tables_bytes(log, log->nr_tables);
 	uint64_t done = log->reserved.tables, want;
 
@@ -226,7 +226,7 @@ static struct err *reserve_directory(struct log *log)
 				  extents * sizeof(*log->extent));
 
 	for (; !err && *place < extents && done < PLACES_CALL &&
-	       share_left(log, table_count(log)) >= DIRECTORY_BYTES; ++*place) {
+	       share_left(log, block_table_count(log)) >= DIRECTORY_BYTES; ++*place) {
 		uint64_t none = 0;
 		bool wait;
 
@@ -255,9 +255,9 @@ static struct err *reserve_deferred(struct log *log)
 /* The slots that are in use, and the next ones; once the ring is full, all of them. */
 static struct err *reserve_growth(struct log *log)
 {
-	uint64_t used = MIN(log_growth_next(log), log->nr_growth);
+	uint64_t used = MIN(growth_ring_next(log), log->nr_growth);
 
-	if (!log_growth_run(log).kinds)
+	if (!growth_ring_run(log).kinds)
 		return NULL;
 	return advance(log, log->growth, &log->reserved.growth,
 		       MIN(used + GROWTH_AHEAD, log->nr_growth) * sizeof(*log->growth));

@@ -5,15 +5,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "log/clock.h"
-#include "log/deferred.h"
+#include "log/log_clock.h"
+#include "log/log_deferred.h"
 #include "log/directory.h"
 #include "log/free_history.h"
 #include "log/journal.h"
 #include "log/registry.h"
 #include "log/sample.h"
 #include "log/stack_table.h"
-#include "log/unknown_free.h"
+#include "log/log_unknown_free.h"
 #include "log/block_table.h"
 
 static struct err *check_free_history(const struct log *log, uint64_t sample, uint32_t nr)
@@ -59,7 +59,7 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	header->near_size = UINT64_MAX;
 	header->budget = UINT64_MAX;
 	header->uncovered = config->sample != 0;	/* such a log has no directory */
-	clock_start(&log);
+	log_clock_start(&log);
 	memcpy(header->magic, LOG_MAGIC, sizeof(header->magic));
 	*ret = log;
 	return NULL;
@@ -136,7 +136,7 @@ static uint64_t records_taken(const struct log *log)
 {
 	return MIN(log->header->extents, log->nr_extents) * 2 * LOG_PAGE +
 	       MIN(log->header->dense, log->share / LOG_PAGE) * LOG_PAGE +
-	       tables_bytes(log, table_count(log)) - tables_bytes(log, 1);
+	       tables_bytes(log, block_table_count(log)) - tables_bytes(log, 1);
 }
 
 static void wipe_directory(struct log *log)
@@ -153,7 +153,8 @@ static void wipe_directory(struct log *log)
 
 void log_reset(struct log *log)
 {
-	uint32_t tables = table_count(log), threads = threads_count(log), stacks = log_stacks(log);
+	uint32_t tables = block_table_count(log), threads = threads_count(log);
+	uint32_t stacks = reader_stacks(log);
 
 	log->header->taken -= MIN(log->header->taken, records_taken(log));
 	for (uint32_t i = 0; i < tables; i++)
@@ -164,7 +165,7 @@ void log_reset(struct log *log)
 		memset(log->thread[i].account, 0, sizeof(log->thread[i].account));
 	for (uint32_t i = 1; i <= stacks; i++) {
 		uint32_t nr;
-		struct log_stack *stack = stack_find(log, i, &nr);
+		struct log_stack *stack = stack_table_find(log, i, &nr);
 
 		if (stack)
 			stack->total = stack->total_bytes = 0;
@@ -212,7 +213,7 @@ void log_set_budget(struct log *log, uint64_t more)
 
 struct log_usage log_usage(const struct log *log)
 {
-	uint32_t tables = table_count(log), stacks = log_stacks(log);
+	uint32_t tables = block_table_count(log), stacks = reader_stacks(log);
 	uint64_t pages = directory_pages(log);
 	uint64_t arena = MIN((uint32_t)log->header->stacks * (uint64_t)STACK_UNIT, log->arena_size);
 	uint32_t levels = 0;

@@ -35,6 +35,6 @@ struct log;
  * Set the first anchor. The rate is set by the first log_clock_update, which needs a millisecond to
  * have passed: a target may be stopped during this call.
  */
-void clock_start(struct log *log);
+void log_clock_start(struct log *log);
 /* Take one reading into account: log_clock_update with the clocks passed in, for tests. */
-void clock_note(struct log *log, uint64_t stamp, uint64_t ns);
+void log_clock_note(struct log *log, uint64_t stamp, uint64_t ns);

@@ -9,7 +9,7 @@
  *	err = log_totals_init(log, &totals);
  *	log_totals_begin(log, &totals);
  *	for each thread of the agent, each of its counts
- *		log_totals_add(&totals, log_stack_whole(log, stack), blocks, bytes);
+ *		log_totals_add(&totals, log_deferred_whole(log, stack), blocks, bytes);
  *	log_totals_end(&totals);	and again from log_totals_begin on, if something was folded
  *	scan the live blocks
  *	spec.totals = &totals;			(heap/site.h)
@@ -57,7 +57,7 @@ struct log_totals {
 struct err *log_totals_init(const struct log *log, struct log_totals *ret) MUST_CHECK;
 /*
  * Begin a reading with the counts of the table: those of deferred stacks that are known as a whole
- * (deferred.h) are counted to these.
+ * (log_deferred.h) are counted to these.
  */
 void log_totals_begin(const struct log *log, struct log_totals *totals);
 /* Add to a stack's counts; one that was not there at init is left out. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The log's clock; see clock.h. Numbers in the region are believed for what they say, never for an
- * index or a divisor.
+ * The log's clock; see log_clock.h. Numbers in the region are believed for what they say, never for
+ * an index or a divisor.
  */
 
-#include "log/clock.h"
+#include "log/log_clock.h"
 
 #include <time.h>
 
-#include "log/layout.h"
+#include "log/log_layout.h"
 
 #define RATE_SHIFT	48
 #define TRIES		8
@@ -115,7 +115,7 @@ static uint32_t step_forward(struct log_header *header, uint32_t nr, uint64_t st
 	return nr;
 }
 
-void clock_note(struct log *log, uint64_t stamp, uint64_t ns)
+void log_clock_note(struct log *log, uint64_t stamp, uint64_t ns)
 {
 	struct log_header *header = log->header;
 	uint32_t nr = anchors(log);
@@ -137,7 +137,7 @@ void clock_note(struct log *log, uint64_t stamp, uint64_t ns)
 	}
 }
 
-void clock_start(struct log *log)
+void log_clock_start(struct log *log)
 {
 	struct log_header *header = log->header;
 	uint64_t stamp, ns;
@@ -162,7 +162,7 @@ void log_clock_update(struct log *log)
 			read_both(&stamp, &ns);
 		header->rate = rate_of(ns - from, stamp - header->rate_stamp);
 	}
-	clock_note(log, stamp, ns);
+	log_clock_note(log, stamp, ns);
 }
 
 uint64_t log_clock_realtime(const struct log *log, uint64_t time)
@@ -188,14 +188,14 @@ uint64_t log_clock_realtime(const struct log *log, uint64_t time)
 			     anchor[high].stamp - anchor[low].stamp));
 }
 
-uint64_t log_seq(const struct log *log, uint64_t time)
+uint64_t log_clock_seq(const struct log *log, uint64_t time)
 {
 	uint64_t origin = log->header->origin;
 
 	return time > origin ? time - origin + 1 : 1;
 }
 
-uint64_t log_start(const struct log *log)
+uint64_t log_clock_begin(const struct log *log)
 {
 	return log->header->start;
 }

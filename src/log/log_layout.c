@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The layout of a region, computed from its size. Freestanding. */
 
-#include "log/layout.h"
+#include "log/log_layout.h"
 
-#include "log/deferred.h"
+#include "log/log_deferred.h"
 #include "log/directory.h"
 #include "log/free_history.h"
 #include "log/growth_ring.h"
 #include "log/journal.h"
 #include "log/stack_table.h"
-#include "log/unknown_free.h"
+#include "log/log_unknown_free.h"
 #include "log/block_table.h"
 
 #define TABLE_TURN	13
@@ -29,7 +29,7 @@ static uint8_t *cut(struct log *log, uint64_t *at, uint64_t bytes)
 	return start;
 }
 
-/* Bytes of memory that a region may take (layout.h). */
+/* Bytes of memory that a region may take (log_layout.h). */
 static uint64_t memory(const struct log *log)
 {
 	return log->size / 2;

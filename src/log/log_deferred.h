@@ -24,7 +24,7 @@
  *		forwards
  *	a copy	is needed in between only: there are few, and they are used again
  *
- * Rejected: to have the deferred stack rewritten in place (readers hold on to what log_stack_get
+ * Rejected: to have the deferred stack rewritten in place (readers hold on to what reader_stack
  * has given them), and a table of forwards beside the stack table (one more thing that can be
  * full).
  *
@@ -61,8 +61,8 @@
  * says, and sets only the forward of a stack that is deferred and has this hash. A reader follows
  * one forward, never to another deferred stack.
  *
- * The half that is compiled into the agent is freestanding (deferred.c); mdbg's is in
- * deferred_take.c.
+ * The half that is compiled into the agent is freestanding (log_deferred.c); mdbg's is in
+ * log_deferred_take.c.
  */
 #pragma once
 
@@ -139,8 +139,8 @@ bool log_deferred_may(const struct log *log);
  * one PC more than walk->at + 1; it is unchanged afterwards. copy has walk->len bytes; what does
  * not fit is left out. LOG_STACK_NONE: no room.
  */
-uint32_t log_defer(struct log *log, const struct deferred_walk *walk, uint64_t hash, uint64_t *pcs,
-		   const void *copy);
+uint32_t log_deferred_add(struct log *log, const struct deferred_walk *walk, uint64_t hash,
+			  uint64_t *pcs, const void *copy);
 
 /* --- mdbg --- */
 
@@ -151,7 +151,7 @@ struct deferred_seen {
 	uint32_t nr;
 };
 
-void log_deferred_look(const struct log *log, struct deferred_seen *ret);
+void log_deferred_take_look(const struct log *log, struct deferred_seen *ret);
 /*
  * Copy number i into the caller's memory, if it still is the one that was seen; all numbers in *ret
  * are bounded. *stack_ret is the deferred stack. A copy that makes no sense is dropped.
@@ -162,10 +162,10 @@ bool log_deferred_take(struct log *log, const struct deferred_seen *seen, uint32
  * Set the whole stack of a deferred one (LOG_STACK_NONE: there was no room for it), and free its
  * copy.
  */
-void log_deferred_finish(struct log *log, uint32_t i, uint32_t stack, uint32_t whole);
+void log_deferred_take_finish(struct log *log, uint32_t i, uint32_t stack, uint32_t whole);
 /* Mark [start, end), which is mapped, as code of no module in this generation. */
-void log_deferred_mark(struct log *log, uint64_t start, uint64_t end, uint32_t generation);
+void log_deferred_take_mark(struct log *log, uint64_t start, uint64_t end, uint32_t generation);
 /*
  * Give the agent its whole budget again, and free the copies that threads which are gone had begun.
  */
-void log_deferred_renew(struct log *log, bool (*is_gone)(uint32_t lwp, void *ctx), void *ctx);
+void log_deferred_take_renew(struct log *log, bool (*is_gone)(uint32_t lwp, void *ctx), void *ctx);

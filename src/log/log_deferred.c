@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Deferred stacks, the agent's half. Freestanding; see deferred.h for how it works. */
+/* Deferred stacks, the agent's half. Freestanding; see log_deferred.h for how it works. */
 
-#include "log/deferred.h"
+#include "log/log_deferred.h"
 
 #include "base/compiler.h"
-#include "log/layout.h"
+#include "log/log_layout.h"
 #include "log/stack_table.h"
 #include "unwind/walk.h"
 
@@ -88,13 +88,13 @@ static uint32_t intern(struct log *log, const struct deferred_walk *walk, uint64
 	uint32_t stack;
 
 	pcs[walk->at + 1] = hash;
-	stack = log_stack(log, pcs, walk->at + 2, WALK_DEFERRED, walk->generation);
+	stack = stack_table_insert(log, pcs, walk->at + 2, WALK_DEFERRED, walk->generation);
 	pcs[walk->at + 1] = next;
 	return stack;
 }
 
-uint32_t log_defer(struct log *log, const struct deferred_walk *walk, uint64_t hash, uint64_t *pcs,
-		   const void *copy)
+uint32_t log_deferred_add(struct log *log, const struct deferred_walk *walk, uint64_t hash,
+			  uint64_t *pcs, const void *copy)
 {
 	struct deferred_table *table = log->deferred;
 	uint32_t nr = MIN(__atomic_load_n(&table->ready, __ATOMIC_ACQUIRE), log->nr_deferred);
@@ -111,7 +111,7 @@ uint32_t log_defer(struct log *log, const struct deferred_walk *walk, uint64_t h
 	__atomic_store_n(&table->any, 1, __ATOMIC_RELAXED);
 	stack = intern(log, walk, hash, pcs);
 	/* There is no room; or the stack came before, and is finished already. */
-	if (stack == LOG_STACK_NONE || log_stack_whole(log, stack) != stack) {
+	if (stack == LOG_STACK_NONE || log_deferred_whole(log, stack) != stack) {
 		__atomic_store_n(&table->head[i].claim, 0, __ATOMIC_RELEASE);
 		return stack;
 	}
@@ -120,17 +120,17 @@ uint32_t log_defer(struct log *log, const struct deferred_walk *walk, uint64_t h
 	return stack;
 }
 
-uint32_t log_stack_whole(const struct log *log, uint32_t stack)
+uint32_t log_deferred_whole(const struct log *log, uint32_t stack)
 {
 	const struct log_stack *at;
 	uint32_t nr, whole;
 
 	if (!__atomic_load_n(&log->deferred->any, __ATOMIC_RELAXED))
 		return stack;
-	at = stack_find(log, stack, &nr);
+	at = stack_table_find(log, stack, &nr);
 	if (!at || at->end != WALK_DEFERRED)
 		return stack;
 	whole = __atomic_load_n(&at->forward, __ATOMIC_ACQUIRE);
-	at = stack_find(log, whole, &nr);
+	at = stack_table_find(log, whole, &nr);
 	return at && at->end != WALK_DEFERRED ? whole : stack;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* All-time counts of stacks, wherever they are kept. */
 
-#include "log/totals.h"
+#include "log/log_totals.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 struct err *log_totals_init(const struct log *log, struct log_totals *ret)
 {
-	uint32_t nr = log_stacks(log) + 1;
+	uint32_t nr = reader_stacks(log) + 1;
 	struct sample_share *at = calloc(2 * (size_t)nr, sizeof(*at));
 
 	if (!at)
@@ -24,10 +24,10 @@ void log_totals_begin(const struct log *log, struct log_totals *totals)
 	memset(totals->reading, 0, totals->nr * sizeof(*totals->reading));
 	for (uint32_t id = 1; id < totals->nr; id++) {
 		uint32_t nr;
-		const struct log_stack *stack = stack_find(log, id, &nr);
+		const struct log_stack *stack = stack_table_find(log, id, &nr);
 
 		if (stack)
-			log_totals_add(totals, log_stack_whole(log, id),
+			log_totals_add(totals, log_deferred_whole(log, id),
 				       __atomic_load_n(&stack->total, __ATOMIC_ACQUIRE),
 				       __atomic_load_n(&stack->total_bytes, __ATOMIC_ACQUIRE));
 	}

@@ -71,10 +71,10 @@ struct free_facts {
 };
 
 /*
- * log_remove has not found this block (and has counted the free as unknown): find out which kind of
- * free it is, count it as that, and remember it. The fields for double frees are filled in here.
- * caller is the return address of the call, which mostly says enough about the stack; 0: not known.
- * told_apart: see above.
+ * log_record_remove has not found this block (and has counted the free as unknown): find out which
+ * kind of free it is, count it as that, and remember it. The fields for double frees are filled in
+ * here. caller is the return address of the call, which mostly says enough about the stack; 0: not
+ * known. told_apart: see above.
  */
 void log_unknown_free(struct log *log, struct log_unknown_free *unknown,
 		      const struct free_facts *facts,

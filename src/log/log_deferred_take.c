@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Deferred stacks, mdbg's half: it takes copies out, finishes stacks and marks ranges (theory in
- * deferred.h).
+ * log_deferred.h).
  */
 
 #include <string.h>
 
-#include "log/deferred.h"
-#include "log/layout.h"
+#include "log/log_deferred.h"
+#include "log/log_layout.h"
 #include "log/stack_table.h"
 #include "unwind/walk.h"
 
-void log_deferred_look(const struct log *log, struct deferred_seen *ret)
+void log_deferred_take_look(const struct log *log, struct deferred_seen *ret)
 {
 	ret->nr = 0;
 	for (uint32_t i = 0; i < log->nr_deferred; i++) {
@@ -34,7 +34,7 @@ static void drop(struct log *log, uint32_t i)
 static struct log_stack *find_deferred(const struct log *log, uint32_t stack, uint64_t hash)
 {
 	uint32_t nr;
-	struct log_stack *at = stack_find(log, stack, &nr);
+	struct log_stack *at = stack_table_find(log, stack, &nr);
 
 	return at && nr && at->end == WALK_DEFERRED && at->pc[nr - 1] == hash ? at : NULL;
 }
@@ -65,7 +65,7 @@ bool log_deferred_take(struct log *log, const struct deferred_seen *seen, uint32
 	return false;
 }
 
-void log_deferred_finish(struct log *log, uint32_t i, uint32_t stack, uint32_t whole)
+void log_deferred_take_finish(struct log *log, uint32_t i, uint32_t stack, uint32_t whole)
 {
 	struct log_stack *at = find_deferred(log, stack, log->deferred->head[i].hash);
 
@@ -74,7 +74,7 @@ void log_deferred_finish(struct log *log, uint32_t i, uint32_t stack, uint32_t w
 	drop(log, i);
 }
 
-void log_deferred_mark(struct log *log, uint64_t start, uint64_t end, uint32_t generation)
+void log_deferred_take_mark(struct log *log, uint64_t start, uint64_t end, uint32_t generation)
 {
 	struct deferred_table *table = log->deferred;
 	struct deferred_range *range;
@@ -93,7 +93,7 @@ void log_deferred_mark(struct log *log, uint64_t start, uint64_t end, uint32_t g
 	__atomic_store_n(&range->end, end, __ATOMIC_RELEASE);
 }
 
-void log_deferred_renew(struct log *log, bool (*is_gone)(uint32_t lwp, void *ctx), void *ctx)
+void log_deferred_take_renew(struct log *log, bool (*is_gone)(uint32_t lwp, void *ctx), void *ctx)
 {
 	struct deferred_table *table = log->deferred;
 
@@ -101,7 +101,7 @@ void log_deferred_renew(struct log *log, bool (*is_gone)(uint32_t lwp, void *ctx
 	for (uint32_t i = 0; i < log->nr_deferred; i++) {
 		uint64_t claim = __atomic_load_n(&table->head[i].claim, __ATOMIC_ACQUIRE);
 		uint32_t thread = (uint32_t)(claim >> 32) & (LOG_THREADS_MAX - 1);
-		uint32_t lwp = log_thread_get(log, thread).lwp;
+		uint32_t lwp = reader_thread(log, thread).lwp;
 
 		if ((claim & DEFERRED_BUSY) && lwp && is_gone(lwp, ctx))
 			drop(log, i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Makes the view of a region that exists. Freestanding, since the agent needs it. */
 
-#include "log/layout.h"
+#include "log/log_layout.h"
 
 #include "log/journal.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Unknown frees: finds out their kinds, and keeps the rings. Freestanding; see unknown_free.h. */
+/* Unknown frees: finds out their kinds, keeps the rings. Freestanding; see log_unknown_free.h. */
 
-#include "log/unknown_free.h"
+#include "log/log_unknown_free.h"
 
 #include "log/free_history.h"
 #include "log/registry.h"
@@ -29,7 +29,7 @@ static enum caller caller_of(const struct log *log, uint32_t id, uint64_t caller
 
 	if (caller && !in_library(facts, caller))
 		return CALLER_PROGRAM;
-	stack = stack_find(log, id, &nr);
+	stack = stack_table_find(log, id, &nr);
 	for (uint32_t i = 1; stack && i < nr; i++)
 		if (!in_library(facts, stack->pc[i]))
 			return CALLER_PROGRAM;
@@ -67,7 +67,7 @@ void log_unknown_free(struct log *log, struct log_unknown_free *unknown,
 	enum caller who = caller_of(log, unknown->stack, caller, facts);
 	uint64_t gap = __atomic_load_n(&log->header->gap, __ATOMIC_RELAXED);
 	bool is_double = told_apart && facts->complete && who == CALLER_PROGRAM &&
-			 log_retired(log, unknown->address, &unknown->block) &&
+			 log_record_retired(log, unknown->address, &unknown->block) &&
  unknown->block.time > gap;
 
 	if (who == CALLER_LIBRARY || is_double) {
@@ -83,7 +83,7 @@ void log_unknown_free(struct log *log, struct log_unknown_free *unknown,
 		unknown->block.thread = unknown->block.stack = 0;
 	}
 	if (!is_double ||
-	    !log_first_free(log, unknown->address, unknown->block.time, &unknown->first)) {
+	    !free_history_first(log, unknown->address, unknown->block.time, &unknown->first)) {
 		unknown->first.time = 0;
 		unknown->first.thread = unknown->first.stack = 0;
 	}
