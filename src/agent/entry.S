@@ -72,8 +72,8 @@ agent_syscall:
 
 	kept	agent_enter
 	kept	agent_growth_enter
-	kept	record_leave
-	.hidden	record_leave
+	kept	slow_path_leave
+	.hidden	slow_path_leave
 
 /* Behind six arguments they are on the stack; SP is divisible by 16 at the call. */
 	.globl	agent_unknown_free

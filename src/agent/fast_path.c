@@ -139,7 +139,7 @@ static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct a
 		return;
 	}
 	agent_thread_end(thread);
-	record_leave(frame, probe);
+	slow_path_leave(frame, probe);
 }
 
 /*
@@ -224,9 +224,9 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 ENTRY void agent_leave(struct agent_frame *frame, const struct agent_probe *probe)
 {
 	if (UNLIKELY(probe->fast != AGENT_FAST_ALL))
-		sample_leave(frame, probe);
+		fast_path_sample_leave(frame, probe);
 	else if (enabled(probe->state) && UNLIKELY(!leave(frame, probe)))
-		record_leave(frame, probe);
+		slow_path_leave(frame, probe);
 }
 
 /* Take out the record at the spot, or wherever else it is. */
@@ -259,7 +259,7 @@ static NOINLINE uint64_t release_half(uint64_t block, uint64_t sp, const struct 
 	struct directory_spot spot, half;
 
 	if (UNLIKELY(!directory_spot(log, block, &spot)))
-		return record_release(block, sp, probe);
+		return slow_path_release(block, sp, probe);
 	if (directory_is_lower(block) && directory_spot(log, block + DIRECTORY_HALVES, &half))
 		__builtin_prefetch(&half.line->who[half.at], 1);
 	return release_at(block, sp, probe, thread, &spot);
@@ -272,13 +272,13 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 	struct directory_spot spot;
 
 	if (UNLIKELY(probe->fast != AGENT_FAST_ALL))
-		return sample_release(block, sp, probe);
+		return fast_path_sample_release(block, sp, probe);
 	if (!enabled(state))
 		return 0;
 	thread = agent_thread_idle(state);
 	if (UNLIKELY(!thread) || UNLIKELY(thread->ledger.freed == block) ||
 	    UNLIKELY(!find_spot(state, block, &spot)))
-		return record_release(block, sp, probe);
+		return slow_path_release(block, sp, probe);
 	fetch_head(block);
 	if (UNLIKELY(directory_has_halves(&spot)))
 		return release_half(block, sp, probe, thread);

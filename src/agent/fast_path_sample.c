@@ -40,27 +40,27 @@ static ALWAYS_INLINE bool pass(const struct agent_frame *frame, const struct age
 	return true;
 }
 
-void sample_leave(struct agent_frame *frame, const struct agent_probe *probe)
+void fast_path_sample_leave(struct agent_frame *frame, const struct agent_probe *probe)
 {
 	if (UNLIKELY(probe->fast != AGENT_FAST_SAMPLE))
-		record_leave(frame, probe);
+		slow_path_leave(frame, probe);
 	else if (enabled(probe->state) && UNLIKELY(!pass(frame, probe)))
-		record_leave(frame, probe);
+		slow_path_leave(frame, probe);
 }
 
-uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
+uint64_t fast_path_sample_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread;
 
 	if (UNLIKELY(probe->fast != AGENT_FAST_SAMPLE))
-		return record_release(block, sp, probe);
+		return slow_path_release(block, sp, probe);
 	if (!enabled(state))
 		return 0;
 	thread = agent_thread_idle(state);
 	if (UNLIKELY(!thread) || UNLIKELY(!block) || UNLIKELY(thread->ledger.freed == block) ||
 	    UNLIKELY(!counting_filter_lacks(log_of(state), block)))
-		return record_release(block, sp, probe);
+		return slow_path_release(block, sp, probe);
 	agent_thread_begin(thread);
 	if (UNLIKELY(probe->ledger.wraps))
 		note_freed(&thread->ledger, block, sp);

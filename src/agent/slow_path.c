@@ -65,7 +65,7 @@ static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t 
 
 	if (UNLIKELY(!thread))
 		return unwind_cache_stack(NULL, &walk);
-	thread->cache.more = agent_stack_word;
+	thread->cache.more = agent_stacks_word;
 	thread->cache.others = (struct agent_walk){
 		.state = state, .thread = call->thread, .low = walk.sp, .high = walk.high,
 	};
@@ -169,7 +169,7 @@ static NOINLINE void leave_otherwise(const struct agent_frame *frame,
 	agent_thread_let_go(thread);
 }
 
-void record_leave_kept(struct agent_frame *frame, const struct agent_probe *probe, KEPT)
+void slow_path_leave_kept(struct agent_frame *frame, const struct agent_probe *probe, KEPT)
 {
 	const struct agent_state *state = probe->state;
 	uint64_t block = frame->ax;
@@ -209,7 +209,7 @@ uint64_t agent_enter_kept(struct agent_frame *frame, const struct agent_probe *p
 	return as_it_is;
 }
 
-uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
+uint64_t slow_path_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread;
@@ -241,8 +241,8 @@ void agent_unknown_free_kept(uint64_t block, uint64_t sp, const struct agent_pro
 	agent_thread_let_go(thread);
 }
 
-uint32_t record_stack(const struct agent_probe *probe, struct agent_thread *thread, uint64_t sp,
-		      const uint64_t *saved)
+uint32_t slow_path_stack(const struct agent_probe *probe, struct agent_thread *thread, uint64_t sp,
+			 const uint64_t *saved)
 {
 	struct ledger_call call = call_of(probe->state, probe, thread, sp, 0, saved);
 

@@ -5,27 +5,27 @@
  */
 #pragma once
 
-#include "agent/thread_state.h"
+#include "agent/agent_thread.h"
 
 /* Marks a function that thunks call, by its offset in the image. */
 #define ENTRY		__attribute__((visibility("default")))
 
 /* What agent_leave and agent_release do in all cases. */
-void record_leave(struct agent_frame *frame, const struct agent_probe *probe);
-uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
+void slow_path_leave(struct agent_frame *frame, const struct agent_probe *probe);
+uint64_t slow_path_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 /* What they do for probes that are not AGENT_FAST_ALL. */
-void sample_leave(struct agent_frame *frame, const struct agent_probe *probe);
-uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
+void fast_path_sample_leave(struct agent_frame *frame, const struct agent_probe *probe);
+uint64_t fast_path_sample_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 
 /*
  * R12 to R15 of the function's caller, which a walk may need. They are in these registers where the
- * agent is entered, and where the fast path gives up: it jumps to record_leave, and nothing that
+ * agent is entered, and where the fast path gives up: it jumps to slow_path_leave, and nothing that
  * it has put on the stack is left. There entry.S gives them to the functions below.
  */
 #define R12	12	/* its DWARF number */
 #define KEPT	uint64_t r12, uint64_t r13, uint64_t r14, uint64_t r15
 
-void record_leave_kept(struct agent_frame *frame, const struct agent_probe *probe, KEPT);
+void slow_path_leave_kept(struct agent_frame *frame, const struct agent_probe *probe, KEPT);
 uint64_t agent_enter_kept(struct agent_frame *frame, const struct agent_probe *probe, KEPT);
 void agent_unknown_free_kept(uint64_t block, uint64_t sp, const struct agent_probe *probe,
 			     uint64_t bp, uint64_t bx, uint64_t said, KEPT);
@@ -44,8 +44,8 @@ static inline void keep(struct agent_thread *thread, KEPT)
 }
 
 /* The id of the stack of a call, whose SP at entry and saved RBP and RBX these are. */
-uint32_t record_stack(const struct agent_probe *probe, struct agent_thread *thread, uint64_t sp,
-		      const uint64_t *saved);
+uint32_t slow_path_stack(const struct agent_probe *probe, struct agent_thread *thread, uint64_t sp,
+			 const uint64_t *saved);
 
 static inline bool enabled(const struct agent_state *state)
 {

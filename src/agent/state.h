@@ -76,7 +76,7 @@
 
 #include "agent/unwind_cache.h"
 #include "agent/probe_table.h"
-#include "agent/stacks.h"
+#include "agent/agent_stacks.h"
 #include "log/ledger.h"
 
 /*
@@ -108,7 +108,7 @@ struct agent_frame {
 
 /*
  * The same frame of a thunk that lays six arguments (thunk_spec.wide): all of them as they were at
- * entry. The two words are the time of the entry, and thread and stack (growth.c).
+ * entry. The two words are the time of the entry, and thread and stack (agent_growth.c).
  */
 struct agent_wide_frame {
 	uint64_t bp, bx, r11, r10, r9, r8, di, si, dx, cx, ax, pad;
@@ -169,7 +169,7 @@ enum agent_role {			/* as enum alloc_role */
 	AGENT_RESIZE,
 	AGENT_FREE,
 	AGENT_NEW_BY_REF,
-	AGENT_GROWTH,			/* growth.c; `call` says which */
+	AGENT_GROWTH,			/* agent_growth.c; `call` says which */
 };
 
 struct agent_state;
@@ -260,8 +260,8 @@ void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_probe *p
 			uint64_t bx, uint64_t said);
 
 /*
- * The same two for a function of AGENT_GROWTH, whose thunk is wide (growth.c). In agent_offsets.h
- * as AGENT_GROWTH_ENTER, AGENT_GROWTH_LEAVE.
+ * The same two for a function of AGENT_GROWTH, whose thunk is wide (agent_growth.c). In
+ * agent_offsets.h as AGENT_GROWTH_ENTER, AGENT_GROWTH_LEAVE.
  */
 uint64_t agent_growth_enter(struct agent_wide_frame *frame, const struct agent_probe *probe);
 void agent_growth_leave(struct agent_wide_frame *frame, const struct agent_probe *probe);

@@ -44,7 +44,7 @@
  */
 #pragma once
 
-#include "agent/stacks.h"
+#include "agent/agent_stacks.h"
 #include "log/log.h"
 #include "unwind/walk.h"
 

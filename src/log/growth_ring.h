@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The growth ring: calls of brk, mmap, munmap, mremap and the functions of shared memory, one event
- * each, as the agent has seen them (agent/growth.c). growth/replay.h adds them up.
+ * each, as the agent has seen them (agent/agent_growth.c). growth/replay.h adds them up.
  *
  * It is empty, and takes no memory, until `growth start` has put the probes in. The newest events
  * are kept, as many as there is room for: a reader that comes in time has all, and one that comes

@@ -226,7 +226,7 @@ struct err *agent_state_tell_provenance(struct probes *probes)
 	return err ? err : WRITE_FIELD(probes, probe);
 }
 
-/* A reader that sees another turn, or an odd one, does not use the table (agent/stacks.h). */
+/* A reader that sees another turn, or an odd one, does not use the table (agent/agent_stacks.h). */
 struct err *agent_state_tell_stacks(struct probes *probes, bool all)
 {
 	struct agent_stacks *stacks = &probes->state->stacks;

@@ -5,8 +5,8 @@
  * Theory of operation
  *
  * They share all of a probe's machinery with the functions of allocators, except for the agent's
- * two entry points (agent/growth.c) and the engine, which can only be a jump: what a breakpoint
- * costs would change the order in which threads map and unmap.
+ * two entry points (agent/agent_growth.c) and the engine, which can only be a jump: what a
+ * breakpoint costs would change the order in which threads map and unmap.
  *
  * Which functions. The wrappers of the C library: its malloc, pthread_create, fopen and so on call
  * the same bodies, so that a patched body sees them. sbrk has no probe, since it calls brk for all

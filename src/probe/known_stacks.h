@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Stacks that mdbg makes known to the agent: the table that agent/stacks.h has the theory of.
+ * Stacks that mdbg makes known to the agent: the table that agent/agent_stacks.h has the theory of.
  *
  * An address that a walk has missed is looked up in the mappings of the process. If it lies in
  * private memory that can be read and written, the bounds of that mapping become an entry. With each

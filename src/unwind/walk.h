@@ -53,7 +53,7 @@ enum walk_end {
 	WALK_DEFERRED,
 	/*
 	 * set by the agent in place of WALK_MEMORY, unless the kernel has said so: a stack that it
-	 * does not know (agent/stacks.h)
+	 * does not know (agent/agent_stacks.h)
 	 */
 	WALK_STACK,
 	WALK_REGISTER,		/* CFI that needs a register which is not known in that frame */

@@ -26,8 +26,8 @@
  * The table has one writer, mdbg, and readers that never wait: `turn` is odd while it is written,
  * and a reader that sees it change takes the stack for unknown. A walk may read several stacks (the
  * caller of a coroutine, what a signal has interrupted). Words of others than the one that it began
- * on are read by agent_stack_word, and such a walk is not remembered (struct walk_trace), since the
- * unwind cache compares slots within one stack only.
+ * on are read by agent_stacks_word, and such a walk is not remembered (struct walk_trace), since
+ * the unwind cache compares slots within one stack only.
  *
  * Freestanding.
  */
@@ -70,4 +70,4 @@ struct agent_walk {
 };
 
 /* The function for walk_stack.more; ctx is a struct agent_walk. */
-bool agent_stack_word(void *ctx, uint64_t address, uint64_t *ret);
+bool agent_stacks_word(void *ctx, uint64_t address, uint64_t *ret);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stacks that the agent can walk (theory in stacks.h). Freestanding. */
+/* Stacks that the agent can walk (theory in agent_stacks.h). Freestanding. */
 
-#include "agent/stacks.h"
+#include "agent/agent_stacks.h"
 
-#include "agent/thread_state.h"
+#include "agent/agent_thread.h"
 
 uint64_t agent_stacks_end(const struct agent_stacks *stacks, uint64_t address)
 {
@@ -54,7 +54,7 @@ static bool ask(struct agent_walk *walk, uint64_t address)
 	return true;
 }
 
-bool agent_stack_word(void *ctx, uint64_t address, uint64_t *ret)
+bool agent_stacks_word(void *ctx, uint64_t address, uint64_t *ret)
 {
 	struct agent_walk *walk = ctx;
 	uint64_t end = agent_thread_known_end(walk->state, walk->thread, address);

@@ -35,7 +35,7 @@ uint64_t agent_growth_enter_kept(struct agent_wide_frame *frame, const struct ag
 	thread = agent_thread_hold(probe->state);
 	keep(thread, r12, r13, r14, r15);
 	frame->who = ring_pair(ledger_number((struct ledger_thread *)thread),
-			       record_stack(probe, thread, wide_entry_sp(frame), &frame->bp));
+			       slow_path_stack(probe, thread, wide_entry_sp(frame), &frame->bp));
 	agent_thread_let_go(thread);
 	frame->entered = log_now();
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A thread's own state: the rare cases. Freestanding; see thread_state.h. */
+/* A thread's own state: the rare cases. Freestanding; see agent_thread.h. */
 
-#include "agent/thread_state.h"
+#include "agent/agent_thread.h"
 
 #include "log/budget.h"
 
