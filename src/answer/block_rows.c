@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "heap/block_list.h"
-#include "heap/chunk.h"
+#include "heap/heap_chunk.h"
 
 #define IS(kind, member)	COLUMN(kind, struct block_row, member)
 #define RECORDED		COLUMN_WITH(struct block_row, recorded)
@@ -146,7 +146,7 @@ static struct err *next_streamed(void *ctx, const void **ret)
 {
 	struct streamed *streamed = ctx;
 	const struct block *block;
-	struct err *err = list_next(streamed->source.list, &block);
+	struct err *err = block_list_next(streamed->source.list, &block);
 
 	*ret = NULL;
 	if (err || !block)
@@ -171,7 +171,7 @@ struct err *block_rows(const struct block_source *source, struct answer *ret)
 	if (!streamed)
 		return err_nomem;
 	streamed->source = *source;
-	*ret = (struct answer){ .of = &block_relation, .nr = list_sums(source->list).nr,
+	*ret = (struct answer){ .of = &block_relation, .nr = block_list_sums(source->list).nr,
 			      .next = next_streamed, .free = streamed_free, .ctx = streamed };
 	return NULL;
 }
@@ -229,14 +229,14 @@ static void kept_free(void *ctx)
 static struct err *take_list(const struct block_source *source, struct kept *kept)
 {
 	const struct block *block;
-	struct err *err = list_next(source->list, &block);
+	struct err *err = block_list_next(source->list, &block);
 
 	while (!err && block) {
 		err = vec_push(&kept->vec, pack(source->log, block));
 		if (!err && kept->vec.nr % 1024 == 0)
 			err = cancel_check();
 		if (!err)
-			err = list_next(source->list, &block);
+			err = block_list_next(source->list, &block);
 	}
 	return err;
 }

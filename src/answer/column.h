@@ -31,7 +31,7 @@ enum column_kind {
 	COLUMN_TIME,		/* uint64_t, ns since the epoch; scripts get seconds */
 	COLUMN_REAL,		/* double */
 	COLUMN_ADDRESS,		/* uint64_t, "0x1234" */
-	COLUMN_HEAP,		/* uint16_t: a number, "mmap", "user" (heap_name) */
+	COLUMN_HEAP,		/* uint16_t: a number, "mmap", "user" (block_heap_name) */
 	COLUMN_TEXT,		/* const char *; NULL is empty */
 	COLUMN_STACK,		/* uint32_t: what mdbg::frames takes; exports have its frames */
 	COLUMN_ROWS,		/* struct answer: a list of rows of its own */

@@ -131,7 +131,7 @@ bool matches_is_relation(const char *name)
 static void offer_attrs(struct matches *matches)
 {
 	for (enum filter_attr attr = 0; attr < FILTER_ATTRS; attr++)
-		offer(matches, filter_attr_name(attr));
+		offer(matches, filter_parse_attr_name(attr));
 }
 
 static void offer_moments(struct shell *shell, struct matches *matches)
@@ -162,7 +162,7 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 		offer_list(matches, query_by);
 	} else if (sites && (!strcmp(last, "since") || !strcmp(last, "at"))) {
 		offer_moments(shell, matches);
-	} else if (filter_is_attr(last) && strcmp(before, "sort") && strcmp(before, "by")) {
+	} else if (filter_parse_is_attr(last) && strcmp(before, "sort") && strcmp(before, "by")) {
 		offer_list(matches, relops);
 	} else if (word_index(last, relops) >= 0) {
 		if (!strcmp(before, "function") && session_log(shell->session))
@@ -190,7 +190,7 @@ static void offer_growth(struct shell *shell, int nr, const char *const *words,
 		return;
 	}
 	offer_filter(shell, nr, words, false, matches);
-	if (!filter_is_attr(last) && word_index(last, relops) < 0)
+	if (!filter_parse_is_attr(last) && word_index(last, relops) < 0)
 		offer(matches, "since");
 }
 

@@ -269,7 +269,8 @@ static bool answers(const struct growth_source *source, const struct filter *fil
 /* A name where a filter could begin, and it is that of no attribute. */
 static bool is_unknown_name(const char *word)
 {
-	return word[strspn(word, "abcdefghijklmnopqrstuvwxyz")] == '\0' && !filter_is_attr(word) &&
+	return word[strspn(word,
+			   "abcdefghijklmnopqrstuvwxyz")] == '\0' && !filter_parse_is_attr(word) &&
 	       word_index(word, query_site_words) < 0;
 }
 

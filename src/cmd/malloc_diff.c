@@ -243,7 +243,7 @@ static bool is_second(const struct call *call)
 	const char *word = call->argc > 1 ? call->argv[1] : NULL;
 
 	return word && strcmp(word, "sort") && strcmp(word, "limit") &&
-	       !(call->argc > 2 && filter_is_attr(word));
+	       !(call->argc > 2 && filter_parse_is_attr(word));
 }
 
 static struct err *parse_words(const struct call *call, struct diff_words *ret)

@@ -121,7 +121,7 @@ void query_free(struct query *query)
 	leak_marks_free(&query->found);
 	leaks_free(&query->leaks);
 	stack_suppress_free(&query->suppress);
-	list_free(query->list);
+	block_list_free(query->list);
 	blocks_free(&query->blocks);
 	heaps_free(&query->heap);
 	stack_names_free(&query->names);
@@ -201,7 +201,7 @@ static struct err *list_at(void *ctx, const struct heaps *heap,
 	listing->source.walk = heap->walked ? &heap->walk : NULL;
 	listing->source.process = heap->process;
 	listing->source.complete = heap->complete;
-	return list_create(&listing->source, &listing->query->list);
+	return block_list_create(&listing->source, &listing->query->list);
 }
 
 static struct err *query_list(const struct call *call, struct query *query, enum list_of of,
@@ -366,7 +366,7 @@ static struct err *check_past(const struct query *query, const struct site_spec 
 		return not_of_then("age");
 	vec_each(cond, &query->filter.conds)
 		if (!(1u << cond->attr & NAME_ATTRS))
-			return not_of_then(filter_attr_name(cond->attr));
+			return not_of_then(filter_parse_attr_name(cond->attr));
 	return NULL;
 }
 

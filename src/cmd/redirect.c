@@ -31,7 +31,7 @@ static bool wants_relation(int nr, const char *const *words)
 		"sort", "by", "==", "=", "!=", "<", "<=", ">", ">=", NULL,
 	};
 
-	return nr > 0 && filter_is_attr(words[nr - 1]) &&
+	return nr > 0 && filter_parse_is_attr(words[nr - 1]) &&
 	       (nr == 1 || word_index(words[nr - 2], takes_word) < 0);
 }
 

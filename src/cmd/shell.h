@@ -11,7 +11,7 @@
 
 #include <tcl.h>
 
-#include "heap/suppress.h"
+#include "heap/suppression.h"
 #include "session/session.h"
 
 struct alias;

@@ -13,7 +13,7 @@
 
 void dict_heap(Tcl_Obj *dict, const char *key, uint16_t heap)
 {
-	const char *name = heap_name(heap);
+	const char *name = block_heap_name(heap);
 
 	if (name)
 		dict_text(dict, key, name);
@@ -170,7 +170,7 @@ static Tcl_Obj *column_value_of(struct dicts *dicts, const struct column *column
 	case COLUMN_CHANGE:
 		return Tcl_NewWideIntObj((Tcl_WideInt)is->number);
 	case COLUMN_HEAP:
-		heap = heap_name((uint16_t)is->number);
+		heap = block_heap_name((uint16_t)is->number);
 		return heap ? text_value(dicts, heap) :
 			      shared_integer(dicts, SHARED_NUMBER, is->number);
 	case COLUMN_TEXT:

@@ -17,7 +17,7 @@ void dict_double(Tcl_Obj *dict, const char *key, double value);
 void dict_address(Tcl_Obj *dict, const char *key, uint64_t address);
 /* The value is "-" for 0. */
 void dict_address_or_none(Tcl_Obj *dict, const char *key, uint64_t address);
-/* The value is a number, or "mmap", "user", "-" (heap_name). */
+/* The value is a number, or "mmap", "user", "-" (block_heap_name). */
 void dict_heap(Tcl_Obj *dict, const char *key, uint16_t heap);
 void dict_value(Tcl_Obj *dict, const char *key, Tcl_Obj *value);
 Tcl_Obj *value_address(uint64_t address);

@@ -85,7 +85,7 @@ static void write_value(const struct column *column, const void *row, struct exp
 		export_file_f(file, "0x%" PRIx64, is.number);
 		break;
 	case COLUMN_HEAP:
-		heap = heap_name((uint16_t)is.number);
+		heap = block_heap_name((uint16_t)is.number);
 		export_file_f(file, heap ? "%s" : "%.0s%u", heap ? heap : "", (unsigned)is.number);
 		break;
 	default:

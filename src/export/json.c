@@ -104,7 +104,7 @@ static json_t *make_value(struct maker *maker, const struct column *column, cons
 	case COLUMN_ADDRESS:
 		return address_of(is.number);
 	case COLUMN_HEAP:
-		heap = heap_name((uint16_t)is.number);
+		heap = block_heap_name((uint16_t)is.number);
 		return heap ? json_string(heap) : number_of(is.number, true);
 	default:
 		return column_is_real(column) ? json_real(is.real) : number_of(is.number, true);

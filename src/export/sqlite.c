@@ -337,7 +337,8 @@ static struct err *create_table(struct database *database, const struct relation
 static void add_value(struct database *database, const struct column *column, const void *row)
 {
 	const struct column_value is = column_get(column, row);
-	const char *heap = column->kind == COLUMN_HEAP ? heap_name((uint16_t)is.number) : NULL;
+	const char *heap =
+		column->kind == COLUMN_HEAP ? block_heap_name((uint16_t)is.number) : NULL;
 
 	if (!is.known || (heap && !strcmp(heap, "-")))
 		add_null(database);
@@ -429,7 +430,7 @@ static struct err *write_blocks(struct database *database)
 	const struct model *model = database->model;
 	const struct block_source source = { .log = model->log, .pids = model->pids,
 					     .now_ns = model->now_ns, .list = model->blocks };
-	uint64_t done = 0, all = source.list ? list_sums(source.list).nr : 0;
+	uint64_t done = 0, all = source.list ? block_list_sums(source.list).nr : 0;
 	const struct block *block = NULL;
 	unsigned columns;
 	struct err *err = create_table(database, &block_relation, &columns);
@@ -437,7 +438,7 @@ static struct err *write_blocks(struct database *database)
 	if (!err)
 		err = begin_table(database, block_relation.name, columns);
 	while (!err && source.list) {
-		err = list_next(source.list, &block);
+		err = block_list_next(source.list, &block);
 		if (err || !block)
 			break;
 		if (is_kept(database, block)) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "heap/chunk.h"
+#include "heap/heap_chunk.h"
 #include "heap/radix.h"
 
 struct scan {
@@ -132,7 +132,7 @@ struct err *blocks_sort(struct blocks *blocks)
 	return NULL;
 }
 
-struct err *live_counts_init(const struct log *log, struct live_counts *ret)
+struct err *block_live_counts_init(const struct log *log, struct live_counts *ret)
 {
 	size_t nr = (size_t)reader_stacks(log) + 1;
 	struct sample_share *at = calloc(nr, sizeof(*at));
@@ -170,7 +170,7 @@ struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand
 	if (!err)
 		err = blocks_sort(&found);
 	if (!err)
-		err = live_counts_init(log, &found.live);
+		err = block_live_counts_init(log, &found.live);
 	for (size_t i = 0; i < found.vec.nr && !err; i++)
 		live_counts_add(&found.live, log_config(log).sample, &found.vec.at[i]);
 	if (err)
@@ -186,7 +186,7 @@ void blocks_free(struct blocks *blocks)
 	vec_free(&blocks->live);
 }
 
-const char *heap_name(uint16_t heap)
+const char *block_heap_name(uint16_t heap)
 {
 	switch (heap) {
 	case LOG_HEAP_MMAP:

@@ -51,7 +51,7 @@ struct blocks {
 struct sample_share block_share(uint64_t mean, const struct block *block);
 
 /* Begin with no blocks, with room for all stacks of the log. */
-struct err *live_counts_init(const struct log *log, struct live_counts *ret) MUST_CHECK;
+struct err *block_live_counts_init(const struct log *log, struct live_counts *ret) MUST_CHECK;
 /* Ids that no stack can have are ignored. */
 static inline void live_counts_add(struct live_counts *live, uint64_t mean,
 				   const struct block *block)
@@ -65,7 +65,7 @@ static inline void live_counts_add(struct live_counts *live, uint64_t mean,
 	live->at[block->stack].bytes += share.bytes;
 }
 
-/* The same for a block of a scan, whose stack may have been added after live_counts_init. */
+/* The same for a block of a scan, whose stack may have been added after block_live_counts_init. */
 static inline struct err *live_counts_meet(const struct log *log, struct live_counts *live,
 					   uint64_t mean, const struct block *block)
 {
@@ -112,7 +112,7 @@ static inline uint64_t block_key(const struct block *block)
 }
 
 /* "mmap", "user" (by its domain), "-" (not known); NULL: it has a number. */
-const char *heap_name(uint16_t heap);
+const char *block_heap_name(uint16_t heap);
 
 /* Sort; if two have one key, the younger one stays. */
 struct err *blocks_sort(struct blocks *blocks) MUST_CHECK;

@@ -303,7 +303,7 @@ static bool asks_for_heap(const struct filter *filter, const struct filter_order
 	return asks;
 }
 
-struct err *list_create(const struct list_source *source, struct list **ret)
+struct err *block_list_create(const struct list_source *source, struct list **ret)
 {
 	struct list *list = calloc(1, sizeof(*list));
 	struct err *err;
@@ -322,13 +322,13 @@ struct err *list_create(const struct list_source *source, struct list **ret)
 	err = list->sample ? make(list) : err_nomem;
 	list->source.in_hand = NULL;
 	if (err)
-		list_free(list);
+		block_list_free(list);
 	else
 		*ret = list;
 	return err;
 }
 
-void list_free(struct list *list)
+void block_list_free(struct list *list)
 {
 	if (!list)
 		return;
@@ -340,7 +340,7 @@ void list_free(struct list *list)
 	free(list);
 }
 
-struct err *list_next(struct list *list, const struct block **ret)
+struct err *block_list_next(struct list *list, const struct block **ret)
 {
 	struct err *err = NULL;
 
@@ -364,17 +364,17 @@ struct err *list_next(struct list *list, const struct block **ret)
 	return NULL;
 }
 
-struct list_given list_given(const struct list *list)
+struct list_given block_list_given(const struct list *list)
 {
 	return list->given;
 }
 
-struct list_sums list_sums(const struct list *list)
+struct list_sums block_list_sums(const struct list *list)
 {
 	return list->sums;
 }
 
-uint64_t list_gone(const struct list *list)
+uint64_t block_list_gone(const struct list *list)
 {
 	return list->gone;
 }

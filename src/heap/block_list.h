@@ -20,8 +20,8 @@
  *
  * Guarantees while the target runs
  *
- * list_create takes a moment: now, or that of a walk of earlier. The list has the blocks that are
- * live at that moment:
+ * block_list_create takes a moment: now, or that of a walk of earlier. The list has the blocks that
+ * are live at that moment:
  *
  *	once		A record stays in its slot as long as it is live (log/block_table.h), so a
  *			block that lives from the moment until its piece is read is found, through
@@ -33,10 +33,10 @@
  *	none made up	The walk itself notes which of its chunks were not in the log at the moment,
  *			and later frees and records do not change that.
  *	what is missing	Blocks that are freed, or resized, between the moment and the reading of
- *			their piece. They are counted (list_gone). A list of one piece misses none,
- *			nor does the first piece of a longer one; but those that had gone between an
- *			earlier moment and list_create are missing, and the walk's to count
- *			(struct walk_gone).
+ *			their piece. They are counted (block_list_gone). A list of one piece misses
+ *			none, nor does the first piece of a longer one; but those that had gone
+ *			between an earlier moment and block_list_create are missing, and the walk's
+ *			to count (struct walk_gone).
  *
  * The target can write the log's words: a slot with other contents is skipped, and whatever numbers
  * are in it, no more is kept than there are slots.
@@ -61,30 +61,31 @@ struct list_source {
 	const struct in_hand *in_hand;	/* when the list is created; may be NULL */
 	uint64_t moment;		/* time stamp; 0: that at which it is created */
 	/*
-	 * with the notes of walk_merge; it must live as long as the list. NULL: there was no walk
+	 * with the notes of reconcile_merge; it must live as long as the list. NULL: there was no
+	 * walk
 	 */
 	const struct heap_walk *walk;
 	uint8_t process;		/* of the walk */
 	bool complete;			/* blocks of the walk are from before the attach for sure */
 	/*
 	 * The filter and its names must live as long as the list; names are not looked up before
-	 * list_next.
+	 * block_list_next.
 	 */
 	const struct filter *filter;
 	const struct filter_order *order;
 	struct filter_env env;
 };
 
-struct err *list_create(const struct list_source *source, struct list **ret) MUST_CHECK;
-void list_free(struct list *list);
+struct err *block_list_create(const struct list_source *source, struct list **ret) MUST_CHECK;
+void block_list_free(struct list *list);
 /* The next block, until the next call; NULL: there are no more. */
-struct err *list_next(struct list *list, const struct block **ret) MUST_CHECK;
+struct err *block_list_next(struct list *list, const struct block **ret) MUST_CHECK;
 
 /* What it has given so far. */
 struct list_given {
 	uint64_t blocks, bytes;
 };
-struct list_given list_given(const struct list *list);
+struct list_given block_list_given(const struct list *list);
 
 /*
  * Sums over the blocks that match, without names and the limit: the number, the largest size, the
@@ -93,9 +94,9 @@ struct list_given list_given(const struct list *list);
 struct list_sums {
 	uint64_t nr, size, time;
 };
-struct list_sums list_sums(const struct list *list);
+struct list_sums block_list_sums(const struct list *list);
 /*
  * The number of blocks so far that were freed or resized before they could be listed. If the filter
  * asks for names, this includes blocks that it would have dropped.
  */
-uint64_t list_gone(const struct list *list);
+uint64_t block_list_gone(const struct list *list);

@@ -12,8 +12,9 @@ struct early {
 };
 
 /*
- * Add up those that the filter keeps. The walk has the notes of walk_merge. process is the number of
- * the process that was walked. If complete is true, the blocks are certainly from before the attach.
+ * Add up those that the filter keeps. The walk has the notes of reconcile_merge. process is the
+ * number of the process that was walked. If complete is true, the blocks are certainly from before
+ * the attach.
  */
 struct early early_sum(const struct heap_walk *walk, uint8_t process, bool complete,
 		       const struct filter *filter, const struct filter_env *env);

@@ -67,11 +67,11 @@ struct err *filter_parse(int argc, const char *const *argv, uint32_t allowed, st
 			 struct filter_order *order_ret, int *used_ret) MUST_CHECK;
 void filter_free(struct filter *filter);
 /* Is text the name of an attribute, or a synonym? */
-bool filter_is_attr(const char *word);
+bool filter_parse_is_attr(const char *word);
 /* Does `a RELOP b` hold? */
 bool filter_compares(uint64_t a, enum filter_relop relop, uint64_t b);
 /* Returns its name; attr must be less than FILTER_ATTRS. */
-const char *filter_attr_name(enum filter_attr attr);
+const char *filter_parse_attr_name(enum filter_attr attr);
 /* Does it ask for something that only records have: thread, time, age, seq? */
 bool filter_is_timed(const struct filter *filter);
 /* Does it ask only for function and module, so that either all blocks of a stack match, or none? */

@@ -83,14 +83,14 @@ static bool attr_find(const char *text, size_t len, enum filter_attr *ret)
 	return false;
 }
 
-bool filter_is_attr(const char *word)
+bool filter_parse_is_attr(const char *word)
 {
 	enum filter_attr attr;
 
 	return attr_find(word, strlen(word), &attr);
 }
 
-const char *filter_attr_name(enum filter_attr attr)
+const char *filter_parse_attr_name(enum filter_attr attr)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(attrs); i++)
 		if (attrs[i].attr == attr)
@@ -136,7 +136,7 @@ static struct err *parse_relop(struct cursor *cursor, enum filter_attr attr, enu
 
 	if (!text)
 		return err_create(ERR_USAGE, "%s: a relation must follow: " RELATIONS,
-				  filter_attr_name(attr));
+				  filter_parse_attr_name(attr));
 	for (size_t i = 0; i < ARRAY_SIZE(relops); i++) {
 		size_t len = strlen(relops[i].text);
 
@@ -147,7 +147,7 @@ static struct err *parse_relop(struct cursor *cursor, enum filter_attr attr, enu
 		return NULL;
 	}
 	return err_create(ERR_USAGE, "%s: '%s' is not a relation: " RELATIONS,
-			  filter_attr_name(attr), text);
+			  filter_parse_attr_name(attr), text);
 }
 
 static struct err *parse_heap(const char *text, struct filter_cond *cond)
@@ -222,7 +222,7 @@ static struct err *parse_cond(struct cursor *cursor, uint32_t allowed, struct fi
 		return err;
 	err = parse_value(cursor, &cond);
 	if (err)
-		return err_wrap(err, "%s", filter_attr_name(cond.attr));
+		return err_wrap(err, "%s", filter_parse_attr_name(cond.attr));
 	next(cursor);
 	err = vec_push(&filter->conds, cond);
 	if (err)

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "heap/block.h"
-#include "heap/chunk.h"
+#include "heap/heap_chunk.h"
 
 struct heap_walk;
 

@@ -50,7 +50,7 @@ struct glibc {
 	struct window window;
 	struct glibc_libc libc[HEAP_LIBCS_MAX];
 	uint64_t huge_page;	/* hp_pagesize of an mp_; 0: none, or not known */
-	uint32_t led;		/* chunks that glibc_leads_to has looked at */
+	uint32_t led;		/* chunks that glibc_walk_leads_to has looked at */
 	/*
 	 * First words of used blocks that may be links of a list, in order of address: lists go all
 	 * over the heap, and a read for each of their links would take longer than the walk. A word
@@ -82,39 +82,39 @@ static inline bool glibc_is_main(const struct glibc *glibc, size_t heap)
 }
 
 /* Find the main arenas and all others; walk->arenas has them then. */
-struct err *glibc_find_arenas(struct glibc *glibc) MUST_CHECK;
-/* The spans of all arenas, in order of address, and what glibc_find_mapped_sums finds. */
-struct err *glibc_find_spans(struct glibc *glibc) MUST_CHECK;
+struct err *glibc_layout_arenas(struct glibc *glibc) MUST_CHECK;
+/* The spans of all arenas, in order of address, and what glibc_sums_find_mapped finds. */
+struct err *glibc_layout_spans(struct glibc *glibc) MUST_CHECK;
 /* Of one of several glibcs: is the sbrk_base of its mp_ in memory that sbrk has made? */
-bool glibc_has_brk_base(const struct glibc *glibc, size_t libc);
+bool glibc_sums_has_brk_base(const struct glibc *glibc, size_t libc);
 /* Read n_mmaps, mmapped_mem and hp_pagesize, if the mp_ of all glibcs are found. */
-void glibc_find_mapped_sums(struct glibc *glibc);
+void glibc_sums_find_mapped(struct glibc *glibc);
 
 /*
  * The end of the arena's top chunk, which is always the end of a page; 0: there is none. If its
  * size is damaged, the end is taken from the mapping: all that sbrk has got, else the rest of a
  * page.
  */
-uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena);
-struct err *glibc_add_span(struct glibc *glibc, uint64_t start, uint64_t end,
-			   size_t heap) MUST_CHECK;
+uint64_t glibc_pieces_top_end(const struct glibc *glibc, const struct heap_arena *arena);
+struct err *glibc_pieces_add_span(struct glibc *glibc, uint64_t start, uint64_t end,
+				  size_t heap) MUST_CHECK;
 /* The source's map that address is in, or NULL. */
-const struct heap_map *glibc_map_of(const struct heap_source *source, uint64_t address);
+const struct heap_map *glibc_pieces_map_of(const struct heap_source *source, uint64_t address);
 /* Add the spans of a main heap: all of it, or the piece that has top and the pieces made by brk. */
-struct err *glibc_main_spans(struct glibc *glibc, size_t heap) MUST_CHECK;
+struct err *glibc_pieces_main_spans(struct glibc *glibc, size_t heap) MUST_CHECK;
 /*
  * Add the other pieces of all main heaps. The spans that were found so far must be in order of
  * address.
  */
-struct err *glibc_main_pieces(struct glibc *glibc) MUST_CHECK;
+struct err *glibc_pieces_main(struct glibc *glibc) MUST_CHECK;
 
 /* Read one word from anywhere, without the window. */
-bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
+bool glibc_walk_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
 /* Read one word through the window; false: it cannot be read. */
-bool glibc_word(struct glibc *glibc, uint64_t address, uint64_t *ret);
+bool glibc_walk_word(struct glibc *glibc, uint64_t address, uint64_t *ret);
 /* Note damage; fmt describes it. If it has no doubt of its own, it gets that of its heap. */
-struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt,
-			 ...) PRINTF(3, 4) MUST_CHECK;
+struct err *glibc_walk_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt,
+			      ...) PRINTF(3, 4) MUST_CHECK;
 /* Find the doubt of damage in each arena; all arenas must be known. */
 void glibc_doubt_arenas(struct glibc *glibc);
 struct heap_doubt glibc_doubt_heap(const struct glibc *glibc, uint16_t heap);
@@ -126,21 +126,21 @@ struct heap_doubt glibc_doubt_any(const struct glibc *glibc);
 struct heap_doubt glibc_doubt_cache(const struct glibc *glibc, uint64_t tp);
 
 /* Does walking by sizes from chunk `at` come to `goal` exactly? All calls together are bounded. */
-bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal);
+bool glibc_walk_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal);
 
 /*
  * If one of the first nr_heaps spans, which are in order of address, begins in the page or covers
  * it, move *page behind that heap. False: none does.
  */
-bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page);
+bool glibc_mapped_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page);
 /* Add the chunks that are mappings of their own: a span each. */
-struct err *glibc_find_mapped(struct glibc *glibc) MUST_CHECK;
+struct err *glibc_mapped_find(struct glibc *glibc) MUST_CHECK;
 
 /*
  * Mark the chunks that look used but are in a fastbin or a thread's cache, and the caches
  * themselves.
  */
-struct err *glibc_mark_lists(struct glibc *glibc) MUST_CHECK;
+struct err *glibc_lists_mark(struct glibc *glibc) MUST_CHECK;
 
 /* Check all links of all bins. */
-struct err *glibc_check_bins(struct glibc *glibc) MUST_CHECK;
+struct err *glibc_bins_check(struct glibc *glibc) MUST_CHECK;

@@ -37,7 +37,7 @@ static struct err *check_bin(struct glibc *glibc, uint16_t heap, unsigned bin, u
 			  CHUNK_HEADER;
 	uint64_t before = header, at;
 
-	if (!glibc_peek(glibc, header + 16, &at))
+	if (!glibc_walk_peek(glibc, header + 16, &at))
 		return NULL;
 	while (at != header) {
 		struct heap_chunk chunk;
@@ -48,20 +48,20 @@ static struct err *check_bin(struct glibc *glibc, uint16_t heap, unsigned bin, u
 		if (!wrong && *nr >= most)
 			wrong = "in a bin already";
 		if (wrong)
-			return glibc_damage(glibc, (struct heap_damage){
+			return glibc_walk_damage(glibc, (struct heap_damage){
 						.heap = heap, .address = before + 16,
 						.before = before == header ? 0 :
 							  before + CHUNK_HEADER },
-					    "bin %u leads to 0x%" PRIx64 ": %s", bin + 1,
-					    at, wrong);
+						 "bin %u leads to 0x%" PRIx64 ": %s", bin + 1,
+						 at, wrong);
 		if (memory_read(glibc->source->memory, at, &links, sizeof(links)))
 			return NULL;
 		if (links.bk != before)
-			return glibc_damage(glibc, (struct heap_damage){
+			return glibc_walk_damage(glibc, (struct heap_damage){
 						.heap = heap, .address = at + 24,
 						.after = at + CHUNK_HEADER },
-					    "chunk in bin %u points back to 0x%" PRIx64
-					    ", not 0x%" PRIx64, bin + 1, links.bk, before);
+						 "chunk in bin %u points back to 0x%" PRIx64
+						 ", not 0x%" PRIx64, bin + 1, links.bk, before);
 		++*nr;
 		before = at;
 		at = links.fd;
@@ -78,13 +78,13 @@ static struct err *check_arena(struct glibc *glibc, uint16_t heap, uint64_t nr_f
 		err = check_bin(glibc, heap, bin, nr_free, &nr);
 	if (err || nr == nr_free || heap_walk_all_damage(glibc->walk) != before)
 		return err;
-	return glibc_damage(glibc, (struct heap_damage){
+	return glibc_walk_damage(glibc, (struct heap_damage){
 				.heap = heap, .address = glibc->walk->arenas.at[heap].address },
-			    "%" PRIu64 " chunks are free, %" PRIu64 " are in its bins",
-			    nr_free, nr);
+				 "%" PRIu64 " chunks are free, %" PRIu64 " are in its bins",
+				 nr_free, nr);
 }
 
-struct err *glibc_check_bins(struct glibc *glibc)
+struct err *glibc_bins_check(struct glibc *glibc)
 {
 	const struct heap_walk *walk = glibc->walk;
 	AUTO_FREE uint64_t *nr_free = calloc(walk->arenas.nr, sizeof(*nr_free));

@@ -61,10 +61,10 @@ static struct err *add_arena(struct glibc *glibc, uint64_t address)
 	struct heap_arena arena = { .address = address };
 	uint64_t mutex = 0;
 
-	if (!glibc_peek(glibc, address, &mutex) ||
-	    !glibc_peek(glibc, address + layout->top, &arena.top) ||
-	    !glibc_peek(glibc, address + layout->system_mem, &arena.system_mem) ||
-	    !glibc_peek(glibc, address + layout->max_system_mem, &arena.max_system_mem))
+	if (!glibc_walk_peek(glibc, address, &mutex) ||
+	    !glibc_walk_peek(glibc, address + layout->top, &arena.top) ||
+	    !glibc_walk_peek(glibc, address + layout->system_mem, &arena.system_mem) ||
+	    !glibc_walk_peek(glibc, address + layout->max_system_mem, &arena.max_system_mem))
 		return err_create(ERR_MEMORY, "cannot read the arena at 0x%" PRIx64,
 				  address);
 	arena.locked = (uint32_t)mutex;
@@ -94,7 +94,7 @@ static struct err *add_next(struct glibc *glibc, uint64_t *at)
 
 	if (err)
 		return err;
-	if (!glibc_peek(glibc, *at + glibc->layout.next, &next) || next % 8 || !next)
+	if (!glibc_walk_peek(glibc, *at + glibc->layout.next, &next) || next % 8 || !next)
 		return err_create(ERR_MEMORY, "no arena");
 	*at = next;
 	return NULL;
@@ -218,13 +218,13 @@ static size_t find_brk_libc(const struct glibc *glibc)
 	if (source->nr_libcs == 1)
 		return 0;
 	vec_each(arena, &glibc->walk->arenas) {
-		const struct heap_map *map = glibc_map_of(source, arena->top);
+		const struct heap_map *map = glibc_pieces_map_of(source, arena->top);
 
 		if (arena->main && map && map->brk)
 			return arena->libc;
 	}
 	for (size_t i = 0; i < source->nr_libcs; i++)
-		if (glibc->libc[i].found && glibc_has_brk_base(glibc, i))
+		if (glibc->libc[i].found && glibc_sums_has_brk_base(glibc, i))
 			return i;
 	return source->nr_libcs;
 }
@@ -246,7 +246,7 @@ static struct err *put_first(struct heap_walk *walk, size_t libc)
 	return NULL;
 }
 
-struct err *glibc_find_arenas(struct glibc *glibc)
+struct err *glibc_layout_arenas(struct glibc *glibc)
 {
 	const struct heap_source *source = glibc->source;
 	struct heap_walk *walk = glibc->walk;
@@ -377,9 +377,9 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 	first = first_heap(glibc, arena, &len);
 	if (!first || !glibc->layout.heap_max ||
 	    !fits_heap_max(glibc, arena, first, glibc->layout.heap_max))
-		return glibc_damage(glibc, (struct heap_damage){
+		return glibc_walk_damage(glibc, (struct heap_damage){
 					.heap = (uint16_t)number, .address = arena->address },
-				    "the heaps of this arena were not found");
+					 "the heaps of this arena were not found");
 	heap = arena->top & ~(glibc->layout.heap_max - 1);
 	for (;;) {
 		uint64_t start = heap == first ? arena->address + glibc->layout.state_len :
@@ -389,14 +389,14 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 
 		/* It could be read when the chain was followed, but the target may run. */
 		if (!read_info(glibc, heap, &info) || info.size > glibc->layout.heap_max)
-			return glibc_damage(glibc, (struct heap_damage){
+			return glibc_walk_damage(glibc, (struct heap_damage){
 						.heap = (uint16_t)number, .address = heap },
-					    "this heap has no length");
+						 "this heap has no length");
 		end = heap + info.size;
 		/* Chunks are such that the blocks in them, behind the header, are aligned. */
 		start = ALIGN_UP(start, CHUNK_HEADER);
 		if (start < end)
-			err = glibc_add_span(glibc, start, end, number);
+			err = glibc_pieces_add_span(glibc, start, end, number);
 		if (err || heap == first || glibc->walk->spans.nr > HEAPS_OF_ARENA)
 			return err;
 		heap = info.prev;
@@ -414,10 +414,10 @@ static struct err *drop_overlaps(struct glibc *glibc)
 
 	for (size_t i = 0; i < walk->spans.nr && !err; i++) {
 		if (to && walk->spans.at[i].start < walk->spans.at[to - 1].end)
-			err = glibc_damage(glibc, (struct heap_damage){
+			err = glibc_walk_damage(glibc, (struct heap_damage){
 						.heap = walk->spans.at[i].heap,
 						.address = walk->spans.at[i].start },
-					   "this heap lies in another one");
+						"this heap lies in another one");
 		else
 			walk->spans.at[to++] = walk->spans.at[i];
 	}
@@ -431,17 +431,17 @@ static struct err *in_order(struct glibc *glibc)
 	return drop_overlaps(glibc);
 }
 
-struct err *glibc_find_spans(struct glibc *glibc)
+struct err *glibc_layout_spans(struct glibc *glibc)
 {
 	struct heap_walk *walk = glibc->walk;
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < walk->arenas.nr && !err; i++)
 		if (walk->arenas.at[i].main)
-			err = glibc_main_spans(glibc, i);
+			err = glibc_pieces_main_spans(glibc, i);
 	if (err)
 		return err;
-	glibc_find_mapped_sums(glibc);
+	glibc_sums_find_mapped(glibc);
 	find_heap_max(glibc);
 	for (size_t i = 0; i < walk->arenas.nr && !err; i++)
 		if (!walk->arenas.at[i].main && walk->arenas.at[i].top)
@@ -450,6 +450,6 @@ struct err *glibc_find_spans(struct glibc *glibc)
 		err = in_order(glibc);
 	if (err)
 		return err;
-	err = glibc_main_pieces(glibc);
+	err = glibc_pieces_main(glibc);
 	return err ? err : in_order(glibc);
 }

@@ -59,7 +59,7 @@ static uint64_t link_of(const struct glibc *glibc, const struct heap_chunk *chun
 	if (chunk->note == NOTE_LINKED)
 		return glibc->links.at[glibc->run_links.at[at->run] +
 				       heap_chunks_noted(&glibc->walk->chunks, at, NOTE_LINKED)];
-	return glibc_peek(glibc, chunk->address, &link) ? link : 0;
+	return glibc_walk_peek(glibc, chunk->address, &link) ? link : 0;
 }
 
 /* Returns the doubt of a cache that no thread's pointer leads to. */
@@ -148,28 +148,29 @@ static struct err *reach_list(struct glibc *glibc, const struct list *list)
 		const char *wrong = wrong_in_list(list, found ? &chunk : NULL);
 
 		if (wrong)
-			return glibc_damage(glibc, (struct heap_damage){
+			return glibc_walk_damage(glibc, (struct heap_damage){
 						.heap = list->heap, .before = before,
 						.address = before ? before : list->where,
 						.doubt = doubt_of(glibc, list, block) },
-					    "%s list of 0x%" PRIx64 "-byte%s chunks leads to "
-					    "0x%" PRIx64 ": %s",
-					    list->kind == CHUNK_FAST ? "fastbin" : "tcache",
-					    list->least, or_longer(list),
-					    block, wrong);
+						 "%s list of 0x%" PRIx64 "-byte%s chunks leads to "
+						 "0x%" PRIx64 ": %s",
+						 list->kind == CHUNK_FAST ? "fastbin" : "tcache",
+						 list->least, or_longer(list),
+						 block, wrong);
 		heap_chunks_set_kind(&glibc->walk->chunks, &at, list->kind);
 		before = block;
 		block = block_of(list, unlink_word(glibc, block, link_of(glibc, &chunk, &at)));
 	}
 	if (list->count == COUNT_UNKNOWN || nr == list->count)
 		return NULL;
-	return glibc_damage(glibc, (struct heap_damage){
+	return glibc_walk_damage(glibc, (struct heap_damage){
 				.heap = list->heap, .address = list->where, .before = before,
 				.doubt = list->doubt },
-			    "tcache list of 0x%" PRIx64 "-byte%s chunks has %" PRIu64 ", and says "
-			    "%" PRIu64,
-			    list->least, or_longer(list),
-			    nr, list->count);
+				 "tcache list of 0x%" PRIx64 "-byte%s chunks has %" PRIu64 ", and "
+				 "says "
+				 "%" PRIu64,
+				 list->least, or_longer(list),
+				 nr, list->count);
 }
 
 static struct err *add_fastbins(struct glibc *glibc, size_t number, struct lists *lists)
@@ -187,7 +188,7 @@ static struct err *add_fastbins(struct glibc *glibc, size_t number, struct lists
 			.kind = CHUNK_FAST,
 		};
 
-		if (!glibc_peek(glibc, list.where, &list.head) || !list.head)
+		if (!glibc_walk_peek(glibc, list.where, &list.head) || !list.head)
 			continue;
 		list.head += CHUNK_HEADER;
 		err = vec_push(&lists->vec, list);
@@ -376,7 +377,7 @@ static unsigned score_of(const struct glibc *glibc, uint64_t offset, const struc
 		uint64_t word;
 		int lists;
 
-		if (!glibc_peek(glibc, source->thread[i] - offset, &word))
+		if (!glibc_walk_peek(glibc, source->thread[i] - offset, &word))
 			return 0;
 		if (!word || is_dummy(glibc, like->layout, word))
 			continue;
@@ -402,7 +403,7 @@ static bool read_below(const struct glibc *glibc, uint64_t end, uint64_t word[TL
 	if (!memory_read(glibc->source->memory, end - TLS_PIECE, word, TLS_PIECE))
 		return true;
 	memset(word, 0, TLS_PIECE);
-	while (i > 0 && glibc_peek(glibc, end - (TLS_PIECE / 8 - i + 1) * 8, &word[i - 1]))
+	while (i > 0 && glibc_walk_peek(glibc, end - (TLS_PIECE / 8 - i + 1) * 8, &word[i - 1]))
 		i--;
 	return i < TLS_PIECE / 8;
 }
@@ -451,7 +452,7 @@ static struct err *add_caches_of_libc(struct glibc *glibc, uint16_t libc, struct
 		uint64_t word;
 
 		/* A cache that was added is CHUNK_OWN, and is not read again. */
-		if (glibc_peek(glibc, source->thread[i] - offset, &word) && word &&
+		if (glibc_walk_peek(glibc, source->thread[i] - offset, &word) && word &&
 		    read_cache(glibc, word, &cache))
 			err = add_cache(glibc, &cache, glibc_doubt_cache(glibc, source->thread[i]),
 					lists);
@@ -561,7 +562,7 @@ static struct err *find_loose(struct glibc *glibc)
 	return err;
 }
 
-struct err *glibc_mark_lists(struct glibc *glibc)
+struct err *glibc_lists_mark(struct glibc *glibc)
 {
 	struct lists lists = { VEC_INIT };
 	struct err *err = add_caches_of_threads(glibc, &lists);

@@ -101,7 +101,7 @@ static uint64_t chunk_in(const struct glibc *glibc, uint64_t page, uint64_t len)
 	return page;
 }
 
-bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page)
+bool glibc_mapped_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page)
 {
 	const struct heap_span *span = glibc->walk->spans.at;
 	uint64_t max = glibc->layout.heap_max;
@@ -178,15 +178,15 @@ static struct err *look_in(struct look *look, const struct heap_map *map)
 		uint64_t len;
 		bool touched;
 
-		if (glibc_skip_heap(look->glibc, look->nr_heaps, &page))
+		if (glibc_mapped_skip_heap(look->glibc, look->nr_heaps, &page))
 			continue;
 		touched = is_touched(look, page);
 		len = touched ? mapped_length(look->glibc, page, map->end) : 0;
 		if (len) {
 			look->nr++;
 			look->bytes += mapping_of(len);
-			err = glibc_add_span(look->glibc, start_of(look->glibc, page, len),
-					     page + len, LOG_HEAP_MMAP);
+			err = glibc_pieces_add_span(look->glibc, start_of(look->glibc, page, len),
+						    page + len, LOG_HEAP_MMAP);
 		} else if (!look->all_pages) {
 			len = behind_stack(look, page, map->end) - page;
 		} else if (!count_page(look, touched)) {
@@ -210,7 +210,7 @@ static struct err *look_everywhere(struct look *look)
 	return err;
 }
 
-struct err *glibc_find_mapped(struct glibc *glibc)
+struct err *glibc_mapped_find(struct glibc *glibc)
 {
 	struct heap_walk *walk = glibc->walk;
 	struct look look = { .glibc = glibc, .nr_heaps = walk->spans.nr };

@@ -38,7 +38,7 @@
 #define PAGES_RUNNING	(1u << 13)
 #define LIST_STEPS	(1u << 14)	/* chunks of lists that are read; each takes 5 us */
 
-const struct heap_map *glibc_map_of(const struct heap_source *source, uint64_t address)
+const struct heap_map *glibc_pieces_map_of(const struct heap_source *source, uint64_t address)
 {
 	size_t low = LOWER_BOUND(i, 0, source->nr_maps, source->map[i].end <= address);
 
@@ -47,18 +47,18 @@ const struct heap_map *glibc_map_of(const struct heap_source *source, uint64_t a
 	return NULL;
 }
 
-struct err *glibc_add_span(struct glibc *glibc, uint64_t start, uint64_t end, size_t heap)
+struct err *glibc_pieces_add_span(struct glibc *glibc, uint64_t start, uint64_t end, size_t heap)
 {
 	return vec_push(&glibc->walk->spans,
 			((struct heap_span){ start, end, (uint16_t)heap }));
 }
 
-uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena)
+uint64_t glibc_pieces_top_end(const struct glibc *glibc, const struct heap_arena *arena)
 {
-	const struct heap_map *map = glibc_map_of(glibc->source, arena->top);
+	const struct heap_map *map = glibc_pieces_map_of(glibc->source, arena->top);
 	uint64_t size;
 
-	if (!arena->top || !map || !glibc_peek(glibc, arena->top + 8, &size))
+	if (!arena->top || !map || !glibc_walk_peek(glibc, arena->top + 8, &size))
 		return 0;
 	size &= ~SIZE_FLAGS;
 	if (size >= CHUNK_HEADER && size <= map->end - arena->top &&
@@ -93,7 +93,7 @@ static uint64_t first_page(struct glibc *glibc, uint64_t from, uint64_t goal)
 	uint64_t page = from, part_end = 0;
 
 	for (; next_written(glibc, goal, &page, &part_end); page += PAGE)
-		if (glibc_leads_to(glibc, page, goal))
+		if (glibc_walk_leads_to(glibc, page, goal))
 			return page;
 	return goal;
 }
@@ -114,26 +114,26 @@ static struct err *brk_spans(struct glibc *glibc, const struct heap_map *with_to
 		if (!libc->sbrk_base)
 			libc->sbrk_base = map->start;
 		if (map != with_top)
-			err = glibc_add_span(glibc, ALIGN_UP(map->start, CHUNK_HEADER), map->end,
-					     heap);
+			err = glibc_pieces_add_span(glibc, ALIGN_UP(map->start, CHUNK_HEADER),
+						    map->end, heap);
 	}
 	return err;
 }
 
-struct err *glibc_main_spans(struct glibc *glibc, size_t heap)
+struct err *glibc_pieces_main_spans(struct glibc *glibc, size_t heap)
 {
 	const struct heap_arena *arena = &glibc->walk->arenas.at[heap];
-	const struct heap_map *map = glibc_map_of(glibc->source, arena->top);
-	uint64_t end = glibc_top_end(glibc, arena), base, start;
+	const struct heap_map *map = glibc_pieces_map_of(glibc->source, arena->top);
+	uint64_t end = glibc_pieces_top_end(glibc, arena), base, start;
 	struct err *err;
 
 	if (!arena->top)
 		return NULL;
 	if (!end)
-		return glibc_damage(glibc, (struct heap_damage){
+		return glibc_walk_damage(glibc, (struct heap_damage){
 					.heap = (uint16_t)heap,
 					.address = arena->address + glibc->layout.top },
-				    "the top of the heap is no chunk");
+					 "the top of the heap is no chunk");
 	base = end - MIN(arena->system_mem, end);
 	start = ALIGN_UP(base, CHUNK_HEADER);
 	/*
@@ -141,16 +141,16 @@ struct err *glibc_main_spans(struct glibc *glibc, size_t heap)
 	 * top.
 	 */
 	if (start >= map->start && start <= arena->top &&
-	    (map->brk || glibc_leads_to(glibc, start, arena->top))) {
+	    (map->brk || glibc_walk_leads_to(glibc, start, arena->top))) {
 		glibc->libc[arena->libc].sbrk_base = base;
-		return glibc_add_span(glibc, start, end, heap);
+		return glibc_pieces_add_span(glibc, start, end, heap);
 	}
 	err = arena->brk ? brk_spans(glibc, map, heap) : NULL;
 	if (err)
 		return err;
 	start = map->brk ? ALIGN_UP(map->start, CHUNK_HEADER) :
 			   first_page(glibc, map->start, arena->top);
-	return glibc_add_span(glibc, start, end, heap);
+	return glibc_pieces_add_span(glibc, start, end, heap);
 }
 
 /* A main heap that lacks pieces. */
@@ -206,9 +206,9 @@ static bool is_piece_end(struct glibc *glibc, uint64_t end)
 {
 	uint64_t word;
 
-	return glibc_word(glibc, end - FENCEPOSTS + 8, &word) &&
+	return glibc_walk_word(glibc, end - FENCEPOSTS + 8, &word) &&
 	       (word & ~(uint64_t)PREV_INUSE) == CHUNK_HEADER &&
-	       glibc_word(glibc, end - 8, &word) && word == FENCEPOST;
+	       glibc_walk_word(glibc, end - 8, &word) && word == FENCEPOST;
 }
 
 /* Returns the heap that the chunk or bin belongs to, or `elsewhere`; NULL: it is not known. */
@@ -238,7 +238,7 @@ static struct lack *by_list(struct look *look, uint64_t first)
 	while (!lack && look->steps++ < LIST_STEPS) {
 		if (vec_push(&look->passed, chunk))
 			return NULL;
-		if (!glibc_peek(look->glibc, chunk + CHUNK_HEADER, &chunk) || chunk == first)
+		if (!glibc_walk_peek(look->glibc, chunk + CHUNK_HEADER, &chunk) || chunk == first)
 			lack = &look->elsewhere;
 		else
 			lack = known_heap(look, chunk);
@@ -256,12 +256,12 @@ static struct lack *by_lists(struct look *look, uint64_t start, uint64_t goal)
 	struct lack *found, *lack = NULL;
 
 	for (uint64_t at = start; at < goal; at += size) {
-		if (!glibc_word(look->glibc, at + 8, &word))
+		if (!glibc_walk_word(look->glibc, at + 8, &word))
 			break;
 		size = word & ~SIZE_FLAGS;
 		/* They led there just now, but the target may run. */
 		if (size < CHUNK_LEAST || size > goal - at ||
-		    !glibc_word(look->glibc, at + size + 8, &next))
+		    !glibc_walk_word(look->glibc, at + size + 8, &next))
 			break;
 		found = next & PREV_INUSE ? NULL : by_list(look, at);
 		if (found && found != &look->elsewhere)
@@ -274,7 +274,7 @@ static struct lack *by_lists(struct look *look, uint64_t start, uint64_t goal)
 static struct err *take_for(struct look *look, struct lack *lack, const struct piece *piece)
 {
 	lack->missing -= MIN(lack->missing, piece->end - piece->start);
-	return glibc_add_span(look->glibc, piece->start, piece->end, lack->heap);
+	return glibc_pieces_add_span(look->glibc, piece->start, piece->end, lack->heap);
 }
 
 static struct err *find_piece(struct look *look, uint64_t from, uint64_t end)
@@ -337,7 +337,7 @@ static struct err *look_in(struct look *look, const struct heap_map *map)
 
 	while (!err && is_missing(look) &&
 	       next_written(look->glibc, map->end, &page, &part_end)) {
-		if (glibc_skip_heap(look->glibc, look->nr, &page)) {
+		if (glibc_mapped_skip_heap(look->glibc, look->nr, &page)) {
 			from = page;
 			continue;
 		}
@@ -356,8 +356,8 @@ static struct err *look_in(struct look *look, const struct heap_map *map)
 static const struct heap_map *map_with_top(const struct look *look, unsigned i)
 {
 	const struct heap_walk *walk = look->glibc->walk;
-	const struct heap_map *map = glibc_map_of(look->glibc->source,
-						  walk->arenas.at[look->lack[i].heap].top);
+	const struct heap_map *map = glibc_pieces_map_of(look->glibc->source,
+							 walk->arenas.at[look->lack[i].heap].top);
 
 	return map && !map->brk ? map : NULL;
 }
@@ -395,20 +395,20 @@ static struct err *say_missing(struct glibc *glibc, const struct lack *lack)
 
 	if (lack->missing < PAGE)
 		return NULL;
-	return glibc_damage(glibc, (struct heap_damage){
+	return glibc_walk_damage(glibc, (struct heap_damage){
 				.heap = (uint16_t)lack->heap,
 				.address = arena + glibc->layout.system_mem },
-			    "%" PRIu64 " bytes of the heap were not found", lack->missing);
+				 "%" PRIu64 " bytes of the heap were not found", lack->missing);
 }
 
-struct err *glibc_main_pieces(struct glibc *glibc)
+struct err *glibc_pieces_main(struct glibc *glibc)
 {
 	struct look look = { .glibc = glibc, .nr = glibc->walk->spans.nr };
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < glibc->walk->arenas.nr; i++) {
 		const struct heap_arena *arena = &glibc->walk->arenas.at[i];
-		uint64_t missing = arena->main && glibc_map_of(glibc->source, arena->top) ?
+		uint64_t missing = arena->main && glibc_pieces_map_of(glibc->source, arena->top) ?
 			missing_bytes(glibc, i) : 0;
 
 		if (missing >= PAGE && look.nr_lacks < HEAP_LIBCS_MAX)

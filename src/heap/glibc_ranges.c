@@ -28,12 +28,12 @@ COMPARE_BY(by_start, struct heap_range, x, x->start)
 
 static struct err *find(struct glibc *glibc, struct heap_ranges *ranges)
 {
-	struct err *err = glibc_find_arenas(glibc);
+	struct err *err = glibc_layout_arenas(glibc);
 
 	if (!err)
-		err = glibc_find_spans(glibc);
+		err = glibc_layout_spans(glibc);
 	if (!err)
-		err = glibc_find_mapped(glibc);
+		err = glibc_mapped_find(glibc);
 	for (size_t i = 0; i < glibc->walk->spans.nr && !err; i++)
 		err = vec_push(&ranges->vec, range_of(glibc, &glibc->walk->spans.at[i]));
 	return err;
@@ -45,7 +45,7 @@ static bool sums_changed(struct glibc *glibc)
 	struct heap_walk *walk = glibc->walk, now = HEAP_WALK_INIT;
 
 	glibc->walk = &now;
-	glibc_find_mapped_sums(glibc);
+	glibc_sums_find_mapped(glibc);
 	glibc->walk = walk;
 	return now.mmapped_known != walk->mmapped_known || now.mmapped != walk->mmapped ||
 	       now.mmapped_bytes != walk->mmapped_bytes;

@@ -75,7 +75,7 @@ static bool may_be_base(const struct base *base, uint64_t address)
 	if (!address)
 		return !base->brk;
 	/* [heap] may begin at the next page behind it. */
-	map = glibc_map_of(base->in, base->brk ? ALIGN_UP(address, PAGE) : address);
+	map = glibc_pieces_map_of(base->in, base->brk ? ALIGN_UP(address, PAGE) : address);
 	return map && map->brk == base->brk && (base->brk || (map->anonymous && address % PAGE == 0));
 }
 
@@ -110,7 +110,7 @@ static bool find_sums(const struct glibc *glibc, size_t libc, const struct base 
 	return false;
 }
 
-bool glibc_has_brk_base(const struct glibc *glibc, size_t libc)
+bool glibc_sums_has_brk_base(const struct glibc *glibc, size_t libc)
 {
 	const struct base base = { .in = glibc->source, .brk = true };
 	struct malloc_par par;
@@ -119,7 +119,7 @@ bool glibc_has_brk_base(const struct glibc *glibc, size_t libc)
 	return find_sums(glibc, libc, &base, &par, &counts);
 }
 
-void glibc_find_mapped_sums(struct glibc *glibc)
+void glibc_sums_find_mapped(struct glibc *glibc)
 {
 	struct heap_walk *walk = glibc->walk;
 

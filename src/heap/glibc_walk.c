@@ -14,7 +14,7 @@
 #define LEAD_STEPS	(1u << 26)	/* chunks that are looked at to find beginnings ... */
 #define LEAD_RUNNING	(1u << 22)	/* ... and while the target runs */
 
-bool glibc_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
+bool glibc_walk_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
 {
 	struct window *window = &glibc->window;
 	uint64_t offset = address - window->start;
@@ -38,12 +38,12 @@ bool glibc_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
 	return true;
 }
 
-bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret)
+bool glibc_walk_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret)
 {
 	return address < ADDRESS_END && !memory_read_u64(glibc->source->memory, address, ret);
 }
 
-struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt, ...)
+struct err *glibc_walk_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt, ...)
 {
 	struct heap_walk *walk = glibc->walk;
 	va_list ap;
@@ -142,7 +142,7 @@ static bool is_heap_end(struct glibc *glibc, const struct at *at)
 	if (left == 16)
 		return !at->size;
 	return (at->size == 16 || at->size == 32) && left == at->size + 16 &&
-		glibc_word(glibc, at->chunk + at->size + 8, &next) && !(next & ~SIZE_FLAGS);
+		glibc_walk_word(glibc, at->chunk + at->size + 8, &next) && !(next & ~SIZE_FLAGS);
 }
 
 /*
@@ -154,17 +154,17 @@ static bool is_gap(struct glibc *glibc, const struct at *at)
 	uint64_t next;
 
 	return glibc_is_main(glibc, at->span->heap) && at->size == 16 &&
-	       glibc_word(glibc, at->chunk + 16 + 8, &next) && (next & ~SIZE_FLAGS) == 16;
+	       glibc_walk_word(glibc, at->chunk + 16 + 8, &next) && (next & ~SIZE_FLAGS) == 16;
 }
 
-bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
+bool glibc_walk_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
 {
 	uint64_t word, size;
 
 	for (unsigned i = 0; at < goal && glibc->led < (glibc->running ? LEAD_RUNNING : LEAD_STEPS);
 	     i++) {
 		glibc->led++;
-		if (!glibc_word(glibc, at + 8, &word))
+		if (!glibc_walk_word(glibc, at + 8, &word))
 			return false;
 		size = word & ~SIZE_FLAGS;
 		if (size < CHUNK_LEAST || size % CHUNK_HEADER || size > goal - at ||
@@ -179,7 +179,7 @@ bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
 static uint64_t behind_gap(struct glibc *glibc, const struct at *at)
 {
 	for (uint64_t next = at->chunk + 32; next < at->top; next += CHUNK_HEADER)
-		if (glibc_leads_to(glibc, next, at->top))
+		if (glibc_walk_leads_to(glibc, next, at->top))
 			return next;
 	return at->top ? at->top : at->span->end;
 }
@@ -206,13 +206,14 @@ static struct err *step_over(struct glibc *glibc, struct at *at)
 	uint64_t next = next_known(glibc, at->chunk, goal);
 	struct err *err;
 
-	err = glibc_damage(glibc, (struct heap_damage){
+	err = glibc_walk_damage(glibc, (struct heap_damage){
 				.heap = at->span->heap, .address = at->chunk + 8,
 				.before = at->before,
 				.after = next < at->span->end ? next + CHUNK_HEADER : 0 },
-			   fits(at) ? "what follows this chunk cannot be read: size 0x%" PRIx64 :
+				fits(at) ?
+				"what follows this chunk cannot be read: size 0x%" PRIx64 :
 				      "this is no chunk header: size 0x%" PRIx64,
-			   at->word);
+				at->word);
 	at->chunk = next;
 	return err;
 }
@@ -222,14 +223,14 @@ static struct err *check_free(struct glibc *glibc, const struct at *at)
 {
 	uint64_t foot;
 
-	if (!glibc_word(glibc, at->chunk + at->size, &foot) || foot == at->size)
+	if (!glibc_walk_word(glibc, at->chunk + at->size, &foot) || foot == at->size)
 		return NULL;
-	return glibc_damage(glibc, (struct heap_damage){
+	return glibc_walk_damage(glibc, (struct heap_damage){
 				.heap = at->span->heap, .address = at->chunk + at->size,
 				.before = at->chunk + CHUNK_HEADER,
 				.after = at->chunk + at->size + CHUNK_HEADER },
-			    "free chunk of 0x%" PRIx64 " bytes ends with size 0x%" PRIx64,
-			    at->size, foot);
+				 "free chunk of 0x%" PRIx64 " bytes ends with size 0x%" PRIx64,
+				 at->size, foot);
 }
 
 static struct err *take_top(struct glibc *glibc, struct at *at)
@@ -239,9 +240,9 @@ static struct err *take_top(struct glibc *glibc, struct at *at)
 
 	/* At the end there may be only a part of a chunk's header. */
 	if (at->size != size)
-		err = glibc_damage(glibc, (struct heap_damage){ .heap = at->span->heap,
+		err = glibc_walk_damage(glibc, (struct heap_damage){ .heap = at->span->heap,
 				   .address = at->chunk + 8, .before = at->before },
-				   "the top chunk has a wrong size: 0x%" PRIx64, at->word);
+					"the top chunk has a wrong size: 0x%" PRIx64, at->word);
 	at->size = size;
 	if (!err && size >= CHUNK_HEADER)
 		err = add_chunk(glibc, at, CHUNK_TOP);
@@ -266,7 +267,7 @@ static struct err *step(struct glibc *glibc, struct at *at)
 		at->chunk = behind_gap(glibc, at);
 		return NULL;
 	}
-	if (!fits(at) || !glibc_word(glibc, at->chunk + at->size + 8, &next))
+	if (!fits(at) || !glibc_walk_word(glibc, at->chunk + at->size + 8, &next))
 		return step_over(glibc, at);
 	/* A free chunk beside the top chunk would have become part of it. */
 	kind = next & PREV_INUSE || at->chunk + at->size == at->top ? CHUNK_USED : CHUNK_FREE;
@@ -287,16 +288,17 @@ static struct err *walk_span(struct glibc *glibc, const struct heap_span *span)
 		at.top = top;
 	while (!err && at.chunk < span->end) {
 		if (span->end - at.chunk < CHUNK_HEADER ||
-		    !glibc_word(glibc, at.chunk + 8, &at.word)) {
-			return glibc_damage(glibc, (struct heap_damage){
+		    !glibc_walk_word(glibc, at.chunk + 8, &at.word)) {
+			return glibc_walk_damage(glibc, (struct heap_damage){
 						.heap = span->heap, .address = at.chunk,
 						.before = at.before },
-					    "the rest of this heap cannot be read");
+						 "the rest of this heap cannot be read");
 		}
 		at.size = at.word & ~SIZE_FLAGS;
 		at.link = 0;
 		/* It is read before the next chunk's header, so that addresses only go up. */
-		if (at.size <= LISTED_MOST && !glibc_word(glibc, at.chunk + CHUNK_HEADER, &at.link))
+		if (at.size <= LISTED_MOST && !glibc_walk_word(glibc, at.chunk + CHUNK_HEADER,
+							       &at.link))
 			at.link = 0;
 		err = step(glibc, &at);
 	}
@@ -363,20 +365,20 @@ struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret)
 	glibc.window.bytes = malloc(WINDOW_BYTES);
 	if (!glibc.window.bytes)
 		return err_nomem;
-	err = glibc_find_arenas(&glibc);
+	err = glibc_layout_arenas(&glibc);
 	for (size_t i = 0; i < walk.arenas.nr; i++)
 		walk.arenas.at[i].whole = true;
 	glibc_doubt_arenas(&glibc);
 	if (!err)
-		err = glibc_find_spans(&glibc);
+		err = glibc_layout_spans(&glibc);
 	if (!err)
-		err = glibc_find_mapped(&glibc);
+		err = glibc_mapped_find(&glibc);
 	if (!err)
 		err = walk_spans(&glibc);
 	if (!err)
-		err = glibc_mark_lists(&glibc);
+		err = glibc_lists_mark(&glibc);
 	if (!err && source->check)
-		err = glibc_check_bins(&glibc);
+		err = glibc_bins_check(&glibc);
 	if (!err)
 		add_up(&walk);
 	free(glibc.window.bytes);

@@ -71,7 +71,7 @@
 #include <sys/types.h>
 
 #include "base/memory.h"
-#include "heap/chunk.h"
+#include "heap/heap_chunk.h"
 
 #define HEAPS_MAX	60000u	/* arenas; numbers above are LOG_HEAP_* */
 

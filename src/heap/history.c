@@ -13,7 +13,7 @@ static uint64_t sample_bytes(const struct history_sample *sample)
 void history_clear(struct history *history)
 {
 	vec_each(sample, &history->samples)
-		packed_moment_free(&sample->moment);
+		moment_free_packed(&sample->moment);
 	vec_free(&history->samples);
 	vec_free(&history->gaps);
 	history->bytes = 0;
@@ -102,7 +102,7 @@ static void drop(struct history *history, size_t i)
 	struct history_sample *sample = &history->samples.at[i];
 
 	history->bytes -= sample_bytes(sample);
-	packed_moment_free(&sample->moment);
+	moment_free_packed(&sample->moment);
 	vec_remove(&history->samples, i);
 }
 
@@ -192,7 +192,7 @@ struct err *history_add(struct history *history, const struct moment *moment, ui
 	if (!err)
 		err = push(history, &sample);
 	if (err)
-		packed_moment_free(&sample.moment);
+		moment_free_packed(&sample.moment);
 	return err;
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "heap/reach.h"
-#include "heap/suppress.h"
+#include "heap/suppression.h"
 
 #define LEAK_OFFSETS	4u
 

@@ -70,7 +70,7 @@ void marks_make_name(const struct marks *marks, char ret[MARK_NAME_MAX + 1])
 static void remove_mark(struct marks *marks, size_t i)
 {
 	marks->bytes -= marks->vec.at[i].moment.len;
-	packed_moment_free(&marks->vec.at[i].moment);
+	moment_free_packed(&marks->vec.at[i].moment);
 	vec_remove(&marks->vec, i);
 }
 
@@ -132,7 +132,7 @@ struct err *marks_find(const struct marks *marks, const char *name, const struct
 void marks_reset(struct marks *marks)
 {
 	vec_each(mark, &marks->vec) {
-		packed_moment_free(&mark->moment);
+		moment_free_packed(&mark->moment);
 		mark->stale = true;
 	}
 	marks->bytes = 0;
@@ -143,7 +143,7 @@ void marks_reset(struct marks *marks)
 void marks_free(struct marks *marks)
 {
 	vec_each(mark, &marks->vec)
-		packed_moment_free(&mark->moment);
+		moment_free_packed(&mark->moment);
 	vec_free(&marks->vec);
 	marks->bytes = 0;
 }

@@ -44,7 +44,7 @@ struct err *moment_from_log(const struct log *log, const struct in_hand *in_hand
 			    struct moment *ret)
 {
 	struct counting counting = { .log = log, .mean = log_config(log).sample };
-	struct err *err = live_counts_init(log, &counting.live);
+	struct err *err = block_live_counts_init(log, &counting.live);
 
 	if (!err)
 		err = blocks_each(log, in_hand, count, &counting);
@@ -139,7 +139,7 @@ struct err *moment_unpack(const struct packed_moment *packed, uint64_t time_ns, 
 	return err;
 }
 
-void packed_moment_free(struct packed_moment *packed)
+void moment_free_packed(struct packed_moment *packed)
 {
 	free(packed->at);
 	*packed = (struct packed_moment){ NULL, 0 };

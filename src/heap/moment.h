@@ -48,4 +48,4 @@ struct packed_moment {
 struct err *moment_pack(const struct moment *moment, struct packed_moment *ret) MUST_CHECK;
 struct err *moment_unpack(const struct packed_moment *packed, uint64_t time_ns,
 			  struct moment *ret) MUST_CHECK;
-void packed_moment_free(struct packed_moment *packed);
+void moment_free_packed(struct packed_moment *packed);

@@ -70,7 +70,7 @@ static struct err *gather(const struct packed_source *source, bool timed, struct
 {
 	struct gathering gathering = { source, list, log_config(source->log).sample };
 	uint64_t expected = blocks_expected(source->log);
-	struct err *err = live_counts_init(source->log, &list->live);
+	struct err *err = block_live_counts_init(source->log, &list->live);
 
 	list->timed = timed;
 	list->process = source->process;

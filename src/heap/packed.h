@@ -127,7 +127,7 @@ struct err *packed_merge_walk(struct packed_list *list, const struct heap_walk *
 /*
  * Merge a walk of an earlier moment, when the log has gone on since; the log is asked about chunks
  * that have no record in the list (reconcile.h). All chunks that are blocks get their notes;
- * left_out as in walk_merge.
+ * left_out as in reconcile_merge.
  */
 struct err *packed_merge_past(struct packed_list *list, struct heap_walk *walk,
 			      const struct walk_merge *merge,

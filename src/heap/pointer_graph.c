@@ -7,7 +7,7 @@
 
 #include "base/compiler.h"
 
-void graph_init(struct pointer_graph *graph, size_t nr_blocks)
+void pointer_graph_init(struct pointer_graph *graph, size_t nr_blocks)
 {
 	*graph = (struct pointer_graph){ .room = MIN(nr_blocks + nr_blocks / 4 + 64,
 						     (size_t)UINT32_MAX) };
@@ -15,23 +15,23 @@ void graph_init(struct pointer_graph *graph, size_t nr_blocks)
 	graph->at = malloc(graph->room * sizeof(*graph->at));
 	graph->group = calloc(nr_blocks / GRAPH_GROUP + 1, sizeof(*graph->group));
 	if (!graph->at || !graph->group)
-		graph_free(graph);
+		pointer_graph_free(graph);
 }
 
-void graph_free(struct pointer_graph *graph)
+void pointer_graph_free(struct pointer_graph *graph)
 {
 	free(graph->at);
 	free(graph->group);
 	*graph = (struct pointer_graph){ .at = NULL };
 }
 
-void graph_begin(struct pointer_graph *graph)
+void pointer_graph_begin(struct pointer_graph *graph)
 {
 	graph->begun = graph->nr;
 	graph->full = false;
 }
 
-void graph_add(struct pointer_graph *graph, uint32_t to, bool strong)
+void pointer_graph_add(struct pointer_graph *graph, uint32_t to, bool strong)
 {
 	uint32_t edge = to << 2 | (strong ? GRAPH_STRONG : 0);
 
@@ -42,7 +42,7 @@ void graph_add(struct pointer_graph *graph, uint32_t to, bool strong)
 		graph->at[graph->nr++] = edge;
 }
 
-enum graph_kept graph_end(struct pointer_graph *graph, uint32_t block)
+enum graph_kept pointer_graph_end(struct pointer_graph *graph, uint32_t block)
 {
 	struct graph_group *group;
 

@@ -40,13 +40,13 @@ struct pointer_graph {
 };
 
 /* For so many blocks; without memory none are kept. */
-void graph_init(struct pointer_graph *graph, size_t nr_blocks);
-void graph_free(struct pointer_graph *graph);
+void pointer_graph_init(struct pointer_graph *graph, size_t nr_blocks);
+void pointer_graph_free(struct pointer_graph *graph);
 
 /* The pointers of one block, behind all that have been added so far. */
-void graph_begin(struct pointer_graph *graph);
-void graph_add(struct pointer_graph *graph, uint32_t to, bool strong);
-enum graph_kept graph_end(struct pointer_graph *graph, uint32_t block);
+void pointer_graph_begin(struct pointer_graph *graph);
+void pointer_graph_add(struct pointer_graph *graph, uint32_t to, bool strong);
+enum graph_kept pointer_graph_end(struct pointer_graph *graph, uint32_t block);
 
 /* For a block that will be asked for soon, and then for one that will be asked for next. */
 static inline void graph_prefetch(const struct pointer_graph *graph, uint32_t block)
@@ -64,7 +64,7 @@ struct graph_cursor {
 	bool last;
 };
 
-/* The pointers of a block for which graph_end has returned GRAPH_KEPT. */
+/* The pointers of a block for which pointer_graph_end has returned GRAPH_KEPT. */
 static inline struct graph_cursor graph_of(const struct pointer_graph *graph, uint32_t block)
 {
 	const struct graph_group *group = &graph->group[block / GRAPH_GROUP];

@@ -119,7 +119,7 @@ struct err *rates_read(struct rates *rates, const struct log *log, const struct 
 
 	if (reader_stacks(log) > RATES_STACKS)
 		return err_create(ERR_RANGE, "more than %u stacks", RATES_STACKS);
-	err = live_counts_init(log, &reading.live);
+	err = block_live_counts_init(log, &reading.live);
 	if (!err)
 		err = blocks_each(log, in_hand, add_block, &reading);
 	if (!err && !vec_slot(&rates->vec, MAX(reading.live.nr, (size_t)totals->nr) - 1))

@@ -19,30 +19,30 @@ static struct err *scan_roots(struct marker *marker)
 	uint64_t before;
 
 	marker->strength = FIRM;
-	marker_words(marker, source->word, source->nr_certain);
+	reach_words(marker, source->word, source->nr_certain);
 	for (size_t i = 0; i < source->nr_heaps && !err; i++)
-		err = marker_read_gaps(marker, source->heap[i].start, source->heap[i].end, unread);
+		err = reach_read_gaps(marker, source->heap[i].start, source->heap[i].end, unread);
 	before = marker->ret->root_bytes;
 	marker->ret->heap_bytes = before;
 	for (size_t i = 0; i < source->nr_roots && !err; i++)
-		err = marker_read_gaps(marker, source->root[i].start, source->root[i].end, unread);
+		err = reach_read_gaps(marker, source->root[i].start, source->root[i].end, unread);
 	marker->ret->root_bytes -= before;
-	marker_end_words(marker);
+	reach_words_end(marker);
 	return err;
 }
 
 static struct err *scan_block(struct marker *marker, uint32_t block)
 {
-	enum strength strength = marker_strength_of(marker, block);
+	enum strength strength = reach_words_strength_of(marker, block);
 	struct err *err;
 
 	if (marker_at(marker, block)->kept == GRAPH_KEPT) {
-		marker_follow(marker, block, strength);
+		reach_words_follow(marker, block, strength);
 		return NULL;
 	}
 	marker->strength = strength;
-	err = marker_read_block(marker, block, extents_end(&marker->extents, block));
-	marker_end_words(marker);
+	err = reach_read_block(marker, block, extents_end(&marker->extents, block));
+	reach_words_end(marker);
 	return err;
 }
 
@@ -66,13 +66,13 @@ static struct err *scan_window(struct marker *marker, size_t window)
 	     i < end && marker->pending[window] && !err; i = next_in_window(marker, window, i)) {
 		if (!marker_at(marker, i)->pending)
 			continue;
-		marker_clear_pending(marker, i);
+		reach_words_clear_pending(marker, i);
 		if (marker_at(marker, i)->kept == GRAPH_KEPT)
-			marker_make_ready(marker, i);
+			reach_words_make_ready(marker, i);
 		else
 			err = scan_block(marker, i);
 		if (marker->nr_ready > REACH_READY / 2)
-			marker_follow_ready(marker, REACH_READY / 4);
+			reach_words_follow_ready(marker, REACH_READY / 4);
 	}
 	return err ? err : cancel_check();
 }
@@ -88,11 +88,11 @@ static size_t next_window(const struct marker *marker, size_t window)
 	return bits ? i * 64 + (size_t)__builtin_ctzll(bits) : marker->nr_windows;
 }
 
-struct err *marker_follow_pending(struct marker *marker)
+struct err *reach_follow_pending(struct marker *marker)
 {
 	struct err *err = NULL;
 
-	marker_follow_ready(marker, 0);
+	reach_words_follow_ready(marker, 0);
 	while (marker->nr_pending && !err) {
 		size_t window = marker->first_busy = next_window(marker, marker->first_busy);
 
@@ -102,7 +102,7 @@ struct err *marker_follow_pending(struct marker *marker)
 			if (!marker->nr_pending)
 				break;
 		}
-		marker_follow_ready(marker, 0);
+		reach_words_follow_ready(marker, 0);
 	}
 	marker->first_busy = marker->nr_windows;
 	return err;
@@ -127,7 +127,7 @@ static struct err *scan_wide(struct marker *marker)
 	while (marker->nr_wide_next && !err) {
 		uint32_t block = next[--marker->nr_wide_next];
 
-		marker_clear_pending(marker, block);
+		reach_words_clear_pending(marker, block);
 		err = scan_block(marker, block);
 	}
 	marker->wide_next = NULL;
@@ -150,13 +150,13 @@ static struct err *gather(struct marker *marker)
 			continue;
 		/* Unless it turns out to have some. */
 		if (held->pending)
-			marker_clear_pending(marker, i);
+			reach_words_clear_pending(marker, i);
 		held->kept = GRAPH_NONE;
-		err = marker_read_block(marker, i, end);
+		err = reach_read_block(marker, i, end);
 		if (!err && i % REACH_WINDOW == 0)
 			err = cancel_check();
 	}
-	marker_end_words(marker);
+	reach_words_end(marker);
 	marker->gathering = false;
 	return err;
 }
@@ -174,7 +174,7 @@ static struct err *sweep_window(struct marker *marker, size_t window, bool down,
 		if (!marker_at(marker, block)->pending ||
 		    (down && marker_at(marker, block)->kept != GRAPH_KEPT))
 			continue;
-		marker_clear_pending(marker, block);
+		reach_words_clear_pending(marker, block);
 		err = scan_block(marker, block);
 		++*nr;
 	}
@@ -192,12 +192,12 @@ static struct err *sweep_once(struct marker *marker, bool down, size_t *nr)
 			err = sweep_window(marker, window, down, nr);
 	}
 	while (marker->nr_targets)
-		marker_reach_target(marker);
+		reach_words_reach_target(marker);
 	return err;
 }
 
 /* Sweep backward and forward, as long as that finds many blocks. */
-struct err *marker_sweep(struct marker *marker)
+struct err *reach_sweep(struct marker *marker)
 {
 	struct err *err = NULL;
 	size_t nr = SIZE_MAX;
@@ -224,8 +224,8 @@ static struct err *find_lost(struct marker *marker)
 		if (marker_at(marker, i)->state != UNREACHED)
 			continue;
 		marker->clique = i;
-		marker_set_state(marker, i, DEFINITE);
-		err = marker_follow_pending(marker);
+		reach_words_set_state(marker, i, DEFINITE);
+		err = reach_follow_pending(marker);
 	}
 	return err;
 }
@@ -291,7 +291,7 @@ static struct err *prepare(struct marker *marker)
 
 	if (err)
 		return err;
-	graph_init(&marker->graph, nr);
+	pointer_graph_init(&marker->graph, nr);
 	marker->unasked = marker->source->unasked;
 	marker->nr_windows = (nr + REACH_WINDOW - 1) / REACH_WINDOW;
 	marker->pending = calloc(marker->nr_windows + 1, sizeof(*marker->pending));
@@ -308,7 +308,7 @@ static struct err *prepare(struct marker *marker)
 	if (err)
 		return err;
 	memset(marker->from, 0xff, (marker->nr_windows + 1) * sizeof(*marker->from));
-	marker->heuristic.memory = marker_peek(marker);
+	marker->heuristic.memory = reach_read_peek(marker);
 	marker->heuristic.code = marker->source->code;
 	marker->heuristic.nr_code = marker->source->nr_code;
 	return prepare_blocks(marker);
@@ -325,14 +325,14 @@ static struct err *run(struct marker *marker)
 	if (!err)
 		err = gather(marker);
 	if (!err)
-		err = marker_sweep(marker);
+		err = reach_sweep(marker);
 	marker->draining = true;
 	if (!err)
-		err = marker_follow_pending(marker);
+		err = reach_follow_pending(marker);
 	if (!err)
-		err = marker_scan_stacks(marker);
+		err = reach_stacks_scan(marker);
 	if (!err)
-		err = marker_find_likely(marker);
+		err = reach_likely_find(marker);
 	return err ? err : find_lost(marker);
 }
 
@@ -347,7 +347,7 @@ struct err *reach_run(const struct reach_source *source, struct reach_result *re
 	if (!err)
 		conclude(&marker);
 	extents_free(&marker.extents);
-	graph_free(&marker.graph);
+	pointer_graph_free(&marker.graph);
 	vec_free(&marker.wide);
 	vec_free(&marker.stack_words);
 	free(marker.pending);

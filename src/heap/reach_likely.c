@@ -121,7 +121,7 @@ static struct err *number_offset(struct likely_search *search, struct at_offset 
 static void mark(struct marker *marker, uint32_t block, enum likely likely)
 {
 	marker_at(marker, block)->likely = likely & 3;
-	marker_set_state(marker, block, LIKELY);
+	reach_words_set_state(marker, block, LIKELY);
 }
 
 static struct err *mark_offsets(struct likely_search *search)
@@ -172,7 +172,7 @@ static struct err *search_offsets(struct likely_search *search)
 	return mark_offsets(search);
 }
 
-struct err *marker_find_likely(struct marker *marker)
+struct err *reach_likely_find(struct marker *marker)
 {
 	struct likely_search search = { .marker = marker, .site_keys = INTERNER_INIT,
 					.offset_keys = INTERNER_INIT };
@@ -185,5 +185,5 @@ struct err *marker_find_likely(struct marker *marker)
 	if (err)
 		return err;
 	mark_pools(marker);
-	return marker_follow_pending(marker);
+	return reach_follow_pending(marker);
 }

@@ -107,50 +107,50 @@ static inline bool marker_is_wide(const struct marker *marker, uint32_t block)
 }
 
 /* For the heuristics: reads memory, if possible from the buffer. */
-struct memory *marker_peek(struct marker *marker);
+struct memory *reach_read_peek(struct marker *marker);
 /* The words of a stack, the first of which is at place: those that may become holders. */
-struct err *marker_collect(struct marker *marker, uint64_t place, const uint64_t *word, size_t nr,
-			   bool is_register) MUST_CHECK;
+struct err *reach_stacks_collect(struct marker *marker, uint64_t place, const uint64_t *word,
+				 size_t nr, bool is_register) MUST_CHECK;
 /* Read the stacks, and look at the registers; all else is done. */
-struct err *marker_scan_stacks(struct marker *marker) MUST_CHECK;
+struct err *reach_stacks_scan(struct marker *marker) MUST_CHECK;
 /* Find the likely blocks; it must be known which blocks are reachable, and possibly lost. */
-struct err *marker_find_likely(struct marker *marker) MUST_CHECK;
+struct err *reach_likely_find(struct marker *marker) MUST_CHECK;
 /*
  * Scan the words between blocks of [start, end), which counts as root_bytes; ranges that cannot be
  * read are noted in unread.
  */
-struct err *marker_read_gaps(struct marker *marker, uint64_t start, uint64_t end,
-			     struct reach_unread *unread) MUST_CHECK;
+struct err *reach_read_gaps(struct marker *marker, uint64_t start, uint64_t end,
+			    struct reach_unread *unread) MUST_CHECK;
 /* Scan the words of a block, whose extent ends there. */
-struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t end) MUST_CHECK;
+struct err *reach_read_block(struct marker *marker, uint32_t block, uint64_t end) MUST_CHECK;
 
 /* Follow all that is pending, and what gets pending by that (reach.c). */
-struct err *marker_sweep(struct marker *marker) MUST_CHECK;
-struct err *marker_follow_pending(struct marker *marker) MUST_CHECK;
+struct err *reach_sweep(struct marker *marker) MUST_CHECK;
+struct err *reach_follow_pending(struct marker *marker) MUST_CHECK;
 
 /*
  * Take words of marker->origin that may be addresses. They are looked up when enough of them have
  * come together.
  */
-void marker_words(struct marker *marker, const uint64_t *word, size_t nr);
+void reach_words(struct marker *marker, const uint64_t *word, size_t nr);
 /* Look up the words that are left: before strength, or gathering, changes. */
-void marker_end_words(struct marker *marker);
+void reach_words_end(struct marker *marker);
 /* Set the state of a block, and make it pending or ready, unless it leads to nothing. */
-void marker_set_state(struct marker *marker, uint32_t block, enum state state);
-void marker_clear_pending(struct marker *marker, uint32_t block);
+void reach_words_set_state(struct marker *marker, uint32_t block, enum state state);
+void reach_words_clear_pending(struct marker *marker, uint32_t block);
 /* The block's pointers are kept: follow it next. */
-void marker_make_ready(struct marker *marker, uint32_t block);
+void reach_words_make_ready(struct marker *marker, uint32_t block);
 /* The strength of pointers that are found in the block. */
-enum strength marker_strength_of(const struct marker *marker, uint32_t block);
+enum strength reach_words_strength_of(const struct marker *marker, uint32_t block);
 /*
  * Reach the blocks that the block's kept pointers lead to, except for the last ones, which are
  * still being fetched into the cache.
  */
-void marker_follow(struct marker *marker, uint32_t block, enum strength strength);
+void reach_words_follow(struct marker *marker, uint32_t block, enum strength strength);
 /* Reach the block whose fetch into the cache was started first. */
-void marker_reach_target(struct marker *marker);
+void reach_words_reach_target(struct marker *marker);
 /*
  * Follow the blocks that are ready, and those that get ready, until only so many are left; with 0,
  * until there are none, and none is being fetched. If they are few, each is waited for in turn.
  */
-void marker_follow_ready(struct marker *marker, uint32_t left);
+void reach_words_follow_ready(struct marker *marker, uint32_t left);

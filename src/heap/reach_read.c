@@ -19,7 +19,7 @@ static struct err *peek_read(struct memory *memory, uint64_t addr, void *buf, si
 	return NULL;
 }
 
-struct memory *marker_peek(struct marker *marker)
+struct memory *reach_read_peek(struct marker *marker)
 {
 	marker->peek = (struct peek){ { .read = peek_read }, marker };
 	return &marker->peek.memory;
@@ -30,7 +30,7 @@ static void scan_buffered(struct marker *marker, uint64_t start, uint64_t end)
 	size_t nr;
 	const uint64_t *word = scan_words(&marker->scan, start, end, &start, &nr);
 
-	marker_words(marker, word, nr);
+	reach_words(marker, word, nr);
 }
 
 static struct err *scan_gap(struct marker *marker, uint64_t start, uint64_t end)
@@ -41,8 +41,8 @@ static struct err *scan_gap(struct marker *marker, uint64_t start, uint64_t end)
 	marker->ret->root_bytes += end - start;
 	word = scan_words(&marker->scan, start, end, &start, &nr);
 	if (marker->collecting)
-		return marker_collect(marker, start, word, nr, false);
-	marker_words(marker, word, nr);
+		return reach_stacks_collect(marker, start, word, nr, false);
+	reach_words(marker, word, nr);
 	return NULL;
 }
 
@@ -64,8 +64,8 @@ static struct err *scan_gaps(void *ctx, uint64_t start, uint64_t end)
 	return err;
 }
 
-struct err *marker_read_gaps(struct marker *marker, uint64_t start, uint64_t end,
-			     struct reach_unread *unread)
+struct err *reach_read_gaps(struct marker *marker, uint64_t start, uint64_t end,
+			    struct reach_unread *unread)
 {
 	return scan_range(&marker->scan, start, end, unread, scan_gaps);
 }
@@ -128,7 +128,7 @@ static bool is_buffered(const struct marker *marker, uint64_t start, uint64_t en
 	return ALIGN_DOWN(start, 8ull) >= marker->scan.start && end <= marker->scan.end;
 }
 
-struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t end)
+struct err *reach_read_block(struct marker *marker, uint32_t block, uint64_t end)
 {
 	uint64_t start = marker_at(marker, block)->address;
 	struct reach_unread again = { .bytes = 0 };

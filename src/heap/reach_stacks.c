@@ -20,8 +20,8 @@
  */
 #define WORDS_MAX	65536u
 
-struct err *marker_collect(struct marker *marker, uint64_t place, const uint64_t *word, size_t nr,
-			   bool is_register)
+struct err *reach_stacks_collect(struct marker *marker, uint64_t place, const uint64_t *word,
+				 size_t nr, bool is_register)
 {
 	struct err *err = NULL;
 
@@ -35,7 +35,7 @@ struct err *marker_collect(struct marker *marker, uint64_t place, const uint64_t
 		     (is.outer == EXTENT_NONE || marker_at(marker, is.outer)->state == REACHABLE)))
 			continue;
 		if (marker->stack_words.nr == WORDS_MAX) {
-			marker_words(marker, &word[i], 1);
+			reach_words(marker, &word[i], 1);
 			continue;
 		}
 		found.place = is_register ? place + i : place + i * sizeof(*word);
@@ -72,12 +72,12 @@ static struct err *follow(struct marker *marker)
 		return NULL;
 	if (marker->ret->holders.nr <= SWEPT) {
 		marker->draining = false;
-		err = marker_sweep(marker);
+		err = reach_sweep(marker);
 		marker->draining = true;
 		if (err)
 			return err;
 	}
-	return marker_follow_pending(marker);
+	return reach_follow_pending(marker);
 }
 
 static struct err *look_at(struct marker *marker, const struct stack_word *at)
@@ -98,8 +98,8 @@ static struct err *look_at(struct marker *marker, const struct stack_word *at)
 	}
 	marker->strength = FIRM;
 	marker->origin = EXTENT_NONE;
-	marker_words(marker, &at->word, 1);
-	marker_end_words(marker);
+	reach_words(marker, &at->word, 1);
+	reach_words_end(marker);
 	err = follow(marker);
 	marker->holder = 0;
 	return err;
@@ -124,7 +124,7 @@ static void add_up(struct marker *marker)
 	}
 }
 
-struct err *marker_scan_stacks(struct marker *marker)
+struct err *reach_stacks_scan(struct marker *marker)
 {
 	const struct reach_source *source = marker->source;
 	struct err *err = NULL;
@@ -133,13 +133,14 @@ struct err *marker_scan_stacks(struct marker *marker)
 	marker->strength = FIRM;
 	marker->origin = EXTENT_NONE;
 	for (size_t i = 0; i < source->nr_stacks && !err; i++)
-		err = marker_read_gaps(marker, source->stack[i].start, source->stack[i].end,
-				       &marker->ret->unread_roots);
+		err = reach_read_gaps(marker, source->stack[i].start, source->stack[i].end,
+				      &marker->ret->unread_roots);
 	marker->collecting = false;
 	if (!err && source->nr_words > source->nr_certain)
-		err = marker_collect(marker, source->nr_certain, source->word + source->nr_certain,
-				     source->nr_words - source->nr_certain, true);
-	marker_end_words(marker);
+		err = reach_stacks_collect(marker, source->nr_certain, source->word +
+					   source->nr_certain,
+					   source->nr_words - source->nr_certain, true);
+	reach_words_end(marker);
 	if (!err)
 		err = follow(marker);
 	if (err)

@@ -5,7 +5,7 @@
 
 #define AHEAD	8u	/* blocks whose pointers are fetched */
 
-void marker_clear_pending(struct marker *marker, uint32_t block)
+void reach_words_clear_pending(struct marker *marker, uint32_t block)
 {
 	size_t window = block / REACH_WINDOW;
 
@@ -15,14 +15,14 @@ void marker_clear_pending(struct marker *marker, uint32_t block)
 		marker->busy[window / 64] &= ~(1ull << window % 64);
 }
 
-void marker_make_ready(struct marker *marker, uint32_t block)
+void reach_words_make_ready(struct marker *marker, uint32_t block)
 {
 	marker_at(marker, block)->ready = true;
 	graph_prefetch(&marker->graph, block);
 	marker->ready[(marker->first_ready + marker->nr_ready++) % REACH_READY] = block;
 }
 
-void marker_set_state(struct marker *marker, uint32_t block, enum state state)
+void reach_words_set_state(struct marker *marker, uint32_t block, enum state state)
 {
 	struct packed_block *held = marker_at(marker, block);
 	size_t window = block / REACH_WINDOW;
@@ -31,7 +31,7 @@ void marker_set_state(struct marker *marker, uint32_t block, enum state state)
 	if (held->pending || held->ready || held->kept == GRAPH_NONE)
 		return;
 	if (marker->draining && held->kept == GRAPH_KEPT && marker->nr_ready < REACH_READY) {
-		marker_make_ready(marker, block);
+		reach_words_make_ready(marker, block);
 		return;
 	}
 	held->pending = true;
@@ -51,7 +51,7 @@ static void lose(struct marker *marker, uint32_t block)
 	if (block == marker->clique)
 		return;
 	if (held->state == UNREACHED)
-		marker_set_state(marker, block, INDIRECT);
+		reach_words_set_state(marker, block, INDIRECT);
 	else if (held->state == DEFINITE)
 		held->state = INDIRECT;		/* all blocks behind it are lost already */
 	else
@@ -75,7 +75,7 @@ static void reach(struct marker *marker, uint32_t block, bool strong)
 		return;
 	if (marker->holder && marker_at(marker, block)->state == UNREACHED)
 		marker->ret->holder[block] = marker->holder;
-	marker_set_state(marker, block, to);
+	reach_words_set_state(marker, block, to);
 }
 
 /* The following words are those of another block. */
@@ -86,10 +86,10 @@ static void end_keeping(struct marker *marker)
 	marker->keeping = EXTENT_NONE;
 	if (block == EXTENT_NONE)
 		return;
-	marker_at(marker, block)->kept = graph_end(&marker->graph, block);
+	marker_at(marker, block)->kept = pointer_graph_end(&marker->graph, block);
 	/* It may have been reached while it was read, before it was known to have pointers. */
 	if (marker_at(marker, block)->state != UNREACHED)
-		marker_set_state(marker, block, marker_at(marker, block)->state);
+		reach_words_set_state(marker, block, marker_at(marker, block)->state);
 }
 
 /* Blocks that a reachable block points to are reachable, too. */
@@ -104,10 +104,10 @@ static void keep(struct marker *marker, uint32_t from, uint32_t to, bool strong)
 	if (marker->keeping != from) {
 		end_keeping(marker);
 		marker->keeping = from;
-		graph_begin(&marker->graph);
+		pointer_graph_begin(&marker->graph);
 	}
 	if (to != from && marker_at(marker, to)->state != REACHABLE)
-		graph_add(&marker->graph, to, strong);
+		pointer_graph_add(&marker->graph, to, strong);
 }
 
 /*
@@ -165,13 +165,13 @@ static void look_up_words(struct marker *marker)
 			found(marker, &is[i], marker->word[i], marker->word_of[i]);
 }
 
-void marker_end_words(struct marker *marker)
+void reach_words_end(struct marker *marker)
 {
 	look_up_words(marker);
 	end_keeping(marker);
 }
 
-void marker_words(struct marker *marker, const uint64_t *word, size_t nr)
+void reach_words(struct marker *marker, const uint64_t *word, size_t nr)
 {
 	uint64_t low = marker->extents.low, len = marker->extents.high - low;
 
@@ -185,7 +185,7 @@ void marker_words(struct marker *marker, const uint64_t *word, size_t nr)
 	}
 }
 
-void marker_reach_target(struct marker *marker)
+void reach_words_reach_target(struct marker *marker)
 {
 	struct target target = marker->target[marker->first_target++ % REACH_TARGETS];
 
@@ -194,14 +194,14 @@ void marker_reach_target(struct marker *marker)
 	reach(marker, target.block, target.strong);
 }
 
-void marker_follow(struct marker *marker, uint32_t block, enum strength strength)
+void reach_words_follow(struct marker *marker, uint32_t block, enum strength strength)
 {
 	struct graph_cursor edge = graph_of(&marker->graph, block);
 	struct target target = { .strength = strength };
 
 	while (graph_next(&marker->graph, &edge, &target.block, &target.strong)) {
 		if (marker->nr_targets == REACH_TARGETS)
-			marker_reach_target(marker);
+			reach_words_reach_target(marker);
 		__builtin_prefetch(marker_at(marker, target.block), 1);
 		if (marker->holder)
 			__builtin_prefetch(&marker->ret->holder[target.block], 1);
@@ -210,7 +210,7 @@ void marker_follow(struct marker *marker, uint32_t block, enum strength strength
 	}
 }
 
-enum strength marker_strength_of(const struct marker *marker, uint32_t block)
+enum strength reach_words_strength_of(const struct marker *marker, uint32_t block)
 {
 	if (marker->strength == LOST)
 		return LOST;
@@ -224,13 +224,13 @@ enum strength marker_strength_of(const struct marker *marker, uint32_t block)
 	}
 }
 
-void marker_follow_ready(struct marker *marker, uint32_t left)
+void reach_words_follow_ready(struct marker *marker, uint32_t left)
 {
 	while (marker->nr_ready > left || (!left && marker->nr_targets)) {
 		uint32_t block = marker->ready[marker->first_ready % REACH_READY];
 
 		if (!marker->nr_ready) {
-			marker_reach_target(marker);
+			reach_words_reach_target(marker);
 			continue;
 		}
 		if (marker->nr_ready > AHEAD)
@@ -240,6 +240,6 @@ void marker_follow_ready(struct marker *marker, uint32_t left)
 		marker->first_ready++;
 		marker->nr_ready--;
 		marker_at(marker, block)->ready = false;
-		marker_follow(marker, block, marker_strength_of(marker, block));
+		reach_words_follow(marker, block, reach_words_strength_of(marker, block));
 	}
 }

@@ -146,8 +146,8 @@ static struct err *note_rest(struct heap_walk *walk, const struct walk_merge *me
 	return err;
 }
 
-struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
-		       struct word_list *left_out)
+struct err *reconcile_merge(struct heap_walk *walk, const struct walk_merge *merge,
+			    struct word_list *left_out)
 {
 	struct err *err = NULL;
 	uint64_t met;
@@ -196,9 +196,9 @@ static struct err *note_past(struct heap_walk *walk, const struct walk_merge *me
 	}
 }
 
-struct err *walk_merge_past(struct heap_walk *walk, const struct walk_merge *merge,
-			    struct word_list *left_out, struct walk_gone *gone_ret,
-			    uint64_t *records_ret)
+struct err *reconcile_merge_past(struct heap_walk *walk, const struct walk_merge *merge,
+				 struct word_list *left_out, struct walk_gone *gone_ret,
+				 uint64_t *records_ret)
 {
 	struct chunk_at at = heap_chunks_start();
 	struct walk_gone gone = { .blocks = 0 };
@@ -338,7 +338,7 @@ static bool take_record(const struct log_record *record, uint64_t slot UNUSED, v
 	return false;
 }
 
-uint64_t known_from(void *ctx, uint64_t address)
+uint64_t reconcile_known_from(void *ctx, uint64_t address)
 {
 	struct known *known = ctx;
 	size_t at = LOWER_BOUND(i, 0, known->address.nr, known->address.at[i] < address);
@@ -360,7 +360,7 @@ uint64_t known_from(void *ctx, uint64_t address)
 	return at < known->address.nr ? known->address.at[at] : UINT64_MAX;
 }
 
-void known_free(struct known *known)
+void reconcile_known_free(struct known *known)
 {
 	vec_free(&known->address);
 	known->scanned = false;

@@ -89,7 +89,7 @@ struct walk_merge {
 	const struct packed_list *held;
 	uint8_t process;		/* whose heaps they are */
 	bool complete;
-	/* of walk_merge_past and packed_merge_past: time stamp of the walk's moment */
+	/* of reconcile_merge_past and packed_merge_past: time stamp of the walk's moment */
 	uint64_t until;
 	const uint64_t *in_flight_word;		/* words, sorted */
 	size_t nr_in_flight;
@@ -102,8 +102,8 @@ struct walk_merge {
  * before the attach (NOTE_EARLY). Addresses of those that were left out for a word in flight are
  * added to left_out, which is empty before.
  */
-struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
-		       struct word_list *left_out) MUST_CHECK;
+struct err *reconcile_merge(struct heap_walk *walk, const struct walk_merge *merge,
+			    struct word_list *left_out) MUST_CHECK;
 
 /* Blocks that a walk of an earlier moment has, and that were freed or resized since. */
 struct walk_gone {
@@ -112,13 +112,13 @@ struct walk_gone {
 };
 
 /*
- * walk_merge for a walk of an earlier moment; the log has gone on since. Chunks that are gone are
- * noted as recorded. *records_ret: how many records of that moment, of all processes, are still to
- * be found, in the table or behind a chunk.
+ * reconcile_merge for a walk of an earlier moment; the log has gone on since. Chunks that are gone
+ * are noted as recorded. *records_ret: how many records of that moment, of all processes, are still
+ * to be found, in the table or behind a chunk.
  */
-struct err *walk_merge_past(struct heap_walk *walk, const struct walk_merge *merge,
-			    struct word_list *left_out, struct walk_gone *gone_ret,
-			    uint64_t *records_ret) MUST_CHECK;
+struct err *reconcile_merge_past(struct heap_walk *walk, const struct walk_merge *merge,
+				 struct word_list *left_out, struct walk_gone *gone_ret,
+				 uint64_t *records_ret) MUST_CHECK;
 
 enum chunk_is {
 	CHUNK_NO_BLOCK,
@@ -150,8 +150,8 @@ void reconcile_free(struct reconcile_history *history);
  */
 void reconcile_drop_freed(struct reconcile_history *history, const struct log *log, bool complete);
 /*
- * This must be called after a look if another one follows. walk has the notes of walk_merge, which
- * left these blocks out.
+ * This must be called after a look if another one follows. walk has the notes of reconcile_merge,
+ * which left these blocks out.
  */
 struct err *reconcile_keep(struct reconcile_history *history, const struct heap_walk *walk,
 			   const struct word_list *left_out) MUST_CHECK;
@@ -175,5 +175,5 @@ struct known {
 /*
  * The first block of malloc's of that process from address on; UINT64_MAX: none. ctx: struct known.
  */
-uint64_t known_from(void *ctx, uint64_t address);
-void known_free(struct known *known);
+uint64_t reconcile_known_from(void *ctx, uint64_t address);
+void reconcile_known_free(struct known *known);

@@ -507,7 +507,7 @@ struct err *sites_from_log(const struct filter_env *env, const struct filter *fi
 {
 	struct site_sums sums CLEANUP(sums_free) = sums_begin(env->log, spec, env->now_ns);
 	struct adding adding = { .filter = filter, .env = env, .sums = &sums };
-	struct err *err = live_counts_init(env->log, &adding.live);
+	struct err *err = block_live_counts_init(env->log, &adding.live);
 
 	if (!err)
 		err = blocks_each(env->log, in_hand, add, &adding);

@@ -202,7 +202,7 @@ static struct err *walk_heaps(struct heap_view *walk)
 		.libc = walk->libc, .nr_libcs = walk->nr_libcs,
 		.thread = walk->threads.vec.at, .nr_threads = walk->threads.vec.nr,
 		.all_threads = walk->all_threads,
-		.known_from = known_from, .ctx = &known,
+		.known_from = reconcile_known_from, .ctx = &known,
 		.in_flight_word = walk->in_flight_words.vec.at, .nr_in_flight =
 				     walk->in_flight_words.vec.nr,
 		.inside = walk->inside.at, .nr_inside = walk->inside.nr,
@@ -215,7 +215,7 @@ static struct err *walk_heaps(struct heap_view *walk)
 	walk_limit_find(walk->own_memory, walk->view->pages_of, &limit);
 	source.most_chunks = limit.chunks;
 	err = walk->view->allocator->walk(&source, &walk->ret->walk);
-	known_free(&known);
+	reconcile_known_free(&known);
 	return walk_limit_say(&limit, err);
 }
 

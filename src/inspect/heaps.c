@@ -69,7 +69,7 @@ struct err *heaps_walk(struct heap_view *walk, const struct reconcile_history *b
 	merge.complete = heap->complete;
 	merge.confirmed = before->confirmed.vec.at;
 	merge.nr_confirmed = before->confirmed.vec.nr;
-	return walk_merge(&heap->walk, &merge, left_out);
+	return reconcile_merge(&heap->walk, &merge, left_out);
 }
 
 /*
@@ -103,7 +103,7 @@ struct err *heaps_walk_past(struct heap_view *walk, struct word_list *left_out)
 	if (err)
 		return err;
 	merge = merge_of(walk);
-	err = walk_merge_past(&heap->walk, &merge, left_out, &heap->gone, &records);
+	err = reconcile_merge_past(&heap->walk, &merge, left_out, &heap->gone, &records);
 	heap->complete = is_complete(walk->view, heap, &records);
 	heap->under_way = left_out->vec.nr;
 	return err;

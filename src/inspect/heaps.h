@@ -45,9 +45,9 @@ struct heaps {
 void heaps_free(struct heaps *heap);
 
 /*
- * Walk the heaps of a view of now, and note what the log has of them. left_out: as walk_merge has
- * it. held: gets the blocks of the log (held->timed is set), or NULL. before: of the looks before
- * this one.
+ * Walk the heaps of a view of now, and note what the log has of them. left_out: as reconcile_merge
+ * has it. held: gets the blocks of the log (held->timed is set), or NULL. before: of the looks
+ * before this one.
  */
 struct err *heaps_walk(struct heap_view *walk, const struct reconcile_history *before,
 		       struct packed_list *held, struct word_list *left_out) MUST_CHECK;

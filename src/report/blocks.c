@@ -88,7 +88,7 @@ static void fit(struct layout *layout, size_t terminal)
 static void layout_init(struct layout *layout, struct session *session,
 			const struct block_source *source, bool verbose, size_t terminal)
 {
-	struct list_sums sums = list_sums(source->list);
+	struct list_sums sums = block_list_sums(source->list);
 
 	*layout = (struct layout){ .session = session, .source = *source };
 	for (size_t i = 0; i < block_relation.nr; i++)
@@ -145,7 +145,7 @@ static char *add_value(char *at, const struct out *out, const struct column *col
 		return add_number(at, is->number / 1000000000, width);
 	if (column->kind == COLUMN_BYTES && out->units)
 		return add_word(at, size_text(out, is->number).at, width);
-	heap = column->kind == COLUMN_HEAP ? heap_name((uint16_t)is->number) : NULL;
+	heap = column->kind == COLUMN_HEAP ? block_heap_name((uint16_t)is->number) : NULL;
 	return heap ? add_word(at, heap, width) : add_number(at, is->number, width);
 }
 
@@ -232,17 +232,18 @@ static struct err *print_rows(const struct layout *layout, struct stack_texts *t
 	uint64_t sample = log_config(layout->source.log).sample;
 	struct list *list = layout->source.list;
 	const struct block *block;
-	struct err *err = list_next(list, &block);
+	struct err *err = block_list_next(list, &block);
 
 	while (!err && block && !out_done(out)) {
 		err = print_row(layout, block, texts, out);
 		if (!err && sums->blocks % 256 == 0) {
 			err = cancel_check();
-			progress_step("listing allocations", sums->blocks, list_sums(list).nr);
+			progress_step("listing allocations", sums->blocks,
+				      block_list_sums(list).nr);
 		}
 		add_up(sums, block, sample);
 		if (!err)
-			err = list_next(list, &block);
+			err = block_list_next(list, &block);
 	}
 	return err;
 }
@@ -285,7 +286,7 @@ static struct err *print_notes(struct session *session, const struct block_sourc
 	heap_notes_print(heap, out);
 	out_count(out,
 		  "Up to %" PRIu64 " blocks more were freed or resized before they could be listed\n",
-		  list_gone(source->list) + heap->gone.blocks);
+		  block_list_gone(source->list) + heap->gone.blocks);
 	return lacks_print(session, out);
 }
 
@@ -338,7 +339,7 @@ struct err *blocks_print_brief(struct session *session, const struct block_sourc
 	if (err)
 		return err;
 	heap_stood_print(heap, out);
-	out_f(out, "%" PRIu64 " allocations, %s bytes\n", list_given(source->list).blocks,
-	      size_text(out, list_given(source->list).bytes).at);
+	out_f(out, "%" PRIu64 " allocations, %s bytes\n", block_list_given(source->list).blocks,
+	      size_text(out, block_list_given(source->list).bytes).at);
 	return NULL;
 }

@@ -16,7 +16,7 @@ struct sums {
 static struct err *print_rows(struct list *list, struct sums *sums, struct out *out)
 {
 	const struct block *block;
-	struct err *err = list_next(list, &block);
+	struct err *err = block_list_next(list, &block);
 
 	while (!err && block && !out_done(out)) {
 		out_f(out, PRI_ADDRESS " %-10s %-5u %s\n", block->address,
@@ -27,7 +27,7 @@ static struct err *print_rows(struct list *list, struct sums *sums, struct out *
 		if (sums->all++ % 1024 == 0)
 			err = cancel_check();
 		if (!err)
-			err = list_next(list, &block);
+			err = block_list_next(list, &block);
 	}
 	return err;
 }

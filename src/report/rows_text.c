@@ -21,7 +21,7 @@ static void add_change(struct table *table, const struct out *out, int64_t chang
 
 static void add_heap(struct table *table, uint16_t heap)
 {
-	const char *name = heap_name(heap);
+	const char *name = block_heap_name(heap);
 
 	if (name)
 		table_cell(table, "%s", name);

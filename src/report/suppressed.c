@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "heap/leak.h"
-#include "heap/suppress.h"
+#include "heap/suppression.h"
 #include "log/log.h"
 #include "report/out.h"
 #include "session/session.h"

@@ -4,7 +4,7 @@
  * first NUL. The matching is compared with a plain one. The file is made in the current folder.
  */
 
-#include "heap/suppress.h"
+#include "heap/suppression.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

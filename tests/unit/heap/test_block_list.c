@@ -60,7 +60,7 @@ static int setup(void)
 			return 1;
 	}
 	seen = malloc(ALL);
-	return !seen || walk_merge(&walk, &merge, &left_out) || left_out.vec.nr;
+	return !seen || reconcile_merge(&walk, &merge, &left_out) || left_out.vec.nr;
 }
 
 static int teardown(void)
@@ -84,7 +84,7 @@ static struct list *list_of(enum list_of of, const struct filter *filter,
 			 .stack_matches = no_names },
 	};
 
-	CU_ASSERT_PTR_NULL_FATAL(list_create(&source, &list));
+	CU_ASSERT_PTR_NULL_FATAL(block_list_create(&source, &list));
 	return list;
 }
 
@@ -104,7 +104,7 @@ static unsigned read_all(struct list *list, const struct filter_order *order)
 		uint64_t key = 0, n;
 		bool has;
 
-		CU_ASSERT_PTR_NULL_FATAL(list_next(list, &block));
+		CU_ASSERT_PTR_NULL_FATAL(block_list_next(list, &block));
 		if (!block)
 			return nr;
 		n = (block->address - FIRST) / 32;
@@ -135,11 +135,11 @@ TEST("in any order")
 					      .limit = UINT64_MAX };
 		struct list *list = list_of(LIST_BLOCKS, &all, &order, NULL);
 
-		CU_ASSERT_EQUAL(list_sums(list).nr, ALL);
-		CU_ASSERT_EQUAL(list_sums(list).time, ALL);
+		CU_ASSERT_EQUAL(block_list_sums(list).nr, ALL);
+		CU_ASSERT_EQUAL(block_list_sums(list).time, ALL);
 		CU_ASSERT_EQUAL(read_all(list, &order), ALL);
-		CU_ASSERT_EQUAL(list_gone(list), 0);
-		list_free(list);
+		CU_ASSERT_EQUAL(block_list_gone(list), 0);
+		block_list_free(list);
 	}
 }
 
@@ -159,15 +159,15 @@ TEST("filtered and cut")
 		odd += !is_early(i) && i % 16 && i % 5 % 2;
 	list = list_of(LIST_BLOCKS, &filter, &order, NULL);
 	CU_ASSERT_EQUAL(read_all(list, &order), odd);
-	list_free(list);
+	block_list_free(list);
 	order.limit = 200000;
 	list = list_of(LIST_BLOCKS, &all, &order, NULL);
 	CU_ASSERT_EQUAL(read_all(list, &order), 200000);
-	list_free(list);
+	block_list_free(list);
 	order = (struct filter_order){ .limit = UINT64_MAX };
 	list = list_of(LIST_FREE, &all, &order, NULL);
 	CU_ASSERT_EQUAL(read_all(list, &order), 0);
-	list_free(list);
+	block_list_free(list);
 	filter_free(&filter);
 }
 
@@ -197,9 +197,9 @@ TEST("while the log changes")
 		for (unsigned i = 0; i < ALL; i++)
 			kept += (is_early(i) || i % 3) && seen[i];
 		CU_ASSERT_EQUAL(kept, ALL - freed);
-		CU_ASSERT_EQUAL(nr + list_gone(list), ALL);
-		CU_ASSERT_TRUE(nr > kept && list_gone(list) > freed / 2);
-		list_free(list);
+		CU_ASSERT_EQUAL(nr + block_list_gone(list), ALL);
+		CU_ASSERT_TRUE(nr > kept && block_list_gone(list) > freed / 2);
+		block_list_free(list);
 		for (unsigned i = 0; i < ALL; i += 3)
 			if (!is_early(i))
 				CU_ASSERT_TRUE(record_of(i));
@@ -223,7 +223,7 @@ TEST("in hand")
 	}
 	list = list_of(LIST_BLOCKS, &all, &order, &hand);
 	CU_ASSERT_EQUAL(read_all(list, &order), ALL);
-	list_free(list);
+	block_list_free(list);
 	for (unsigned i = 0; i < 100; i += 2)
 		CU_ASSERT_TRUE(log_record_restore(&log_, &hand.vec.at[i], 0));
 	vec_free(&hand.vec);
@@ -238,13 +238,13 @@ TEST("knows the next")
 	for (unsigned i = 0; i < ALL; i += 97) {
 		unsigned next = is_early(i) ? i + 1 : i;
 
-		CU_ASSERT_EQUAL(known_from(&known, address_of(i) - 15), address_of(next));
+		CU_ASSERT_EQUAL(reconcile_known_from(&known, address_of(i) - 15), address_of(next));
 		CU_ASSERT_TRUE(known.address.nr <= KNOWN_MOST);
 	}
-	CU_ASSERT_EQUAL(known_from(&known, 0), address_of(0));
-	CU_ASSERT_EQUAL(known_from(&known, address_of(ALL - 1)), UINT64_MAX);
-	CU_ASSERT_EQUAL(known_from(&other, 0), UINT64_MAX);
-	CU_ASSERT_EQUAL(known_from(&none, 0), UINT64_MAX);
-	known_free(&known);
-	known_free(&other);
+	CU_ASSERT_EQUAL(reconcile_known_from(&known, 0), address_of(0));
+	CU_ASSERT_EQUAL(reconcile_known_from(&known, address_of(ALL - 1)), UINT64_MAX);
+	CU_ASSERT_EQUAL(reconcile_known_from(&other, 0), UINT64_MAX);
+	CU_ASSERT_EQUAL(reconcile_known_from(&none, 0), UINT64_MAX);
+	reconcile_known_free(&known);
+	reconcile_known_free(&other);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The list of a heap's chunks, against an array. */
 
-#include "heap/chunk.h"
+#include "heap/heap_chunk.h"
 #include "unit.h"
 
 #define NR	5000u

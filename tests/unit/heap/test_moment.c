@@ -64,7 +64,7 @@ static void round_trip(const struct moment *moment, size_t *len_ret)
 		CU_ASSERT(a->stack == b->stack && a->bytes == b->bytes && a->count == b->count);
 	}
 	*len_ret = packed.len;
-	packed_moment_free(&packed);
+	moment_free_packed(&packed);
 	moment_free(&again);
 }
 

@@ -166,7 +166,7 @@ static void merge(bool read)
 
 	merging_open(&is);
 	CU_ASSERT_PTR_NULL_FATAL(packed_from_log(&source, &is.list));
-	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&is.walk, &(struct walk_merge){
+	CU_ASSERT_PTR_NULL_FATAL(reconcile_merge(&is.walk, &(struct walk_merge){
 		.log = &is.log, .held = read ? &is.list : NULL, .complete = true,
 		.in_flight_word = &is.in_flight_word, .nr_in_flight = 1 }, &is.left_out));
 	CU_ASSERT_PTR_NULL_FATAL(packed_merge_walk(&is.list, &is.walk, true));
@@ -200,7 +200,7 @@ TEST("what was confirmed stays")
 	struct merging is;
 
 	merging_open(&is);
-	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&is.walk, &(struct walk_merge){
+	CU_ASSERT_PTR_NULL_FATAL(reconcile_merge(&is.walk, &(struct walk_merge){
 		.log = &is.log, .in_flight_word = &is.in_flight_word, .nr_in_flight = 1,
 		.confirmed = &is.under_way, .nr_confirmed = 1 }, &is.left_out));
 	CU_ASSERT_PTR_NULL_FATAL(packed_merge_walk(&is.list, &is.walk, false));
@@ -250,7 +250,7 @@ TEST("notes of a walk and a later log")
 	CU_ASSERT_TRUE(log_record_insert(&is.log, &(struct log_record){
 		.address = is.under_way, .size = 9, .time = 1, .heap = LOG_HEAP_UNKNOWN }, NULL));
 	CU_ASSERT_TRUE(log_record_remove(&is.log, is.under_way, 0, NULL));
-	CU_ASSERT_PTR_NULL_FATAL(walk_merge_past(&is.walk, &(struct walk_merge){
+	CU_ASSERT_PTR_NULL_FATAL(reconcile_merge_past(&is.walk, &(struct walk_merge){
 		.log = &is.log, .complete = true, .until = 1 }, &is.left_out, &gone, &records));
 	while (heap_chunks_next(&is.walk.chunks, &at, &chunk)) {
 		bool was = chunk.address == is.recorded || chunk.address == is.under_way ||

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "fixture.h"
-#include "heap/suppress.h"
+#include "heap/suppression.h"
 
 TEST("patterns")
 {

@@ -5,7 +5,7 @@
 #include "fake_session.h"
 #include "heap/block.h"
 #include "heap/block_list.h"
-#include "heap/suppress.h"
+#include "heap/suppression.h"
 #include "heap/heap_walk.h"
 #include "answer/block_rows.h"
 #include "report/blocks.h"
@@ -288,9 +288,9 @@ static struct err *print_early(const struct heap_chunk *chunk, size_t nr, struct
 
 	for (size_t i = 0; i < nr; i++)
 		CU_ASSERT_PTR_NULL_FATAL(heap_chunks_add(&heap.walk.chunks, &chunk[i], &new_run));
-	CU_ASSERT_PTR_NULL_FATAL(list_create(&source, &rows.list));
+	CU_ASSERT_PTR_NULL_FATAL(block_list_create(&source, &rows.list));
 	err = blocks_print(session, &rows, &heap, false, out);
-	list_free(rows.list);
+	block_list_free(rows.list);
 	heap_walk_free(&heap.walk);
 	return err;
 }

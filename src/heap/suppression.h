@@ -7,7 +7,7 @@
  * of its allocation: `*` stands for any text, `^` at the front and `$` at the end for the name's
  * ends. What is lost with it alone is suppressed with it.
  *
- * Patterns for the C library's own leaks are built in (suppress.c says which, and why).
+ * Patterns for the C library's own leaks are built in (suppression.c says which, and why).
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Leaks that must not be reported (suppress.h). */
+/* Leaks that must not be reported (suppression.h). */
 
-#include "heap/suppress.h"
+#include "heap/suppression.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The list of a heap's chunks: adding, searching, changing. */
 
-#include "heap/chunk.h"
+#include "heap/heap_chunk.h"
 
 #define KIND_BITS	7u
 #define NOTE_SHIFT	3u

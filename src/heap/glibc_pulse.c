@@ -28,7 +28,7 @@ struct err *glibc_pulse(const struct heap_source *source, struct heap_pulse *ret
 	struct glibc glibc = { .source = source, .walk = &walk };
 	AUTO_FREE uint64_t *word = NULL;
 	struct heap_pulse pulse = { .sum = 1 };
-	struct err *err = glibc_find_arenas(&glibc);
+	struct err *err = glibc_layout_arenas(&glibc);
 
 	if (!err)
 		word = malloc(glibc.layout.next);
