@@ -83,7 +83,7 @@ static void offer_functions(struct shell *shell, struct matches *matches)
 	*to = '\0';
 	matches->globs = true;
 	matches->prefix = plain;
-	symbols_complete(session_symbols(shell->session), plain, offer_function, matches);
+	symbol_complete(session_symbols(shell->session), plain, offer_function, matches);
 	matches->prefix = prefix;
 }
 

@@ -65,8 +65,8 @@ static int fetch(void *ctx, const char *build_id, const char *path)
 static void tell_symbols(struct shell *shell)
 {
 	if (session_log(shell->session))
-		symbols_set_fetch(session_symbols(shell->session),
-				  shell->debuginfod ? fetch : NULL, shell);
+		symbol_file_set_fetch(session_symbols(shell->session),
+				      shell->debuginfod ? fetch : NULL, shell);
 }
 
 struct err *debuginfod_switch(struct shell *shell, bool on)
@@ -109,7 +109,7 @@ void debuginfod_hint(struct shell *shell)
 	if (!shell->interactive || shell->quiet || shell->lines_hinted || !shell->session)
 		return;
 	symbols = session_known_symbols(shell->session);
-	nr = symbols ? symbols_lacking_lines(symbols) : 0;
+	nr = symbols ? symbol_file_lacking_lines(symbols) : 0;
 	if (!nr)
 		return;
 	shell->lines_hinted = true;

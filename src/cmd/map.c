@@ -54,7 +54,7 @@ static struct err *print_files(const struct call *call)
 	struct err *err;
 
 	table_init(&table, ARRAY_SIZE(titles), titles);
-	err = symbols_each_file(session_symbols(call->session), add_file, &table);
+	err = symbol_file_each(session_symbols(call->session), add_file, &table);
 	if (err && !table.err)
 		table.err = err;
 	return table_print(&table, call->out);
@@ -162,7 +162,7 @@ static struct err *add_module(void *ctx, const struct symbol_file *file)
 static struct err *module_rows(struct call *call, struct answer *ret)
 {
 	*ret = (struct answer)ANSWER_KEPT(&module_relation);
-	return symbols_each_file(session_symbols(call->session), add_module, ret);
+	return symbol_file_each(session_symbols(call->session), add_module, ret);
 }
 
 const struct cmd cmd_api_modules = {

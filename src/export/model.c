@@ -54,7 +54,7 @@ static struct err *add_module(struct builder *builder, const struct symbol_place
 
 	if (err || *ret < model->modules.nr)
 		return err;
-	err = symbols_build_id(place, &build_id);
+	err = symbol_file_build_id(place, &build_id);
 	if (!err)
 		err = str_add(&build_id, "");
 	if (!err)
@@ -73,7 +73,7 @@ static struct err *add_place(struct builder *builder, struct model_location *loc
 	struct err *err;
 
 	location->module = MODEL_NO_MODULE;
-	if (!symbols_place(builder->symbols, location->code, location->generation, &place))
+	if (!symbol_file_place(builder->symbols, location->code, location->generation, &place))
 		return NULL;
 	err = add_module(builder, &place, &location->module);
 	location->offset = location->pc - place.bias;

@@ -43,8 +43,8 @@ static struct err *unknown(struct session *session, const char *function, struct
 	struct near near = { STR_INIT, 0, NULL };
 	struct err *err;
 
-	err = keeping(cause, symbols_complete(session_symbols(session), plain_name(function),
-					      add_near, &near));
+	err = keeping(cause, symbol_complete(session_symbols(session), plain_name(function),
+					     add_near, &near));
 	if (!near.err && near.nr)
 		err = err_hint(err, "near it: %s", str_text(&near.list));
 	else if (err->code == ERR_NOTFOUND)

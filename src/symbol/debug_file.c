@@ -39,7 +39,7 @@ struct build_id {
 	size_t len;		/* 0: none */
 };
 
-void debug_warn(const struct debug_search *search, const struct err *err)
+void debug_file_warn(const struct debug_search *search, const struct err *err)
 {
 	trace_line("symbol: %s", err->msg);
 	if (search->warn)
@@ -73,8 +73,9 @@ static bool has_crc(const struct debug_search *search, int fd, const char *path,
 	ssize_t len;
 
 	if (fstat(fd, &st) || (uint64_t)st.st_size > LIMIT_CRC) {
-		debug_warn(search, limit_err(path, "too many bytes to tell by their CRC-32 whether "
-					     "it is the debug file", LIMIT_CRC));
+		debug_file_warn(search, limit_err(path,
+						  "too many bytes to tell by their CRC-32 whether "
+						  "it is the debug file", LIMIT_CRC));
 		return false;
 	}
 	while ((len = pread(fd, buf, sizeof(buf), (off_t)at)) > 0 && at <= LIMIT_CRC &&
@@ -118,8 +119,8 @@ static int try_path(const struct debug_search *search, const char *path,
 			continue;
 		err = file_open(roots[i], path, false, LIMIT_FILE, &fd);
 		if (err && err->code == ERR_RANGE)
-			debug_warn(search, limit_err(path, "too many bytes of a debug file",
-						     LIMIT_FILE));
+			debug_file_warn(search, limit_err(path, "too many bytes of a debug file",
+							  LIMIT_FILE));
 		if (!err && is_wanted(search, fd, path, wanted))
 			return take_fd(fd);
 	}
@@ -179,13 +180,14 @@ static int fetch(const struct debug_search *search, struct build_id id, const ch
 	fd = search->fetch(search->fetch_ctx, hex.at, module_path);
 	if (fd < 0 || has_build_id(fd, id, &none))
 		return take_fd(fd);
-	debug_warn(search,
-		   err_create(ERR_FORMAT, "debuginfod: %s: the file from the server has not its "
-			      "build-id, %s, and is not used", module_path, hex.at));
+	debug_file_warn(search,
+			err_create(ERR_FORMAT,
+				   "debuginfod: %s: the file from the server has not its "
+				   "build-id, %s, and is not used", module_path, hex.at));
 	return -1;
 }
 
-struct err *debug_build_id(Elf *elf, struct str *ret)
+struct err *debug_file_build_id(Elf *elf, struct str *ret)
 {
 	const void *bytes;
 	ssize_t len = dwelf_elf_gnu_build_id(elf, &bytes);
@@ -258,7 +260,7 @@ static int find_beside(const struct debug_search *search, int fd, const char *na
 	return str_add(&path, name) ? -1 : try_path(search, path.at, wanted);
 }
 
-int debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd)
+int debug_file_find_alt(const struct debug_search *search, Dwarf *dwarf, int fd)
 {
 	struct wanted wanted = { .has_crc = false };
 	const char *name;
@@ -283,7 +285,7 @@ static const char *string_of(Dwarf_Die *die, unsigned int attr)
 	return dwarf_formstring(dwarf_attr(die, attr, &mem));
 }
 
-struct err *debug_dwo_check(Dwarf_Die *skeleton)
+struct err *debug_file_check_dwo(Dwarf_Die *skeleton)
 {
 	const char *name = string_of(skeleton, DW_AT_dwo_name);
 	const char *folder = string_of(skeleton, DW_AT_comp_dir);

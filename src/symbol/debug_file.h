@@ -26,9 +26,9 @@ struct debug_search {
 };
 
 /* Report to `warn` and the trace that answers lack a file, with the reason in err. */
-void debug_warn(const struct debug_search *search, const struct err *err);
+void debug_file_warn(const struct debug_search *search, const struct err *err);
 /* Append the build-id of a file, in hex; nothing is appended if it has none. */
-struct err *debug_build_id(Elf *elf, struct str *ret) MUST_CHECK;
+struct err *debug_file_build_id(Elf *elf, struct str *ret) MUST_CHECK;
 /*
  * Find the debug file of main; module_path is the path of main as the target sees it. Returns a
  * descriptor, or -1.
@@ -38,9 +38,9 @@ int debug_file_find(const struct debug_search *search, Elf *main, const char *mo
  * Find the dwz file that dwarf, which was read from fd, refers to. Returns a descriptor; -1 if none
  * is needed or found.
  */
-int debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd);
+int debug_file_find_alt(const struct debug_search *search, Dwarf *dwarf, int fd);
 /*
  * May libdw itself open the .dwo file that a skeleton unit names (debug_file.c)? ERR_NOTFOUND: there
  * is none where it says; other errors say why not.
  */
-struct err *debug_dwo_check(Dwarf_Die *skeleton) MUST_CHECK;
+struct err *debug_file_check_dwo(Dwarf_Die *skeleton) MUST_CHECK;

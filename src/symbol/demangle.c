@@ -94,7 +94,7 @@ static void demangle(void *arg)
 		sink->mangling = MANGLED_CXX;
 }
 
-bool is_mangled(const char *name)
+bool demangle_is_mangled(const char *name)
 {
 	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
 }
@@ -178,7 +178,7 @@ static enum mangling readable(const char *name, int options, char **ret)
 	enum contained_end end;
 
 	*ret = NULL;
-	if (!is_mangled(name))
+	if (!demangle_is_mangled(name))
 		return NOT_MANGLED;
 	sink.text = malloc(READABLE_MAX);
 	if (!sink.text)

@@ -126,7 +126,7 @@ static bool fold_word(struct folder *folder, struct scope *scope)
 		return copy_plain(folder, scope, len);
 	begin_name(folder, scope);
 	if (scope->joined && in_std(folder, scope) && !strncmp(word + len, "::", 2) &&
-	    is_inline_namespace(word, len)) {
+	    fold_table_is_inline(word, len)) {
 		folder->at += len + 2;
 		return true;
 	}
@@ -224,11 +224,11 @@ static bool close_arguments(struct folder *folder, const struct scope *scope, si
 	const char *alias = NULL;
 
 	if (nr <= FOLD_ARGS_MAX && in_std(folder, scope))
-		template = fold_template_find(at + scope->name, start - scope->name);
+		template = fold_table_template(at + scope->name, start - scope->name);
 	if (template)
-		nr = fold_kept(template, at, args, nr);
+		nr = fold_table_kept(template, at, args, nr);
 	if (template && nr == 1)
-		alias = fold_alias(template, at + args[0].start, args[0].len);
+		alias = fold_table_alias(template, at + args[0].start, args[0].len);
 	if (template)
 		cut(folder, args[nr - 1].start + args[nr - 1].len);
 	if (alias) {
@@ -342,19 +342,19 @@ static void leave_out_anonymous(struct folder *folder)
 	folder->out_params = params;
 }
 
-size_t name_bare(const char *name)
+size_t fold_bare(const char *name)
 {
 	size_t len = strcspn(name, "(");
 
 	return len ? len : strlen(name);
 }
 
-struct folded name_fold(const char *name)
+struct folded fold_name(const char *name)
 {
 	struct folder folder = { .start = name, .at = name, .out = STR_INIT,
 				 .params = SIZE_MAX, .out_params = SIZE_MAX };
 	struct scope scope = { .closer = '\0' };
-	struct folded folded = { .bare = name_bare(name) };
+	struct folded folded = { .bare = fold_bare(name) };
 
 	if (fold_scope(&folder, &scope) && folder.out.len) {
 		leave_out_anonymous(&folder);

@@ -25,6 +25,6 @@ struct folded {
 /*
  * Fold a name. Names are untrusted: one that is not understood, or nests too deeply, is unchanged.
  */
-struct folded name_fold(const char *name);
+struct folded fold_name(const char *name);
 /* Returns the length of a name of any language without parameters: up to the first parenthesis. */
-size_t name_bare(const char *name);
+size_t fold_bare(const char *name);

@@ -89,7 +89,7 @@ static bool is(const char *at, size_t len, const char *text)
 	return strlen(text) == len && !memcmp(at, text, len);
 }
 
-bool is_inline_namespace(const char *word, size_t len)
+bool fold_table_is_inline(const char *word, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(inline_namespaces); i++)
 		if (is(word, len, inline_namespaces[i]))
@@ -97,7 +97,7 @@ bool is_inline_namespace(const char *word, size_t len)
 	return false;
 }
 
-const struct fold_template *fold_template_find(const char *name, size_t len)
+const struct fold_template *fold_table_template(const char *name, size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(templates); i++)
 		if (templates[i].len == len && !memcmp(templates[i].name, name, len))
@@ -134,8 +134,8 @@ static bool is_default(const char *pattern, const char *text, const struct fold_
 	return at == end;
 }
 
-size_t fold_kept(const struct fold_template *template, const char *text,
-		 const struct fold_arg *args, size_t nr)
+size_t fold_table_kept(const struct fold_template *template, const char *text,
+		       const struct fold_arg *args, size_t nr)
 {
 	while (nr > template->required && nr - template->required <= FOLD_DEFAULTS) {
 		const char *pattern = template->defaults[nr - 1 - template->required];
@@ -147,7 +147,7 @@ size_t fold_kept(const struct fold_template *template, const char *text,
 	return nr;
 }
 
-const char *fold_alias(const struct fold_template *template, const char *arg, size_t len)
+const char *fold_table_alias(const struct fold_template *template, const char *arg, size_t len)
 {
 	static const struct {
 		const char *type, *prefix;

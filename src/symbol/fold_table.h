@@ -26,11 +26,11 @@ struct fold_arg {
 };
 
 /* Returns NULL if the name is none of these templates. */
-const struct fold_template *fold_template_find(const char *name, size_t len);
+const struct fold_template *fold_table_template(const char *name, size_t len);
 /* Returns how many of nr arguments must be kept; at least one. */
-size_t fold_kept(const struct fold_template *template, const char *text,
-		 const struct fold_arg *args, size_t nr);
+size_t fold_table_kept(const struct fold_template *template, const char *text,
+		       const struct fold_arg *args, size_t nr);
 /* Returns the prefix of the template's alias for this only argument: "" for char; NULL: none. */
-const char *fold_alias(const struct fold_template *template, const char *arg, size_t len);
+const char *fold_table_alias(const struct fold_template *template, const char *arg, size_t len);
 /* Is word an inline namespace of the standard library, which users do not write? */
-bool is_inline_namespace(const char *word, size_t len);
+bool fold_table_is_inline(const char *word, size_t len);

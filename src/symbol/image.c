@@ -307,7 +307,7 @@ static bool go_on(const struct image *image, struct err *err)
 	bool cancelled = err && err->code == ERR_CANCELLED;
 
 	if (err && !cancelled && err->code != ERR_NOTFOUND)
-		debug_warn(image->search, err);
+		debug_file_warn(image->search, err);
 	return !cancelled;
 }
 
@@ -319,7 +319,7 @@ static bool open_files(struct image *image)
 	if (err || !image->view.elf || !extent_of(image->view.elf, &image->start)) {
 		trace_line("symbol: %s: %s", image->path, err ? err->msg : "not an ELF file");
 		if (err && err->code == ERR_RANGE)
-			debug_warn(image->search, err);
+			debug_file_warn(image->search, err);
 		return false;
 	}
 	image->view.cancellable = true;
@@ -351,9 +351,10 @@ static void check_cut(struct image *image)
 			    image->alt.guard.cut))
 		return;
 	image->cut = true;
-	debug_warn(image->search,
-		   err_create(ERR_FORMAT, "%s: cut short while its debug information was read: "
-			      "lines and inlined functions may be missing", image->path));
+	debug_file_warn(image->search,
+			err_create(ERR_FORMAT,
+				   "%s: cut short while its debug information was read: "
+				   "lines and inlined functions may be missing", image->path));
 }
 
 /*
@@ -473,8 +474,8 @@ static struct err *open_alt(struct image *image)
 {
 	struct err *err;
 
-	image->alt_fd = debug_alt_find(image->search, image->dwarf,
-				       image->debug_fd < 0 ? image->fd : image->debug_fd);
+	image->alt_fd = debug_file_find_alt(image->search, image->dwarf,
+					    image->debug_fd < 0 ? image->fd : image->debug_fd);
 	if (image->alt_fd < 0)
 		return NULL;
 	err = elf_view_open(image->alt_fd, image->path, &image->alt);
@@ -539,7 +540,7 @@ enum symbol_debug image_debug(struct image *image)
 
 struct err *image_build_id(struct image *image, struct str *ret)
 {
-	return image_usable(image) ? debug_build_id(image->view.elf, ret) : NULL;
+	return image_usable(image) ? debug_file_build_id(image->view.elf, ret) : NULL;
 }
 
 bool image_lacked_lines(const struct image *image)

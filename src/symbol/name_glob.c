@@ -78,7 +78,7 @@ bool name_glob_matches(const char *glob, const struct symbol_frame *frame)
 
 bool name_glob_matches_text(const char *glob, const char *name)
 {
-	return matches(glob, name, name ? name_bare(name) : 0);
+	return matches(glob, name, name ? fold_bare(name) : 0);
 }
 
 bool name_globs_match(const struct name_globs *globs, const struct symbol_frame *frame)

@@ -187,8 +187,8 @@ static void update(struct perf_map *map)
 	if (err && err->code != ERR_CANCELLED) {
 		map->dropped = true;
 		forget(map);
-		debug_warn(map->search,
-			   err_wrap(err, "no names of JIT code: process %d", map->pid));
+		debug_file_warn(map->search,
+				err_wrap(err, "no names of JIT code: process %d", map->pid));
 		return;
 	}
 	spans_sort(&map->spans);

@@ -72,7 +72,7 @@ struct source {
 static void left_out(const struct source *source, const struct err *err)
 {
 	if (err && err->code == ERR_RANGE)
-		debug_warn(source->search, err);
+		debug_file_warn(source->search, err);
 }
 
 static struct err *too_many(const struct source *source, const char *what, uint64_t most)
@@ -254,15 +254,15 @@ static void find_body(struct source *source, struct unit *unit)
 	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) ||
 	    type != DW_UT_skeleton)
 		return;
-	err = debug_dwo_check(&unit->die);
+	err = debug_file_check_dwo(&unit->die);
 	if (!err && (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &body, NULL, NULL, NULL) ||
 		     !body.addr))
 		err = err_create(ERR_NOTFOUND, "a .dwo file that is not of this build, or damaged");
 	if (!err)
 		unit->body = body;
 	if (err && !source->bodies_missing)
-		debug_warn(source->search,
-			   err_wrap(err, "%s: no inlined functions", source->name));
+		debug_file_warn(source->search,
+				err_wrap(err, "%s: no inlined functions", source->name));
 	source->bodies_missing |= err != NULL;
 }
 

@@ -33,7 +33,7 @@ static void free_chain(void *value)
 	}
 }
 
-void names_free(struct names *names)
+void string_pool_free(struct names *names)
 {
 	map_free(&names->by_hash, free_chain);
 }
@@ -72,7 +72,7 @@ static struct name *keep(struct names *names, const char *text, size_t len)
 	return find_or_add(names, shown.at, shown.len);
 }
 
-const char *names_keep(struct names *names, const char *text, size_t len)
+const char *string_pool_keep(struct names *names, const char *text, size_t len)
 {
 	struct name *name = keep(names, text, len);
 
@@ -94,7 +94,7 @@ static const char *demangle(struct names *names, const char *text,
 	if (!demangled)
 		return NULL;
 	names->demangled += strlen(demangled);
-	return names_keep(names, demangled, SIZE_MAX);
+	return string_pool_keep(names, demangled, SIZE_MAX);
 }
 
 static void make_readable(struct names *names, struct name *name)
@@ -109,8 +109,8 @@ static void make_readable(struct names *names, struct name *name)
 		name->readable = name->text;
 }
 
-const char *names_readable(struct names *names, const char *text, size_t len,
-			   const char **linkage_ret)
+const char *string_pool_readable(struct names *names, const char *text, size_t len,
+				 const char **linkage_ret)
 {
 	struct name *name = keep(names, text, len);
 
@@ -122,14 +122,14 @@ const char *names_readable(struct names *names, const char *text, size_t len,
 	return name->readable;
 }
 
-const char *names_bare(struct names *names, const char *text)
+const char *string_pool_bare(struct names *names, const char *text)
 {
 	enum mangling mangling;
 
 	return demangle(names, text, demangle_bare, &mangling);
 }
 
-struct err *names_lack(const struct names *names)
+struct err *string_pool_lack(const struct names *names)
 {
 	if (names->demangled >= LIMIT_NAMES)
 		return limit_err("names", "too many bytes of demangled names; others stay as they are",
@@ -146,10 +146,10 @@ static void make_brief(struct names *names, struct name *name)
 
 	if (name->brief)
 		return;
-	folded = name->cxx ? name_fold(name->readable) :
-			     (struct folded){ .bare = name_bare(name->readable) };
+	folded = name->cxx ? fold_name(name->readable) :
+			     (struct folded){ .bare = fold_bare(name->readable) };
 	if (folded.text && strlen(folded.text) <= NAME_MAX_LEN)
-		name->brief = names_keep(names, folded.text, SIZE_MAX);
+		name->brief = string_pool_keep(names, folded.text, SIZE_MAX);
 	free(folded.text);
 	name->bare = (uint32_t)folded.bare;
 	name->brief_bare = (uint32_t)(name->brief ? folded.text_bare : folded.bare);
@@ -157,7 +157,7 @@ static void make_brief(struct names *names, struct name *name)
 		name->brief = name->readable;
 }
 
-bool names_shown(struct names *names, const char *text, size_t len, struct shown_name *ret)
+bool string_pool_shown(struct names *names, const char *text, size_t len, struct shown_name *ret)
 {
 	struct name *name = keep(names, text, len);
 

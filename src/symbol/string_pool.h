@@ -25,40 +25,40 @@ struct names {
 
 #define NAMES_INIT	{ MAP_INIT, 0, 0 }
 
-void names_free(struct names *names);
+void string_pool_free(struct names *names);
 /*
  * Returns the stored copy of len bytes of text, which lives as long as names. NULL: out of memory.
  */
-const char *names_keep(struct names *names, const char *text, size_t len);
+const char *string_pool_keep(struct names *names, const char *text, size_t len);
 /*
  * Returns the stored copy, demangled if it is mangled. *linkage_ret (may be NULL) is the stored
  * name before that, or NULL if it is the same.
  */
-const char *names_readable(struct names *names, const char *text, size_t len,
-			   const char **linkage_ret);
+const char *string_pool_readable(struct names *names, const char *text, size_t len,
+				 const char **linkage_ret);
 /* Returns the same without parameters; NULL: it is not mangled, or there is no memory. */
-const char *names_bare(struct names *names, const char *text);
+const char *string_pool_bare(struct names *names, const char *text);
 /*
  * What the user should know of names that are not demangled although they are mangled: ERR_RANGE
  * (base/limits.h); NULL: nothing.
  */
-struct err *names_lack(const struct names *names);
+struct err *string_pool_lack(const struct names *names);
 
 /*
  * All forms of a name. Each name is demangled once and shortened (symbol/fold.h) once, when it is
  * first needed. False: out of memory.
  */
 struct shown_name {
-	const char *full;	/* as returned by names_readable */
+	const char *full;	/* as returned by string_pool_readable */
 	const char *brief;	/* equals full if nothing can be left out */
 	const char *linkage;	/* NULL: it equals full */
 	uint32_t full_bare, brief_bare;	/* lengths of full and brief without parameters */
 };
 
-bool names_shown(struct names *names, const char *text, size_t len, struct shown_name *ret);
+bool string_pool_shown(struct names *names, const char *text, size_t len, struct shown_name *ret);
 
 /* Does it look like a C++ or Rust name? */
-bool is_mangled(const char *name);
+bool demangle_is_mangled(const char *name);
 /* MANGLED_LOST: the demangler has crashed, or found no end. */
 enum mangling { NOT_MANGLED, MANGLED_CXX, MANGLED_RUST, MANGLED_LOST };
 

@@ -97,7 +97,7 @@ static void warn_once(void *ctx, const char *text)
 
 static void tell_names(struct symbols *symbols)
 {
-	struct err *err = names_lack(&symbols->names);
+	struct err *err = string_pool_lack(&symbols->names);
 
 	if (err)
 		warn_once(symbols, err->msg);
@@ -155,7 +155,7 @@ void symbols_destroy(struct symbols *symbols)
 	for (size_t i = 0; i < symbols->told.nr; i++)
 		free(symbols->told.at[i]);
 	vec_free(&symbols->told);
-	names_free(&symbols->names);
+	string_pool_free(&symbols->names);
 	if (symbols->search.root_fd >= 0)
 		close(symbols->search.root_fd);
 	free(symbols->search.path);
@@ -261,8 +261,8 @@ struct err *symbols_add(struct symbols *symbols, const struct symbol_module *mod
 	const char *name = path_base(module->path);
 	uint32_t index = (uint32_t)symbols->modules.nr;
 	struct module new = {
-		.path = names_keep(&symbols->names, module->path, SIZE_MAX),
-		.name = names_keep(&symbols->names, *name ? name : module->path, SIZE_MAX),
+		.path = string_pool_keep(&symbols->names, module->path, SIZE_MAX),
+		.name = string_pool_keep(&symbols->names, *name ? name : module->path, SIZE_MAX),
 		.start = module->start,
 		.end = module->end,
 		.bias = module->bias,
@@ -344,7 +344,7 @@ static void name_frame(struct symbols *symbols, struct symbol_frame *frame, cons
 {
 	struct shown_name shown;
 
-	if (!names_shown(&symbols->names, name, len, &shown))
+	if (!string_pool_shown(&symbols->names, name, len, &shown))
 		return;
 	tell_names(symbols);
 	frame->function = shown.full;
@@ -381,7 +381,7 @@ static void query_image(struct symbols *symbols, struct query *query)
 				name_frame(symbols, to, from->name, SIZE_MAX);
 			if (!from->file || !from->line)
 				continue;
-			to->file = names_keep(&symbols->names, from->file, SIZE_MAX);
+			to->file = string_pool_keep(&symbols->names, from->file, SIZE_MAX);
 			to->line = to->file ? from->line : 0;
 		}
 		start = frames[query->nr - 1].start;
@@ -518,7 +518,7 @@ struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_
 	const struct symtab_entry *entry = symtab ? symtab_tls_at(symtab, offset) : NULL;
 
 	is.module = module ? module->name : NULL;
-	if (entry && names_shown(&symbols->names, entry->name, entry->len, &shown)) {
+	if (entry && string_pool_shown(&symbols->names, entry->name, entry->len, &shown)) {
 		is.name = shown.full;
 		is.brief = shown.brief;
 		is.offset -= entry->start;

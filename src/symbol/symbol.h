@@ -98,30 +98,30 @@ struct err *symbols_set_debug_path(struct symbols *symbols, const char *path) MU
  * functions below that name addresses call it. Debug files that were not found are looked for
  * again.
  */
-void symbols_set_fetch(struct symbols *symbols,
-		       int (*fetch)(void *ctx, const char *build_id, const char *module_path),
-		       void *ctx);
+void symbol_file_set_fetch(struct symbols *symbols,
+			   int (*fetch)(void *ctx, const char *build_id, const char *module_path),
+			   void *ctx);
 /* Look again for debug files that were not found. Earlier frames and texts become invalid. */
 void symbols_retry(struct symbols *symbols);
 /* Returns the number of files that lack debug information although a line in them was asked for. */
-size_t symbols_lacking_lines(const struct symbols *symbols);
+size_t symbol_file_lacking_lines(const struct symbols *symbols);
 
 /* A module at an address. */
 struct symbol_place {
 	const char *path;	/* as the target sees it */
 	uint64_t start, end, bias;	/* as in struct symbol_module */
 	uint32_t number;	/* of the module: equal numbers, same module; as long as the symbols */
-	struct image *image;	/* for symbols_build_id */
+	struct image *image;	/* for symbol_file_build_id */
 };
 
 /*
  * Find the module that has this address in that generation, as symbols_resolve does. Returns false
  * if there is none.
  */
-bool symbols_place(struct symbols *symbols, uint64_t address, uint32_t generation,
-		   struct symbol_place *ret);
+bool symbol_file_place(struct symbols *symbols, uint64_t address, uint32_t generation,
+		       struct symbol_place *ret);
 /* Add the build-id of the module in hex; nothing, if it has none. */
-struct err *symbols_build_id(const struct symbol_place *place, struct str *ret) MUST_CHECK;
+struct err *symbol_file_build_id(const struct symbol_place *place, struct str *ret) MUST_CHECK;
 
 enum symbol_debug { SYMBOL_DEBUG_NONE, SYMBOL_DEBUG_OWN, SYMBOL_DEBUG_SEPARATE };
 
@@ -137,9 +137,9 @@ struct symbol_file {
  * Call fn for each file that is still mapped, in order of adding. Nothing is fetched. The strings
  * are valid until fn returns; an error of fn ends the loop.
  */
-struct err *symbols_each_file(struct symbols *symbols,
-			      struct err *(*fn)(void *ctx, const struct symbol_file *file),
-			      void *ctx) MUST_CHECK;
+struct err *symbol_file_each(struct symbols *symbols,
+			     struct err *(*fn)(void *ctx, const struct symbol_file *file),
+			     void *ctx) MUST_CHECK;
 
 /*
  * Get the frames at pc as of generation (if no module was there, in one that came later, since the
@@ -199,5 +199,5 @@ struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *ad
  * Call fn for the function names that start with prefix, sorted, each once, for completion; fn
  * returns true to stop.
  */
-void symbols_complete(struct symbols *symbols, const char *prefix,
-		      bool (*fn)(const char *name, void *ctx), void *ctx);
+void symbol_complete(struct symbols *symbols, const char *prefix,
+		     bool (*fn)(const char *name, void *ctx), void *ctx);

@@ -12,8 +12,8 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-void symbols_complete(struct symbols *symbols, const char *prefix,
-		      bool (*fn)(const char *name, void *ctx), void *ctx)
+void symbol_complete(struct symbols *symbols, const char *prefix,
+		     bool (*fn)(const char *name, void *ctx), void *ctx)
 {
 	VEC(const char *) found = VEC_INIT;
 	struct err *err = NULL;

@@ -10,9 +10,9 @@
 #include "symbol/package.h"
 #include "symbol/symbol_private.h"
 
-void symbols_set_fetch(struct symbols *symbols,
-		       int (*fetch)(void *ctx, const char *build_id, const char *module_path),
-		       void *ctx)
+void symbol_file_set_fetch(struct symbols *symbols,
+			   int (*fetch)(void *ctx, const char *build_id, const char *module_path),
+			   void *ctx)
 {
 	struct debug_search *search = symbols_search(symbols);
 
@@ -22,7 +22,7 @@ void symbols_set_fetch(struct symbols *symbols,
 		symbols_retry(symbols);
 }
 
-size_t symbols_lacking_lines(const struct symbols *symbols)
+size_t symbol_file_lacking_lines(const struct symbols *symbols)
 {
 	const char *path;
 	size_t nr = 0;
@@ -99,8 +99,8 @@ static struct err *describe(const struct mapped_file *file,
 	return err ? err : fn(ctx, &is);
 }
 
-bool symbols_place(struct symbols *symbols, uint64_t address, uint32_t generation,
-		   struct symbol_place *ret)
+bool symbol_file_place(struct symbols *symbols, uint64_t address, uint32_t generation,
+		       struct symbol_place *ret)
 {
 	const struct module *at = symbols_module_at(symbols, address, generation);
 
@@ -110,14 +110,14 @@ bool symbols_place(struct symbols *symbols, uint64_t address, uint32_t generatio
 	return at;
 }
 
-struct err *symbols_build_id(const struct symbol_place *place, struct str *ret)
+struct err *symbol_file_build_id(const struct symbol_place *place, struct str *ret)
 {
 	return place->image ? image_build_id(place->image, ret) : NULL;
 }
 
-struct err *symbols_each_file(struct symbols *symbols,
-			      struct err *(*fn)(void *ctx, const struct symbol_file *file),
-			      void *ctx)
+struct err *symbol_file_each(struct symbols *symbols,
+			     struct err *(*fn)(void *ctx, const struct symbol_file *file),
+			     void *ctx)
 {
 	CLEANUP(mapped_files_free) struct mapped_files files = { VEC_INIT };
 	struct debug_search *search = symbols_search(symbols);

@@ -17,7 +17,7 @@
 
 static bool is_public(const struct symtab_entry *entry)
 {
-	return entry->name[0] != '_' || is_mangled(entry->name);
+	return entry->name[0] != '_' || demangle_is_mangled(entry->name);
 }
 
 static int by_text(const struct symtab_entry *x, const struct symtab_entry *y)
@@ -266,15 +266,15 @@ static struct err *add_names(struct symtab *symtab, struct names *names, size_t 
 	struct err *err;
 
 	if (text[entry->len])
-		text = names_keep(names, text, entry->len);
+		text = string_pool_keep(names, text, entry->len);
 	err = add_name(symtab, text, i);
-	if (err || !is_mangled(text) || strchr(text, '.'))
+	if (err || !demangle_is_mangled(text) || strchr(text, '.'))
 		return err;
-	readable = names_readable(names, text, entry->len, NULL);
+	readable = string_pool_readable(names, text, entry->len, NULL);
 	if (readable && !strcmp(readable, text))
 		return NULL;
 	err = add_name(symtab, readable, i);
-	bare = names_bare(names, text);
+	bare = string_pool_bare(names, text);
 	if (!err && bare && bare != readable)
 		err = add_name(symtab, bare, i);
 	return err;

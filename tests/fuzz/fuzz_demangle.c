@@ -40,8 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		name[head + len] = '\0';
 		try(name);
 	}
-	names_readable(&names, name, strlen(name), NULL);
-	names_free(&names);
+	string_pool_readable(&names, name, strlen(name), NULL);
+	string_pool_free(&names);
 	free(name);
 	return 0;
 }

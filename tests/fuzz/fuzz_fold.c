@@ -29,7 +29,7 @@ static bool is_part(const char *text, const char *name)
 
 static void fold(const char *name)
 {
-	struct folded folded = name_fold(name);
+	struct folded folded = fold_name(name);
 
 	if (folded.bare > strlen(name) || (*name && !folded.bare))
 		abort();

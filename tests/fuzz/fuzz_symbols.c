@@ -108,7 +108,7 @@ static void ask(struct symbols *symbols, size_t len)
 		ask_at(symbols, BIAS + at);
 	symbols_tls(symbols, BIAS + 0x1000, 1, 4);
 	err_ignore(symbols_find(symbols, "main", &address, &size));
-	symbols_complete(symbols, "m", take, &left);
+	symbol_complete(symbols, "m", take, &left);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)

@@ -162,17 +162,17 @@ TEST("completion")
 	/* Twice the same module: each name once. */
 	add(symbols, "");
 	add(symbols, "libc.so");
-	symbols_complete(symbols, "fixture_r", collect, &completion);
+	symbol_complete(symbols, "fixture_r", collect, &completion);
 	CU_ASSERT_STRING_EQUAL(completion.text, "fixture_real ");
 	completion = (struct completion){ .limit = 0 };
-	symbols_complete(symbols, "posix_mem", collect, &completion);
+	symbol_complete(symbols, "posix_mem", collect, &completion);
 	CU_ASSERT_STRING_EQUAL(completion.text, "posix_memalign ");
 	/* Functions only. */
 	completion = (struct completion){ .limit = 0 };
-	symbols_complete(symbols, "fixture_num", collect, &completion);
+	symbol_complete(symbols, "fixture_num", collect, &completion);
 	CU_ASSERT_STRING_EQUAL(completion.text, "");
 	completion = (struct completion){ .limit = 2 };
-	symbols_complete(symbols, "fixture_", collect, &completion);
+	symbol_complete(symbols, "fixture_", collect, &completion);
 	CU_ASSERT_STRING_EQUAL(completion.text, "fixture_enter fixture_file ");
 	symbols_destroy(symbols);
 }

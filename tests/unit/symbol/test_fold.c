@@ -132,7 +132,7 @@ static const struct {
 
 static void check(const char *name, const char *brief)
 {
-	struct folded folded = name_fold(name);
+	struct folded folded = fold_name(name);
 	char *text AUTO_FREE = folded.text;
 	bool same = text && brief ? !strcmp(text, brief) : !text && !brief;
 
@@ -290,13 +290,13 @@ TEST("names without parameters")
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		struct folded folded = name_fold(table[i].name);
+		struct folded folded = fold_name(table[i].name);
 
 		CU_ASSERT_EQUAL(folded.bare, strlen(table[i].bare));
 		if (table[i].brief_bare)
 			CU_ASSERT_EQUAL(folded.text_bare, strlen(table[i].brief_bare));
 		free(folded.text);
 	}
-	CU_ASSERT_EQUAL(name_bare("f(int)"), 1);
-	CU_ASSERT_EQUAL(name_bare("(f)"), 3);
+	CU_ASSERT_EQUAL(fold_bare("f(int)"), 1);
+	CU_ASSERT_EQUAL(fold_bare("(f)"), 3);
 }

@@ -12,7 +12,7 @@ static struct symbol_frame frame_of(struct names *names, const char *name)
 	struct symbol_frame frame = { .pc = 0 };
 	struct shown_name shown;
 
-	if (!names_shown(names, name, SIZE_MAX, &shown))
+	if (!string_pool_shown(names, name, SIZE_MAX, &shown))
 		CU_FAIL_FATAL("no memory");
 	frame.function = shown.full;
 	frame.brief = shown.brief;
@@ -64,7 +64,7 @@ TEST("globs")
 		if (name_glob_matches(table[i].glob, &frame) != table[i].yes)
 			printf("%s: %s\n", table[i].name, table[i].glob);
 	}
-	names_free(&names);
+	string_pool_free(&names);
 }
 
 TEST("names that are not known")
@@ -90,7 +90,7 @@ TEST("lists")
 	CU_ASSERT_TRUE(name_globs_match_text(&globs, "malloc"));
 	CU_ASSERT_FALSE(name_globs_match_text(&globs, "free"));
 	name_globs_free(&globs);
-	names_free(&names);
+	string_pool_free(&names);
 }
 
 /* Rust's names, and those that are in no symbol table, stay as they are. */
@@ -111,5 +111,5 @@ TEST("languages")
 	/* Once for each name. */
 	CU_ASSERT_PTR_EQUAL(twice.brief, again.brief);
 	CU_ASSERT_STRING_EQUAL(twice.brief, "std::map<int, std::string>::operator[](int&&)");
-	names_free(&names);
+	string_pool_free(&names);
 }
