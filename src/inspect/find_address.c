@@ -58,7 +58,7 @@ static void walk_stack(struct finder *finder, const struct memory_view_thread *t
 {
 	if (finder->walked == thread->tid)
 		return;
-	stack_frames_free(&finder->frames);
+	backtrace_frames_free(&finder->frames);
 	finder->walked = thread->tid;
 	/* Without memory for it the frames are not found. */
 	err_ignore(memory_view_frames(finder->view, thread, &finder->frames));
@@ -71,8 +71,8 @@ static bool find_frame(struct finder *finder, const struct memory_view_thread *t
 	if (!thread->stopped)
 		return false;
 	walk_stack(finder, thread);
-	return stack_frames_at(&finder->frames, referrer->place, &referrer->pc,
-			       &referrer->returns);
+	return backtrace_frames_at(&finder->frames, referrer->place, &referrer->pc,
+				   &referrer->returns);
 }
 
 static bool is_tls(const struct finder *finder, const struct memory_view_thread *thread,
@@ -231,7 +231,7 @@ struct err *find_address_name(const struct memory_view *view, const struct find_
 	tls_read(view, &finder.tls);
 	err = take_all(&finder, &places->referrers);
 	tls_free(&finder.tls);
-	stack_frames_free(&finder.frames);
+	backtrace_frames_free(&finder.frames);
 	find->generation = view->target->modules.generation;
 	return err;
 }

@@ -207,7 +207,7 @@ static void leave_exit(const struct memory_view *view, const struct reach_range 
 		thread->exit_low = slot + sizeof(slot);
 		break;
 	}
-	stack_frames_free(&frames);
+	backtrace_frames_free(&frames);
 }
 
 void leak_stacks_leave_exit(struct memory_view *view)
@@ -229,10 +229,10 @@ static void walk_thread(const struct memory_view *view, const struct memory_view
 		return;
 	vec_each(holder, &leaks->holders) {
 		if (holder->in == LEAK_HOLDER_STACK && holder->tid == thread->tid)
-			stack_frames_at(&frames, leaks->mark.holders.at[holder->number].place,
-					&holder->pc, &holder->returns);
+			backtrace_frames_at(&frames, leaks->mark.holders.at[holder->number].place,
+					    &holder->pc, &holder->returns);
 	}
-	stack_frames_free(&frames);
+	backtrace_frames_free(&frames);
 }
 
 static bool has_holder(const struct leak_marks *leaks, pid_t tid)

@@ -59,8 +59,8 @@ struct err *memory_view_frames(const struct memory_view *view,
 
 	if (view->probes)
 		area_walk_regs(view->probes, view->memory, &thread->regs, &regs);
-	return stack_frames(view->target, view->memory, &regs,
-			    view->probes ? &view->probes->walk_area : NULL, ret);
+	return backtrace_frames(view->target, view->memory, &regs,
+				view->probes ? &view->probes->walk_area : NULL, ret);
 }
 
 void memory_view_free(struct memory_view *view)

@@ -292,7 +292,8 @@ void area_walk_regs(struct probes *probes, struct memory *memory, const struct r
 	*ret = *regs;
 	if (!probes->agent || pc - probes->agent >= AREA_AGENT)
 		return;
-	at = stack_thunk_frame(target, memory, regs_get(regs, arch->sp), is_agent_return, probes);
+	at = stack_use_thunk_frame(target, memory, regs_get(regs, arch->sp), is_agent_return,
+				   probes);
 	if (!at || memory_read_u64(memory, at, &pc))
 		return;
 	/*
@@ -334,14 +335,14 @@ static void look(struct thread *thread, const struct stack_top *top UNUSED, void
 {
 	struct look *at = ctx;
 
-	at->found = at->found || stack_of_uses(thread, &at->range, 1);
+	at->found = at->found || stack_use_of_thread(thread, &at->range, 1);
 }
 
 bool pc_in_agent(struct probes *probes)
 {
 	struct look at = { .range = { probes->agent, probes->agent + agent_image_len, true } };
 
-	stack_each_top(probes->target, look, &at);
+	backtrace_each_top(probes->target, look, &at);
 	return at.found;
 }
 

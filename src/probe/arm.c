@@ -322,7 +322,7 @@ static struct err *borrowed(struct probes *probes, struct remote *remote,
 	if (remote)
 		return fn(probes, remote);
 	err = remote_borrow(probes->target, NULL, &own);
-	return err ? err : remote_give_back(own, fn(probes, own));
+	return err ? err : remote_borrow_give_back(own, fn(probes, own));
 }
 
 static struct err *get_ready(struct probes *probes, struct remote *remote)

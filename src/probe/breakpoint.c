@@ -94,7 +94,7 @@ struct err *probes_settle(struct probes *probes)
 		err = probes_arm(probes, remote);
 	if (!err && probes->facts_changed)
 		probes_learn_facts(probes);
-	return remote_give_back(remote, err);
+	return remote_borrow_give_back(remote, err);
 }
 
 /*

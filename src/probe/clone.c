@@ -120,7 +120,7 @@ static struct err *make_breakpoints(const struct probes *parent, struct probes *
 /* Was the child forked by a handler that has interrupted the agent? Then it goes on there. */
 static bool is_in_agent(const struct probes *parent, const struct probes *child)
 {
-	const struct thread *thread = target_any_stopped(child->target);
+	const struct thread *thread = thread_any_stopped(child->target);
 	struct stack_range range[AGENT_PC_RANGES];
 	uint32_t nr = agent_pc_ranges(parent, range);
 
@@ -142,7 +142,7 @@ static struct err *settle_in(const struct probes *parent, struct probes *child)
 	err = sigtrap_install(child, remote);
 	if (!err && !in_agent)
 		err = share_withdraw_forked_copy(parent->target, remote);
-	return remote_give_back(remote, err);
+	return remote_borrow_give_back(remote, err);
 }
 
 struct err *probes_clone(const struct probes *parent, struct target *target, uint8_t process,

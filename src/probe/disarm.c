@@ -29,7 +29,7 @@
 #include "tracee/share.h"
 #include "tracee/backtrace.h"
 #include "tracee/target.h"
-#include "tracee/wait.h"
+#include "tracee/target_wait.h"
 
 #define DRAIN_NS	3000000000ull	/* the longest wait for threads inside, ... */
 #define DRAIN_STEP_NS	1000000ull	/* ... in steps of so long, ... */
@@ -125,7 +125,7 @@ static bool is_inside(struct inside *inside, struct thread *thread)
 	if (stopped && area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))
 		move_out(probes, thread);
 	/* It is stuck, perhaps on a page of a slow disk, and will come back to its caller. */
-	return (has_ops && !stopped) || stack_of_uses(thread, inside->range, inside->nr);
+	return (has_ops && !stopped) || stack_use_of_thread(thread, inside->range, inside->nr);
 }
 
 /* Look at the threads of which that is known, while there is time. */
@@ -167,7 +167,7 @@ static void look_at_threads(struct inside *inside)
 {
 	struct probes *probes = inside->probes;
 	struct target *target = probes->target;
-	bool whole = !target_can_move(target, NULL, NULL);
+	bool whole = !stop_can_move(target, NULL, NULL);
 
 	inside->look_end = whole ? UINT64_MAX : tracer_now() + LOOK_NS;
 	inside->looked = 0;
@@ -176,7 +176,7 @@ static void look_at_threads(struct inside *inside)
 	if (!inside->unknown)
 		look_at_those(inside, INSIDE_YES);
 	look_at_those(inside, INSIDE_UNKNOWN);
-	stack_forget(target);
+	stack_use_forget(target);
 	count_threads(inside);
 }
 
@@ -309,7 +309,7 @@ struct err *probes_disarm(struct probes *probes, bool with_region, bool *left_re
 		defuse(probes);
 	if (!err && clean && with_region)
 		err = region_withdraw(probes->target, remote);
-	err = remote_give_back(remote, err);
+	err = remote_borrow_give_back(remote, err);
 	*left_ret = !clean;
 	if (!err)
 		forget_code(probes);
@@ -336,7 +336,7 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 {
 	const struct region *region = probes->target->region;
 	struct remote *remote;
-	struct thread *thread = target_any_stopped(child);
+	struct thread *thread = thread_any_stopped(child);
 	struct stack_range range[AGENT_PC_RANGES];
 	uint32_t nr = agent_pc_ranges(probes, range);
 	struct err *err;
@@ -371,5 +371,5 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 		err = share_withdraw_forked_copy(probes->target, remote);
 	if (!err)
 		err = region_withdraw_forked_copy(region, remote);
-	return remote_give_back(remote, err);
+	return remote_borrow_give_back(remote, err);
 }

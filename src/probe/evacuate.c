@@ -129,7 +129,7 @@ static bool walk_comes_to(struct probes *probes, struct thread *thread, uint64_t
 
 	area.translate = pass;
 	area.ctx = &passing;
-	stack_walk(thread->target, &thread->regs, &area, pcs, DEPTH, &end);
+	backtrace_walk(thread->target, &thread->regs, &area, pcs, DEPTH, &end);
 	return passing.seen;
 }
 
@@ -187,7 +187,7 @@ static void clear_stuck(struct probes *probes, const struct thread *thread)
 	struct probe *probe;
 	struct regs regs;
 
-	if (stack_stuck_regs(thread, &regs)) {
+	if (stack_use_stuck_regs(thread, &regs)) {
 		probe = jump_at(probes, regs_get(&regs, arch->pc));
 		if (probe)
 			give_up(probes, probe, thread->tid);
@@ -240,7 +240,7 @@ static void clear_thread(struct thread *thread, const struct stack_top *top, voi
 		clear_stuck(probes, thread);
 		return;
 	}
-	nr = stack_walk_top(thread, top, &probes->walk_area, pcs, DEPTH, &end);
+	nr = backtrace_walk_top(thread, top, &probes->walk_area, pcs, DEPTH, &end);
 	for (uint32_t i = 1; i < nr; i++) {
 		struct probe *probe = jump_at(probes, pcs[i]);
 
@@ -258,5 +258,5 @@ void evacuate(struct probes *probes, const struct thread *borrowed)
 {
 	struct way way = { .probes = probes, .borrowed = borrowed };
 
-	stack_each_top(probes->target, clear_thread, &way);
+	backtrace_each_top(probes->target, clear_thread, &way);
 }

@@ -127,9 +127,9 @@ static void look_at_thread(struct thread *thread, const struct stack_top *top UN
 	struct collection *collection = ctx;
 	const struct thread_ops *ops = thread->data;
 
-	if (stack_of_uses(thread, collection->range, collection->nr_ranges))
+	if (stack_use_of_thread(thread, collection->range, collection->nr_ranges))
 		for (uint32_t i = 0; i < collection->nr_ranges; i++)
-			if (stack_of_uses(thread, &collection->range[i], 1))
+			if (stack_use_of_thread(thread, &collection->range[i], 1))
 				collection->in_use |= 1ull << i;
 	for (unsigned i = 0; ops && i < ops->nr; i++)
 		for (size_t k = 0; k < collection->nr; k++)
@@ -193,7 +193,7 @@ static void collect(struct collection *collection)
 			collection->probe[collection->nr++] = probe;
 	qsort(collection->probe, collection->nr, sizeof(collection->probe[0]), by_slot);
 	make_ranges(collection);
-	stack_each_top(probes->target, look_at_thread, collection);
+	backtrace_each_top(probes->target, look_at_thread, collection);
 	if (probes->state)
 		share_each_thread(probes->target->region, look_at_agent_ops, collection);
 	for (size_t i = 0; i < collection->nr; i++)

@@ -26,8 +26,8 @@
  * left or too few are free. A place is free again when
  *
  *	- no thread has anything of its slot in PC, a frame, or a word that may be either
- *	  (stack_of_uses, as when all is taken out: the agent's C is called from a thunk whose return
- *	  address is found);
+ *	  (stack_use_of_thread, as when all is taken out: the agent's C is called from a thunk whose
+ *	  return address is found);
  *	- no operation that is under way in the agent's table of threads, and none of a traced thread,
  *	  is of its probe. It may be one that was left by longjmp, and will be void: until it is, another
  *	  function's call at the same SP would be taken for its return.

@@ -22,7 +22,7 @@
 #include "tracee/region.h"
 #include "tracee/remote.h"
 #include "tracee/target.h"
-#include "tracee/wait.h"
+#include "tracee/target_wait.h"
 
 #define TRAPS_CLOSE	16
 #define TRAPS_EVERY	16
@@ -208,7 +208,7 @@ static struct err *busy(const struct target *target)
 
 static struct err *reaches_signals(void *target, bool *done_ret)
 {
-	*done_ret = !is_foreign(target_any_stopped(target));
+	*done_ret = !is_foreign(thread_any_stopped(target));
 	return NULL;
 }
 
@@ -299,7 +299,7 @@ static bool put_handler_back(struct probes *probes, struct thread *thread, uint6
 	bool lost = false;
 
 	if (!err)
-		err = remote_begin(thread, remote);
+		err = remote_borrow_begin(thread, remote);
 	if (!err) {
 		err = patch_sigaction_call(remote, SIGTRAP, &probes->ours, NULL);
 		also = remote_end(remote);

@@ -46,7 +46,7 @@ static uint32_t env_walk(const struct ledger_call *call, uint32_t depth)
 
 	regs_set(&regs, target->arch->pc, event->probe->address);
 	regs_set(&regs, target->arch->sp, call->sp);
-	nr = stack_walk_entry(target, &regs, &event->probes->walk_area, pcs, depth, &end);
+	nr = backtrace_walk_entry(target, &regs, &event->probes->walk_area, pcs, depth, &end);
 	stack = stack_table_insert(log, pcs, nr, (uint8_t)end, target->modules.generation);
 	if (stack == LOG_STACK_NONE)
 		registry_count(log, call->thread->log_thread, LOG_ACCOUNT(unstacked), 1);

@@ -17,7 +17,7 @@
 #include "tracee/region.h"
 #include "tracee/share.h"
 #include "tracee/target.h"
-#include "tracee/wait.h"
+#include "tracee/target_wait.h"
 
 #define QUIET_NS	1000000000ull	/* how long to wait until no thread is in the agent, ... */
 #define STEP_NS		20000ull	/* ... in steps of so long at first, ... */
@@ -214,7 +214,7 @@ struct err *session_quiet(struct session *session)
 		return err;
 	err = err_create(ERR_TIMEOUT, "a thread of process %d stays in a probe",
 			 session->current->pid);
-	if (!target_can_move(session->current->target, NULL, NULL))
+	if (!stop_can_move(session->current->target, NULL, NULL))
 		return err_hint(err, "the process is stopped: kill -CONT %d lets it go on",
 				session->current->pid);
 	return err_hint(err, "`malloc off` waits longer");

@@ -105,7 +105,7 @@ static struct err *in_stop(struct session *session,
 			target_resume(target);
 	}
 	if (!err && !was)
-		target_attend(target, REST * (tracer_now() - start));
+		stop_attend(target, REST * (tracer_now() - start));
 	return err;
 }
 

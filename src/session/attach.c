@@ -97,7 +97,7 @@ static struct err *seize(struct session *session)
 	process->target->modules.cancellable = false;
 	if (!err)
 		err = untraced_begin(session);
-	return err ? err : target_seize_all(process->target);
+	return err ? err : seize_all(process->target);
 }
 
 static struct err *attach_job(struct session *session, void *arg UNUSED)
@@ -172,7 +172,7 @@ static void let_go_of(struct session *session, pid_t pid)
 	int status;
 
 	if (session->current->target)
-		target_forget(session->current->target);
+		thread_forget(session->current->target);
 	if (!tracer_detach(pid, 0) || tracer_interrupt(pid) ||
 	    tracer_wait_for(pid, tracer_now() + TARGET_TIMEOUT_NS, &status) || !WIFSTOPPED(status))
 		return;
@@ -191,7 +191,7 @@ struct err *attach_from_exec(struct session *session, pid_t pid)
 			    session->current,
 			    &session->current->target);
 	if (!err)
-		err = target_adopt(session->current->target, pid);
+		err = seize_adopt(session->current->target, pid);
 	if (!err)
 		err = start_to_loaded(session->current->target, &status);
 	if (!err)

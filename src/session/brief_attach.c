@@ -28,7 +28,7 @@ static void on_exec(void *ctx, struct thread *thread)
 
 	visit->gone = true;
 	err_ignore(tracer_detach(thread->tid, 0));
-	target_forget(visit->target);
+	thread_forget(visit->target);
 }
 
 /* mdbg waits for the end of a process that it has started, even if that is no target any more. */
@@ -45,7 +45,7 @@ static bool is_of(const struct target *target, pid_t tid)
 {
 	struct proc_status status;
 
-	if (target_thread(target, tid) || target_expects(target, tid))
+	if (thread_find(target, tid) || thread_expects(target, tid))
 		return true;
 	return !procfs_status(tid, &status) &&
 	       (status.tgid == target->pid || status.ppid == target->pid);
@@ -55,7 +55,7 @@ static void on_route(void *ctx, pid_t tid, int status)
 {
 	struct brief_attach *visit = ctx;
 
-	if (!is_of(visit->target, tid) || !target_dispatch(visit->target, tid, status))
+	if (!is_of(visit->target, tid) || !thread_dispatch(visit->target, tid, status))
 		session_route(visit->session, tid, status);
 }
 
@@ -97,14 +97,14 @@ static struct err *stop_and_call(struct brief_attach *visit,
 	bool known = !err;
 
 	err_ignore(err);
-	err = target_seize_all(target);
+	err = seize_all(target);
 	if (!err)
 		err = sharers_hold(target);
 	if (!err)
 		err = target_stop(target, NULL);
 	if (!err) {
 		err = call(visit, known, fn, ctx);
-		target_release(target);
+		seize_release(target);
 	}
 	return err && visit->gone ? gone(target) : err;
 }

@@ -122,7 +122,7 @@ void session_warn_left(struct session *session, const struct process *process)
 				  "harmless", calls, target->pid);
 		return;
 	}
-	if (!target_can_move(target, NULL, NULL))
+	if (!stop_can_move(target, NULL, NULL))
 		snprintf(hint, sizeof(hint),
 			 "the process is stopped: kill -CONT %d before the detach lets the thread "
 			 "leave",

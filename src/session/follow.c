@@ -33,10 +33,10 @@ static struct err *clean_child(struct process *process, pid_t pid)
 	/* The child's text is a copy of its parent's. */
 	child->modules.map = parent->modules.map;
 	child->gadgets = parent->gadgets;
-	err = target_adopt(child, pid);
+	err = seize_adopt(child, pid);
 	if (!err && process->probes)
 		err = probes_clean_child(process->probes, child);
-	target_release(child);
+	seize_release(child);
 	target_destroy(child);
 	return err;
 }
@@ -65,7 +65,7 @@ static struct err *follow_start(struct process *process, const struct process *p
 	process->target->end = TARGET_END_SEEN;	/* leaks-at-end is only for the current process */
 	modules = &process->target->modules;
 	modules->generation = (uint32_t)number << PROCESS_GENERATION_SHIFT;
-	err = target_adopt(process->target, pid);
+	err = seize_adopt(process->target, pid);
 	if (!err)
 		err = modules_refresh(modules, pid, &process->target->mem.bring, NULL);
 	if (!err)
@@ -94,7 +94,7 @@ static void not_followed(struct process *process, pid_t pid, const struct err *e
 	if (process->region)
 		err_ignore(process_withdraw(process));
 	if (process->target)
-		target_forget(process->target);
+		thread_forget(process->target);
 	process_free(process);
 }
 

@@ -123,7 +123,7 @@ void forked_copies_clean_own(struct session *session)
 	if (!region)
 		return;
 	if (process->state == PROCESS_LIVE &&
-	    target_retrace(process->target))	/* then it cannot be stopped either */
+	    seize_retrace(process->target))	/* then it cannot be stopped either */
 		return;
 	forked_copies_clean(session, &region->origin);
 }

@@ -340,7 +340,7 @@ static struct err *put_all_in(struct session *session, unsigned kinds)
 
 	for (unsigned i = 0; !err && i < TRIES && growth_functions_wait(process->probes); i++) {
 		if (process->target->state != TARGET_STOPPED)
-			target_attend(process->target, BETWEEN_NS);
+			stop_attend(process->target, BETWEEN_NS);
 		err = growth_functions_plan(process->probes, kinds);
 		if (!err)
 			err = session_held_to_change(session, put_in, &kinds);

@@ -23,9 +23,9 @@
  * exceptions: ledger_op.function, which is compared and never followed, and scratch that each walk
  * fills anew. So all mappings of one mdbg may be unmapped, in any order, once no text leads to its
  * thunks and no thread has a PC, a return address or a PC saved by a signal in its areas. A thread
- * whose stack cannot be examined counts as inside (stack_of_uses). If mdbgs were killed in the
- * middle of a handover, there may be mappings of several earlier ones; the next mdbg treats them as
- * those of one.
+ * whose stack cannot be examined counts as inside (stack_use_of_thread). If mdbgs were killed in
+ * the middle of a handover, there may be mappings of several earlier ones; the next mdbg treats
+ * them as those of one.
  *
  * Until then the earlier module maps and rows stay in their places in the file (share_adopt,
  * share_forget_old).
@@ -424,6 +424,6 @@ struct err *handover_leave(struct session *session)
 	process->probes->armed = false;
 	process->state = PROCESS_KEPT;
 	region_keep(process->target);
-	target_release(process->target);
+	seize_release(process->target);
 	return NULL;
 }

@@ -26,7 +26,7 @@
 #include "tracee/core_target.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
-#include "tracee/wait.h"
+#include "tracee/target_wait.h"
 
 #define ROUNDS_NS	3000000000ull	/* no more rounds after this */
 #define STEP_NS		50000ull	/* how long the target runs before the second, ... */

@@ -45,7 +45,7 @@ static struct err *cont_job(struct session *session, void *arg)
 
 	if (*signal && kill(session->current->pid, *signal) < 0)
 		return err_sys("send signal %d", *signal);
-	target_let_die(session->current->target);
+	death_let_die(session->current->target);
 	session_resume(session, false);
 	return NULL;
 }

@@ -19,7 +19,7 @@
 #include "session/view_take.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
-#include "tracee/wait.h"
+#include "tracee/target_wait.h"
 
 #define QUIET_NS	1000000000ull	/* how long to wait for calls that are under way */
 /* how long the target runs before the second look for some */
@@ -112,7 +112,7 @@ static struct err *find_blocks(struct job *job, bool may_run)
 			err = take_in_hand(job, &in_hand);
 		vec_free(&in_hand.vec);
 		if (!ret->under_way || !may_run || tracer_now() > job->deadline ||
-		    !target_can_move(job->session->current->target, NULL, NULL))
+		    !stop_can_move(job->session->current->target, NULL, NULL))
 			break;
 	}
 	return err;

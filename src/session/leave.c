@@ -50,7 +50,7 @@ void session_forget(struct session *session)
 
 void leave_target(struct session *session)
 {
-	target_release(session->current->target);
+	seize_release(session->current->target);
 	if (session->current->state == PROCESS_LIVE)
 		session->current->state = PROCESS_LEFT;
 }
@@ -98,7 +98,7 @@ struct err *leave_stop(struct target *target)
 	struct err *err = target_stop(target, NULL);
 
 	while (err && err->code == ERR_BUSY && tracer_now() < end) {
-		target_attend(target, BETWEEN_NS);
+		stop_attend(target, BETWEEN_NS);
 		err = target_stop(target, NULL);
 	}
 	return err;

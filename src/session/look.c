@@ -13,7 +13,7 @@
 #include "session/view_take.h"
 #include "tracee/forkable.h"
 #include "tracee/target.h"
-#include "tracee/wait.h"
+#include "tracee/target_wait.h"
 
 #define STEP_NS		50000ull	/* how long the target runs before the second look, ... */
 #define STEP_MOST_NS	1000000000ull	/* ... and at most before a later one */
@@ -92,7 +92,7 @@ static struct err *take_snapshot(struct session *session, bool stood UNUSED, voi
 	struct look *look = arg;
 	struct err *err = await_calm(look);
 
-	look->cannot_move = !target_can_move(session->current->target, NULL, NULL);
+	look->cannot_move = !stop_can_move(session->current->target, NULL, NULL);
 	if (!err)
 		err = view_take_unmapped(session, look->deep, &look->view);
 	if (!err)

@@ -38,7 +38,7 @@ static struct err *open_job(struct session *session, void *arg)
 
 	if (err)
 		return err;
-	err = core_open(session->tracer, path, job->exe, session->cache_dir, &target);
+	err = core_target_open(session->tracer, path, job->exe, session->cache_dir, &target);
 	if (err) {
 		region_free(region);
 		return err;
@@ -137,7 +137,7 @@ bool session_core(const struct session *session, struct session_core *ret)
 	process = &core->file->process;
 	*ret = (struct session_core){
 		.path = { session->core_path },
-		.program = { core_program(core) },
+		.program = { core_target_program(core) },
 		.name = { process->name }, .args = { process->args },
 		.parent = process->ppid, .user = process->uid, .group = process->gid,
 		.state = process->state,

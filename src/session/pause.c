@@ -60,7 +60,7 @@ void session_resume(struct session *session, bool was)
 		if (session_needs_tracer(session))
 			target_resume(process->target);
 		else
-			target_untrace(process->target);
+			seize_untrace(process->target);
 	}
 	processes_resume(session);	/* children that were forked meanwhile */
 }

@@ -200,7 +200,7 @@ static inline void session_doubt(struct session *session, enum records records)
 #define calling(target, thread, remote, calls) \
 	({ struct remote *remote; \
 	   struct err *calling_err = remote_borrow(target, thread, &remote); \
-	   calling_err ? calling_err : remote_give_back(remote, calls); })
+	   calling_err ? calling_err : remote_borrow_give_back(remote, calls); })
 
 /* These are in event_queue.c. */
 

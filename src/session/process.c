@@ -78,7 +78,7 @@ static struct target *find_owner(struct session *session,
 
 static bool has_thread(const struct target *target, pid_t tid)
 {
-	return target_thread(target, tid);
+	return thread_find(target, tid);
 }
 
 struct target *process_owner(struct session *session, pid_t tid)
@@ -91,7 +91,7 @@ struct target *process_owner(struct session *session, pid_t tid)
 		return first;
 	owner = find_owner(session, has_thread, tid);
 	if (!owner)
-		owner = find_owner(session, target_expects, tid);
+		owner = find_owner(session, thread_expects, tid);
 	if (owner || procfs_status(tid, &status))
 		return owner ? owner : first;
 	for_each_process(process, session) {
@@ -144,7 +144,7 @@ static struct err *undo(struct process *process)
 	if (left)
 		session_warn_left(process->session, process);
 	if (process->state == PROCESS_LIVE) {
-		target_release(process->target);
+		seize_release(process->target);
 		process->state = PROCESS_LEFT;
 	}
 	return err;

@@ -54,7 +54,7 @@ void session_execed(struct session *session, pid_t tid, enum process_state state
 	deferred_end(session);
 	if (session->faults)
 		faults_end(session->faults);
-	target_forget(process->target);
+	thread_forget(process->target);
 	session_push_event(session, &event);
 }
 
@@ -63,7 +63,7 @@ void session_route(struct session *session, pid_t tid, int status)
 	struct process *current = session->current;
 	struct target *target = process_owner(session, tid);
 
-	if (target && target_dispatch(target, tid, status))
+	if (target && thread_dispatch(target, tid, status))
 		return;
 	/*
 	 * A thread that could not be released earlier (a vfork parent), or whose end we only wait

@@ -25,7 +25,7 @@ static struct err *add_thread(struct session *session, pid_t tid, struct session
 /* What only its registers say. */
 static void add_registers(struct session *session, struct session_thread *described, bool stopped)
 {
-	const struct thread *thread = target_thread(session->current->target, described->lwp);
+	const struct thread *thread = thread_find(session->current->target, described->lwp);
 	const struct arch *arch = session->current->target->arch;
 
 	if (!thread)
@@ -109,15 +109,15 @@ static struct err *where_one(struct session *session, struct where_job *job,
 	regs = thread->regs;
 	if (probes)
 		area_walk_regs(probes, thread->target->memory, &thread->regs, &regs);
-	stack.pcs.nr = stack_walk(thread->target, &regs, probes ? &probes->walk_area : NULL,
-				  stack.pcs.at, job->max, &stack.end);
+	stack.pcs.nr = backtrace_walk(thread->target, &regs, probes ? &probes->walk_area : NULL,
+				      stack.pcs.at, job->max, &stack.end);
 	job->ret->vec.at[job->ret->vec.nr++] = stack;
 	return NULL;
 }
 
 static struct err *not_found(const struct session *session, const struct where_job *job)
 {
-	const struct thread *thread = target_thread(session->current->target, job->lwp);
+	const struct thread *thread = thread_find(session->current->target, job->lwp);
 
 	if (thread && thread->state == THREAD_STUCK)
 		return err_create(ERR_BUSY,
@@ -166,7 +166,7 @@ struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
 static struct err *registers_held(struct session *session, bool stood UNUSED, void *arg)
 {
 	struct where_job *job = arg;
-	struct thread *thread = target_thread(session->current->target, job->lwp);
+	struct thread *thread = thread_find(session->current->target, job->lwp);
 
 	if (!thread || thread->state != THREAD_STOPPED)
 		return not_found(session, job);

@@ -18,7 +18,7 @@
 #include "tracee/gadget.h"
 #include "tracee/patch.h"
 #include "tracee/remote.h"
-#include "tracee/wait.h"
+#include "tracee/target_wait.h"
 
 /* malloc_trim takes some hundred bytes, a frame up to 16 KB */
 #define STACK_ROOM	(32u << 10)
@@ -121,13 +121,13 @@ static bool may_be_under_way(const struct trimmer *trimmer, const struct memory_
 	struct stack_frames frames;
 	bool may;
 
-	if (stack_frames(process->target, NULL, &thread->regs, &process->probes->walk_area,
-			 &frames))
+	if (backtrace_frames(process->target, NULL, &thread->regs, &process->probes->walk_area,
+			     &frames))
 		return true;
 	may = frames.end != WALK_COMPLETE;
 	for (uint32_t i = 0; i < frames.nr && !may; i++)
 		may = gadget_is_restorer(process->target, frames.pc[i]);
-	stack_frames_free(&frames);
+	backtrace_frames_free(&frames);
 	return may;
 }
 
@@ -157,7 +157,7 @@ static bool is_filtered(const struct trimmer *trimmer, const struct memory_view_
 /* NULL: the thread may make the call. */
 static const char *why_not(const struct trimmer *trimmer, const struct memory_view_thread *thread)
 {
-	const struct thread *is = target_thread(trimmer->session->current->target, thread->tid);
+	const struct thread *is = thread_find(trimmer->session->current->target, thread->tid);
 
 	if (!is || is->tgid != trimmer->session->current->pid || !thread->stopped)
 		return "cannot be stopped";
@@ -186,7 +186,7 @@ static struct err *choose(struct trimmer *trimmer)
 		const char *why = why_not(trimmer, thread);
 
 		if (!why) {
-			trimmer->thread = target_thread(process->target, thread->tid);
+			trimmer->thread = thread_find(process->target, thread->tid);
 			return NULL;
 		}
 		if (!i || thread->tid == process->pid) {
@@ -218,8 +218,8 @@ static bool in_brk(const struct trimmer *trimmer, const struct memory_view_threa
 	if (!thread->placed)
 		return true;	/* not known: assume so */
 	if (thread->stopped)
-		nr = stack_walk(process->target, &thread->regs, &process->probes->walk_area, pcs,
-				FRAMES, &end);
+		nr = backtrace_walk(process->target, &thread->regs, &process->probes->walk_area,
+				    pcs, FRAMES, &end);
 	for (uint32_t i = 0; i < nr; i++)
 		if (is_brk(trimmer, pcs[i]))
 			return true;
@@ -317,7 +317,7 @@ static struct err *call(const struct trimmer *trimmer)
 	for (unsigned i = 0; i < trimmer->nr_libcs && !err; i++)
 		if (trimmer->used & 1u << i)
 			err = remote_function(remote, trimmer->libc[i].trim.start, 0);
-	return remote_give_back(remote, err);
+	return remote_borrow_give_back(remote, err);
 }
 
 static uint64_t resident(const struct session *session)

@@ -331,7 +331,7 @@ struct err *untraced_poll(struct session *session)
 
 static struct err *trace_exits(struct session *session, bool stood UNUSED, void *arg UNUSED)
 {
-	target_trace_exits(session->current->target, session->traces_exits);
+	target_end_trace(session->current->target, session->traces_exits);
 	return NULL;
 }
 
@@ -345,11 +345,11 @@ static struct err *update_job(struct session *session, void *arg UNUSED)
 
 	session->traces_exits = exits;
 	if (target->state == TARGET_STOPPED || target->state == TARGET_UNTRACED)
-		target_trace_exits(target, exits);
+		target_end_trace(target, exits);
 	if (target->state == TARGET_STOPPED || (as_needed && !must_tell))
 		return NULL;
 	if (target->state == TARGET_UNTRACED)
-		return target_retrace(target);
+		return seize_retrace(target);
 	return session_held(session, trace_exits, NULL, NULL);
 }
 

@@ -29,8 +29,8 @@
 #include "tracee/backtrace.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
+#include "tracee/target_wait.h"
 #include "tracee/tcb.h"
-#include "tracee/wait.h"
 
 #define STEP_NS		50000ull	/* how long those inside run alone at first */
 #define FRAMES		48u
@@ -111,11 +111,11 @@ static uint32_t walk_thread(const struct thread *thread, struct probes *probes, 
 
 	*met_ret = false;
 	if (!probes)
-		return stack_walk(thread->target, &regs, NULL, pcs, FRAMES, &end);
+		return backtrace_walk(thread->target, &regs, NULL, pcs, FRAMES, &end);
 	area = (struct walk_area){ probes->walk_area.start, probes->walk_area.end, pass_area,
 				   &passing };
 	area_walk_regs(probes, thread->target->memory, &thread->regs, &regs);
-	nr = stack_walk(thread->target, &regs, &area, pcs, FRAMES, &end);
+	nr = backtrace_walk(thread->target, &regs, &area, pcs, FRAMES, &end);
 	*met_ret = passing.met || area_holds(probes, regs_get(&thread->regs,
 							      thread->target->arch->pc));
 	return nr;
@@ -214,7 +214,7 @@ static struct err *take_vectors(const struct thread *thread, struct memory_view 
 
 	if (!state)
 		return err_nomem;
-	if (thread_vector(thread, state, XSTATE_MAX, &len)) {
+	if (target_vector(thread, state, XSTATE_MAX, &len)) {
 		ret->blind = true;
 		return NULL;
 	}
@@ -241,7 +241,7 @@ static struct err *take_thread(struct session *session, struct thread *thread, b
 		if (deep && !is.in_syscall)
 			err = take_vectors(thread, view, &is);
 	} else {
-		is.placed = stack_stuck_regs(thread, &is.regs);
+		is.placed = stack_use_stuck_regs(thread, &is.regs);
 	}
 	return err ? err : vec_push(&view->threads, is);
 }

@@ -102,7 +102,7 @@ static void leave_followed(struct process *process, const struct thread *thread)
 		       process->pid);
 	process->state = PROCESS_GONE;
 	err_ignore(tracer_detach(thread->tid, 0));	/* fails only if it was killed */
-	target_forget(process->target);
+	thread_forget(process->target);
 }
 
 /*

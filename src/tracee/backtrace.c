@@ -59,7 +59,7 @@ struct path {
 	uint64_t *pcs;
 	uint32_t max;
 	enum walk_end *end;
-	/* regs are at the first instruction of a function: see stack_walk_entry */
+	/* regs are at the first instruction of a function: see backtrace_walk_entry */
 	bool at_entry;
 };
 
@@ -140,22 +140,23 @@ static uint32_t walk_regs(struct target *target, const struct regs *regs,
 	return nr;
 }
 
-uint32_t stack_walk(struct target *target, const struct regs *regs, const struct walk_area *area,
-		    uint64_t *pcs, uint32_t max, enum walk_end *end)
+uint32_t backtrace_walk(struct target *target, const struct regs *regs,
+			const struct walk_area *area,
+			uint64_t *pcs, uint32_t max, enum walk_end *end)
 {
 	return walk_regs(target, regs, area, &(struct path){ pcs, max, end, false });
 }
 
-uint32_t stack_walk_entry(struct target *target, const struct regs *regs,
-			  const struct walk_area *area, uint64_t *pcs, uint32_t max,
-			  enum walk_end *end)
+uint32_t backtrace_walk_entry(struct target *target, const struct regs *regs,
+			      const struct walk_area *area, uint64_t *pcs, uint32_t max,
+			      enum walk_end *end)
 {
 	return walk_regs(target, regs, area, &(struct path){ pcs, max, end, true });
 }
 
-uint32_t stack_walk_top(const struct thread *thread, const struct stack_top *top,
-			const struct walk_area *area, uint64_t *pcs, uint32_t max,
-			enum walk_end *end)
+uint32_t backtrace_walk_top(const struct thread *thread, const struct stack_top *top,
+			    const struct walk_area *area, uint64_t *pcs, uint32_t max,
+			    enum walk_end *end)
 {
 	const struct path path = { pcs, max, end, false };
 	bool unused;
@@ -214,9 +215,9 @@ static void add_top(struct tops *tops, struct thread *thread)
 		hand_out(tops);
 }
 
-void stack_each_top(struct target *target,
-		    void (*fn)(struct thread *thread, const struct stack_top *top, void *ctx),
-		    void *ctx)
+void backtrace_each_top(struct target *target,
+			void (*fn)(struct thread *thread, const struct stack_top *top, void *ctx),
+			void *ctx)
 {
 	AUTO_FREE uint8_t *bytes = malloc(TOPS * TOP);
 	struct tops tops = { .target = target, .fn = fn, .ctx = ctx, .bytes = bytes };
@@ -226,7 +227,7 @@ void stack_each_top(struct target *target,
 	for_each_thread(thread, target)
 		add_top(&tops, thread);
 	hand_out(&tops);
-	stack_forget(target);
+	stack_use_forget(target);
 }
 
 struct slot {
@@ -278,8 +279,8 @@ static void walk_noted(struct target *target, struct memory *memory, const struc
 	}
 }
 
-struct err *stack_frames(struct target *target, struct memory *memory, const struct regs *regs,
-			 const struct walk_area *area, struct stack_frames *ret)
+struct err *backtrace_frames(struct target *target, struct memory *memory, const struct regs *regs,
+			     const struct walk_area *area, struct stack_frames *ret)
 {
 	AUTO_FREE struct walked *walked = calloc(1, sizeof(*walked));
 	uint64_t *words;
@@ -299,14 +300,14 @@ struct err *stack_frames(struct target *target, struct memory *memory, const str
 	return NULL;
 }
 
-void stack_frames_free(struct stack_frames *frames)
+void backtrace_frames_free(struct stack_frames *frames)
 {
 	free(frames->pc);
 	*frames = (struct stack_frames){ .nr = 0 };
 }
 
-bool stack_frames_at(const struct stack_frames *frames, uint64_t address, uint64_t *pc_ret,
-		     bool *returns_ret)
+bool backtrace_frames_at(const struct stack_frames *frames, uint64_t address, uint64_t *pc_ret,
+			 bool *returns_ret)
 {
 	for (uint32_t i = 0; i + 1 < frames->nr && frames->slot[i + 1]; i++) {
 		if (address > frames->slot[i + 1])

@@ -142,8 +142,8 @@ void core_code_start(struct core *core, const struct regs *regs, struct regs *re
 	*ret = *regs;
 	if (!is_code(map) || slot_of(core, pc, &slot) || !has_agent(core, map, pc))
 		return;
-	at = stack_thunk_frame(target, &core->memory, regs_get(regs, arch->sp), is_agent_return,
-			       core);
+	at = stack_use_thunk_frame(target, &core->memory, regs_get(regs, arch->sp), is_agent_return,
+				   core);
 	if (!at || memory_read_u64(&core->memory, at, &pc))
 		return;
 	regs_set(ret, arch->pc, pc);

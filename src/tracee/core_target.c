@@ -236,7 +236,7 @@ static const struct proc_map *program_map(const struct core *core)
 	return NULL;
 }
 
-const char *core_program(const struct core *core)
+const char *core_target_program(const struct core *core)
 {
 	const struct proc_map *map = program_map(core);
 
@@ -272,7 +272,7 @@ static struct err *world_open(void *ctx, const struct proc_maps *maps UNUSED,
 /* There is no NT_FILE: only its place shows whether it is the right file. */
 static struct err *open_unmapped(struct core *core, int *fd_ret)
 {
-	const char *path = core_program(core);
+	const char *path = core_target_program(core);
 	struct err *err;
 
 	if (*path != '/' && !core->exe)
@@ -291,7 +291,7 @@ static struct err *world_open_program(void *ctx, struct proc_map *map_ret, int *
 {
 	struct core *core = ctx;
 	const struct proc_map *map = program_map(core);
-	AUTO_FREE char *copy = strdup(core_program(core));
+	AUTO_FREE char *copy = strdup(core_target_program(core));
 	struct err *err = !copy ? err_nomem : map ? world_open(core, &core->maps, map, fd_ret) :
 						    open_unmapped(core, fd_ret);
 
@@ -348,9 +348,9 @@ static struct err *add_thread(struct target *target, const struct core_thread *f
 	thread->state = THREAD_STOPPED;
 	thread->regs = from->regs;
 	thread->blocks_sigtrap = from->blocked >> 4 & 1;
-	err = target_thread(target, from->tid) ? NULL :
+	err = thread_find(target, from->tid) ? NULL :
 		map_put(&target->threads, (uint64_t)from->tid, thread);
-	if (err || target_thread(target, from->tid) != thread)
+	if (err || thread_find(target, from->tid) != thread)
 		free(thread);
 	return err;
 }
@@ -432,7 +432,7 @@ static struct err *load(struct core *core)
 		if (map->unknown_protection && map->inode)
 			protect(core, map);
 	world.has_entry = !core_file_auxv(core->file, AT_ENTRY, &world.entry);
-	err = modules_refresh_from(&core->target->modules, &world, &core->memory, NULL);
+	err = module_refresh_from(&core->target->modules, &world, &core->memory, NULL);
 	if (!err)
 		err = check_placed(core);
 	if (!err)
@@ -466,8 +466,8 @@ static void cleanup(struct target **target)
 	target_destroy(*target);
 }
 
-struct err *core_open(struct tracer *tracer, const char *path, const char *exe,
-		      const char *cache_dir, struct target **ret)
+struct err *core_target_open(struct tracer *tracer, const char *path, const char *exe,
+			     const char *cache_dir, struct target **ret)
 {
 	CLEANUP(cleanup) struct target *target = create(tracer, cache_dir);
 	struct core *core = target ? target->core : NULL;
@@ -541,8 +541,8 @@ static struct err *core_status(const struct target *target, pid_t tid, struct pr
 	return NULL;
 }
 
-static struct err *core_vector(const struct thread *thread, void *buf, size_t room,
-			       size_t *len_ret)
+static struct err *core_target_vector(const struct thread *thread, void *buf, size_t room,
+				      size_t *len_ret)
 {
 	const struct core_file *file = thread->target->core->file;
 
@@ -570,7 +570,7 @@ static void core_walk_start(const struct target *target, const struct regs *regs
 	core_code_start(target->core, regs, ret);
 }
 
-static void core_close(struct target *target)
+static void core_target_close(struct target *target)
 {
 	struct core *core = target->core;
 
@@ -590,9 +590,9 @@ const struct target_kind target_kind_core = {
 	.refresh = core_refresh,
 	.tasks = core_tasks,
 	.status = core_status,
-	.vector = core_vector,
+	.vector = core_target_vector,
 	.same_ids = core_same_ids,
 	.walk_area = core_walk_area,
 	.walk_start = core_walk_start,
-	.close = core_close,
+	.close = core_target_close,
 };

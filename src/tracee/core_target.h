@@ -58,7 +58,7 @@ struct core {
  * ERR_FORMAT, ERR_UNSUPPORTED: as core_file_open. exe may be NULL; ERR_FORMAT also if exe is not
  * the program of this core. A missing file is no error: its module says why.
  */
-struct err *core_open(struct tracer *tracer, const char *path, const char *exe,
-		      const char *cache_dir, struct target **ret) MUST_CHECK;
+struct err *core_target_open(struct tracer *tracer, const char *path, const char *exe,
+			     const char *cache_dir, struct target **ret) MUST_CHECK;
 /* Returns the path of the program as it was mapped, or as the user gave it; "" if not known. */
-const char *core_program(const struct core *core);
+const char *core_target_program(const struct core *core);

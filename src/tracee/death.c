@@ -8,7 +8,7 @@
  *
  *	signal-delivery-stop --- the signal is queued again ---> STOPPED, with `death` set
  *	   ^                                                        |
- *	   |  the signal is dequeued once more, and passes          |  target_let_die, or a release
+ *	   |  the signal is dequeued once more, and passes          |  death_let_die, or a release
  *	   +--------------------------------------------------------+
  *
  * To queue it again the signal is blocked for a moment, and the thread goes on with it: the kernel
@@ -17,8 +17,8 @@
  * thread is in the one kind of stop in which everything can be done with it (target.h), and whoever
  * lets go of it, in whatever way, lets it die: a resume, a detach, the kernel when mdbg is killed.
  * If the guess was wrong, and the signal is not fatal, nothing is lost: it is delivered a moment
- * later. A thread that is held is not resumed with the others until target_let_die; it may be borrowed for
- * remote calls.
+ * later. A thread that is held is not resumed with the others until death_let_die; it may be
+ * borrowed for remote calls.
  *
  * mdbg may be killed while the signal is blocked. A thread that has faulted then executes the same
  * instruction again, and the kernel kills it for the same fault, blocked or not. In all other cases
@@ -111,7 +111,7 @@ static struct err *to_event_stop(struct thread *thread, int signal)
 		thread->group_signal = WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
 		return NULL;
 	}
-	target_dispatch(thread->target, thread->tid, status);
+	thread_dispatch(thread->target, thread->tid, status);
 	return err_create(ERR_GONE, "it was killed");
 }
 
@@ -138,7 +138,7 @@ static struct err *requeue(struct thread *thread, int signal)
 	if (err)
 		return err;
 	remote->keeps = signal;
-	return remote_give_back(remote, NULL);
+	return remote_borrow_give_back(remote, NULL);
 }
 
 /* The thread reports the signal for which it was held. */
@@ -166,7 +166,7 @@ bool death_stop(struct thread *thread, int signal)
 	if (init)
 		return let_init_die(thread, &info);
 	err = is_fault(&info) ? requeue_fault(thread, signal) : requeue(thread, signal);
-	if (target_thread(target, tid) != thread)
+	if (thread_find(target, tid) != thread)
 		return true;
 	if (err)
 		trace_line("hold thread %d: %s", tid, err->msg);
@@ -179,7 +179,7 @@ bool death_stop(struct thread *thread, int signal)
 	return true;
 }
 
-void target_let_die(struct target *target)
+void death_let_die(struct target *target)
 {
 	target->dying = false;
 }

@@ -69,8 +69,8 @@ bool forked_copy_maps(pid_t pid, const struct file_id *file)
 
 static bool is_sharer(const struct target *target, pid_t pid)
 {
-	return pid == target->pid || target_thread(target, pid) ||
-	       (target->state != TARGET_ENDED && target_shares(target, pid));
+	return pid == target->pid || thread_find(target, pid) ||
+	       (target->state != TARGET_ENDED && thread_shares(target, pid));
 }
 
 struct err *forked_copies_find(struct target *target, struct origin *origin, struct proc_tasks *ret)

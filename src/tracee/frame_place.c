@@ -36,7 +36,7 @@ static bool own_bounds(struct thread *thread, uint64_t *low_ret, uint64_t *high_
 	uint64_t tp = regs_get(&thread->regs, target->arch->tp);
 
 	if (thread->tid != target->pid)
-		return stack_by_thread(target, &thread->regs, low_ret, high_ret) &&
+		return stack_use_by_thread(target, &thread->regs, low_ret, high_ret) &&
 		       tp >= *low_ret && tp < *high_ret;
 	if (procfs_auxv(target->mem.tid, AT_RANDOM, low_ret))
 		return false;

@@ -136,7 +136,7 @@ struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *m
 	entry_err = procfs_auxv(tid, AT_ENTRY, &world.entry);
 	world.has_entry = !entry_err;
 	return entry_err && entry_err->code == ERR_NOMEM ? entry_err :
-		modules_refresh_from(modules, &world, memory, changed_ret);
+		module_refresh_from(modules, &world, memory, changed_ret);
 }
 
 struct module *modules_find(const struct modules *modules, uint64_t addr)

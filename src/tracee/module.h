@@ -105,8 +105,8 @@ void modules_deinit(struct modules *modules);
 struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
 			    bool *changed_ret) MUST_CHECK;
 /* modules_refresh for any source of facts. */
-struct err *modules_refresh_from(struct modules *modules, const struct module_world *world,
-				 struct memory *memory, bool *changed_ret) MUST_CHECK;
+struct err *module_refresh_from(struct modules *modules, const struct module_world *world,
+				struct memory *memory, bool *changed_ret) MUST_CHECK;
 /*
  * Merge modules that died and came back to the same place, with nothing else there in between: the
  * mapped one takes the serial and the age of the first. Names lose nothing by this, since any code

@@ -47,7 +47,7 @@ static bool segment_has_offset(const struct elf_segment *segment, uint64_t offse
 	       offset - start < segment->filesz + (segment->offset - start);
 }
 
-bool module_bias(const struct elf_file *elf, const struct proc_map *map, uint64_t *bias_ret)
+bool module_layout_bias(const struct elf_file *elf, const struct proc_map *map, uint64_t *bias_ret)
 {
 	size_t nr;
 	const struct elf_segment *segment = elf_file_segments(elf, &nr);
@@ -67,7 +67,7 @@ bool module_bias(const struct elf_file *elf, const struct proc_map *map, uint64_
 	return false;
 }
 
-bool module_maps_file(const struct module *module, const struct proc_map *map)
+bool module_layout_maps_file(const struct module *module, const struct proc_map *map)
 {
 	return module_file_same(map, module->dev_major, module->dev_minor, module->inode);
 }
@@ -94,7 +94,7 @@ static void extend_by_segment(struct range *exec, const struct module *module,
 
 		if (map->start >= segment.end)
 			break;
-		if ((map->exec || module_maps_file(module, map)) && part.start < part.end)
+		if ((map->exec || module_layout_maps_file(module, map)) && part.start < part.end)
 			extend(exec, part);
 	}
 }
@@ -128,7 +128,7 @@ bool module_layout(struct module *module, const struct proc_maps *maps)
 	return exec.start < exec.end;
 }
 
-bool module_map_is_vdso(const struct proc_map *map)
+bool module_layout_is_vdso(const struct proc_map *map)
 {
 	return !strcmp(map->path, "[vdso]");
 }
@@ -140,8 +140,8 @@ static bool belongs(const struct module *module, const struct proc_map *map)
 	const struct elf_segment *segment;
 
 	if (!module->inode)
-		return module_map_is_vdso(map) && map->start == module->start;
-	if (!module_maps_file(module, map))
+		return module_layout_is_vdso(map) && map->start == module->start;
+	if (!module_layout_maps_file(module, map))
 		return false;
 	if (!module->elf)
 		return map->exec && map->start == module->start;
@@ -154,7 +154,7 @@ static bool belongs(const struct module *module, const struct proc_map *map)
 	return false;
 }
 
-bool module_still_mapped(const struct module *module, const struct proc_maps *maps)
+bool module_layout_still_mapped(const struct module *module, const struct proc_maps *maps)
 {
 	for (size_t i = first_map(maps, module->start); i < maps->vec.nr; i++) {
 		if (maps->vec.at[i].start >= module->end)

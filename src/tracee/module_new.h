@@ -35,17 +35,17 @@ struct err *module_file_open_exe(pid_t tid, struct proc_map *map_ret, int *fd_re
  * The bias that puts a segment where map, a mapping of elf, lies. Executable segments are tried
  * first.
  */
-bool module_bias(const struct elf_file *elf, const struct proc_map *map, uint64_t *bias_ret);
+bool module_layout_bias(const struct elf_file *elf, const struct proc_map *map, uint64_t *bias_ret);
 /*
  * Set the addresses of a module and of its code from elf and bias. False if none of its code is
  * mapped.
  */
 bool module_layout(struct module *module, const struct proc_maps *maps);
 /* Is map a mapping of the module's file? */
-bool module_maps_file(const struct module *module, const struct proc_map *map);
-bool module_map_is_vdso(const struct proc_map *map);
+bool module_layout_maps_file(const struct module *module, const struct proc_map *map);
+bool module_layout_is_vdso(const struct proc_map *map);
 /* Is anything of the module mapped where it was? */
-bool module_still_mapped(const struct module *module, const struct proc_maps *maps);
+bool module_layout_still_mapped(const struct module *module, const struct proc_maps *maps);
 
 /*
  * One module. Only a lack of mdbg's own (memory, descriptors) is an error here. If something is

@@ -98,7 +98,7 @@ static const struct module *opened_before(const struct refresh *refresh, const s
 		const struct module *module = old->all.at[i];
 
 		if (module->elf && module->fd >= 0 && !module->shares &&
-		    module_maps_file(module, map) && module->deleted == map->deleted &&
+		    module_layout_maps_file(module, map) && module->deleted == map->deleted &&
 		    !strcmp(module->path, map->path) && !fstat(module->fd, &stat) &&
 		    stat.st_size == module->size &&
 		    stat.st_mtim.tv_sec == module->mtime.tv_sec &&
@@ -119,7 +119,7 @@ static bool has_same_code(const struct module *a, const struct module *b)
 static bool fits(struct refresh *refresh, struct module *module, const struct proc_map *map,
 		 const struct proc_map *exec)
 {
-	return module_bias(module->elf, map, &module->bias) &&
+	return module_layout_bias(module->elf, map, &module->bias) &&
 	       module_layout(module, refresh->world->maps) && exec->end > module->exec_start &&
 	       exec->start < module->exec_end && (map == exec || holds_text(refresh, module, exec));
 }
@@ -205,7 +205,8 @@ static struct err *keep_old(struct refresh *refresh)
 	if (err)
 		return err;
 	vec_each(module, &old->live)
-		if (!(*module)->replaced && module_still_mapped(*module, refresh->world->maps))
+		if (!(*module)->replaced && module_layout_still_mapped(*module,
+								       refresh->world->maps))
 			refresh->live.at[refresh->live.nr++] = *module;
 	vec_each(module, &old->all)
 		refresh->rows += rows_of(*module);
@@ -220,7 +221,8 @@ static bool is_known(const struct refresh *refresh, const struct proc_map *map)
 
 		if (map->start < module->start || map->start >= module->end)
 			continue;
-		if (module_maps_file(module, map) || (!module->inode && module_map_is_vdso(map)))
+		if (module_layout_maps_file(module, map) ||
+		    (!module->inode && module_layout_is_vdso(map)))
 			return true;
 		if (!map->inode && map->start >= module->exec_start &&
 		    map->start < module->exec_end)
@@ -236,7 +238,7 @@ static struct err *add_mapped_files(struct refresh *refresh)
 	vec_each(map, &refresh->world->maps->vec) {
 		struct err *err = NULL;
 
-		if (!map->exec || (!map->inode && !module_map_is_vdso(map)) ||
+		if (!map->exec || (!map->inode && !module_layout_is_vdso(map)) ||
 		    is_known(refresh, map))
 			continue;
 		if (refresh->old->cancellable)
@@ -415,8 +417,8 @@ static struct err *refresh_build(struct refresh *refresh)
 	return err;
 }
 
-struct err *modules_refresh_from(struct modules *modules, const struct module_world *world,
-				 struct memory *memory, bool *changed_ret)
+struct err *module_refresh_from(struct modules *modules, const struct module_world *world,
+				struct memory *memory, bool *changed_ret)
 {
 	CLEANUP(refresh_deinit)
 	struct refresh refresh = { .old = modules, .world = world, .memory = memory };

@@ -115,7 +115,7 @@ static bool may_be_ours(const struct proc_maps *maps, const struct identity *ide
 {
 	struct file_id id = file_id_of(st);
 
-	return !st->st_nlink && !previous_is_a_view(maps, &id) &&
+	return !st->st_nlink && !previous_journal_is_a_view(maps, &id) &&
 	       (!st->st_uid || identity_has_uid(identity, st->st_uid));
 }
 

@@ -15,12 +15,12 @@
 #include "tracee/previous_file.h"
 #include "tracee/remote.h"
 #include "tracee/snapshot.h"
-#include "tracee/wait.h"
+#include "tracee/target_wait.h"
 
 #define STEP_NS		5000000ull
 #define SNAPSHOTS_MOST	16		/* an mdbg has one at a time */
 
-void previous_say(struct previous *left, const char *fmt, ...)
+void previous_journal_say(struct previous *left, const char *fmt, ...)
 {
 	size_t len = left->said ? strlen(left->said) : 0;
 	char what[512];
@@ -33,7 +33,7 @@ void previous_say(struct previous *left, const char *fmt, ...)
 		snprintf(left->said + len, left->room - len, "%s%s", len ? "; " : "", what);
 }
 
-bool previous_is_a_view(const struct proc_maps *maps, const struct file_id *file)
+bool previous_journal_is_a_view(const struct proc_maps *maps, const struct file_id *file)
 {
 	bool view = false;
 
@@ -47,7 +47,7 @@ bool previous_is_a_view(const struct proc_maps *maps, const struct file_id *file
 	return view;
 }
 
-bool previous_is_forked_copy(const struct previous *left)
+bool previous_journal_is_forked_copy(const struct previous *left)
 {
 	return left->origin || left->journal->target_start != left->target->start_time;
 }
@@ -59,7 +59,8 @@ static bool has_view(pid_t pid, const struct file_id *file)
 {
 	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
-	return pid != getpid() && !procfs_maps(pid, &maps) && previous_is_a_view(&maps, file);
+	return pid != getpid() && !procfs_maps(pid, &maps) && previous_journal_is_a_view(&maps,
+											 file);
 }
 
 /* The process that has it; 0: none that can be seen. Reads the maps of all processes. */
@@ -133,9 +134,9 @@ static struct err *is_watched(const struct previous *left)
 			"holds the lock on file %" PRIu64 " in /proc/locks", left->file.inode);
 }
 
-struct err *previous_check_owner(const struct previous *left)
+struct err *previous_journal_check_owner(const struct previous *left)
 {
-	if (previous_is_forked_copy(left))
+	if (previous_journal_is_forked_copy(left))
 		return NULL;
 	switch (find_owner(left)) {
 	case OWNER_LIVES:
@@ -151,7 +152,7 @@ struct err *previous_check_owner(const struct previous *left)
 	return NULL;
 }
 
-struct err *previous_read(struct previous *left, const struct proc_map *map)
+struct err *previous_journal_read(struct previous *left, const struct proc_map *map)
 {
 	AUTO_FREE struct journal *journal = malloc(JOURNAL_SIZE);
 	struct err *err;
@@ -175,7 +176,7 @@ struct err *previous_read(struct previous *left, const struct proc_map *map)
 	return NULL;
 }
 
-struct err *previous_check_file(const struct previous *left, const struct proc_map *map)
+struct err *previous_journal_check_file(const struct previous *left, const struct proc_map *map)
 {
 	struct identity identity;
 	struct stat st;
@@ -195,8 +196,8 @@ struct err *previous_check_file(const struct previous *left, const struct proc_m
 
 /* Verified */
 
-struct undo previous_undo_text(const struct previous *left, uint32_t index,
-			       const struct proc_maps *maps)
+struct undo previous_journal_undo_text(const struct previous *left, uint32_t index,
+				       const struct proc_maps *maps)
 {
 	const struct journal_entry *entry = &left->journal->entry[index];
 	struct procmem *mem = &left->target->mem;
@@ -221,7 +222,7 @@ static struct err *verify_text(struct previous *left, struct origin *origin, uin
 			       const struct proc_maps *maps)
 {
 	struct journal_entry *entry = &left->writer.own->entry[index];
-	struct undo undo = previous_undo_text(left, index, maps);
+	struct undo undo = previous_journal_undo_text(left, index, maps);
 
 	if (undo.action == UNDO_LEAVE && undo.stands && previous_to_undo(entry, JOURNAL_TEXT))
 		return err_create(ERR_STATE, "the code at 0x%" PRIx64 " %s", undo.address,
@@ -233,17 +234,17 @@ static struct err *verify_text(struct previous *left, struct origin *origin, uin
 	return NULL;
 }
 
-struct err *left_check_entries(const struct journal *journal)
+struct err *previous_journal_check_entries(const struct journal *journal)
 {
 	const char *what = undo_malformed_any(journal);
 
 	return what ? err_create(ERR_STATE, "its journal tells of %s", what) : NULL;
 }
 
-struct err *previous_verify(struct previous *left, struct origin *origin,
-			    const struct proc_maps *maps)
+struct err *previous_journal_verify(struct previous *left, struct origin *origin,
+				    const struct proc_maps *maps)
 {
-	struct err *err = left_check_entries(left->journal);
+	struct err *err = previous_journal_check_entries(left->journal);
 
 	for (uint32_t i = 0; i < journal_entries(left->journal) && !err; i++)
 		if (left->journal->entry[i].kind == JOURNAL_TEXT &&
@@ -292,19 +293,19 @@ static void look_at_use(struct thread *thread, const struct stack_top *top UNUSE
 	if (thread_is_stopped(thread))
 		err_ignore(ptrace_trap_pending(thread->tid, &pending));
 	use->used = pending ||
-		stack_of_uses(thread, left->ranges.at, (uint32_t)left->ranges.nr);
+		stack_use_of_thread(thread, left->ranges.at, (uint32_t)left->ranges.nr);
 }
 
 static struct err *is_unused(void *left, bool *done_ret)
 {
 	struct use use = { .left = left };
 
-	stack_each_top(use.left->target, look_at_use, &use);
+	backtrace_each_top(use.left->target, look_at_use, &use);
 	*done_ret = !use.used;
 	return NULL;
 }
 
-struct err *left_note_range(struct previous *left, const struct journal_entry *entry)
+struct err *previous_journal_note_range(struct previous *left, const struct journal_entry *entry)
 {
 	struct stack_range range = { entry->address, entry->address + entry->len, false };
 	struct stack_range agent = { entry->address, entry->address, true };
@@ -321,7 +322,7 @@ struct err *left_note_range(struct previous *left, const struct journal_entry *e
 	return err || !counts ? err : vec_push(&left->counts, counts);
 }
 
-struct err *previous_drain(struct previous *left, bool *clean)
+struct err *previous_journal_drain(struct previous *left, bool *clean)
 {
 	struct err *err = await(left->target, is_unused, left, left->budget, clean);
 
@@ -341,7 +342,7 @@ static struct err *has_no_call(void *ctx, bool *done_ret)
 	return NULL;
 }
 
-struct err *previous_await_calls(struct target *target)
+struct err *previous_journal_await_calls(struct target *target)
 {
 	uint64_t budget = PREVIOUS_RUN_NS;
 	bool made;
@@ -354,16 +355,16 @@ struct err *previous_await_calls(struct target *target)
 			"if the process is stopped, let it go on (kill -CONT %d)", target->pid);
 }
 
-bool previous_is_mapping(const struct journal_entry *entry)
+bool previous_journal_is_mapping(const struct journal_entry *entry)
 {
 	return previous_to_undo(entry, JOURNAL_MAPPING) || previous_to_undo(entry, JOURNAL_DATA) ||
 	       previous_to_undo(entry, JOURNAL_LOG);
 }
 
-void previous_settle(struct previous *left, const struct proc_maps *maps)
+void previous_journal_settle(struct previous *left, const struct proc_maps *maps)
 {
 	for (uint32_t i = 0; i < journal_entries(left->journal); i++) {
-		if (!previous_is_mapping(&left->journal->entry[i]))
+		if (!previous_journal_is_mapping(&left->journal->entry[i]))
 			continue;
 		if (undo_is_mapped(&left->journal->entry[i], maps, &left->file))
 			journal_writer_done(&left->writer, i);
@@ -389,7 +390,7 @@ static struct err *try_to_reap(void *ctx, bool *done_ret)
 		err = snapshot_reap_left(remote, &left->journal->entry[reaping->index]);
 		if (!err)
 			journal_writer_undone(&left->writer, reaping->index);
-		err = remote_give_back(remote, err);
+		err = remote_borrow_give_back(remote, err);
 	}
 	*done_ret = !err;
 	if (!err || err->code != ERR_BUSY)
@@ -398,9 +399,9 @@ static struct err *try_to_reap(void *ctx, bool *done_ret)
 	return NULL;
 }
 
-struct err *previous_reap(struct previous *left)
+struct err *previous_journal_reap(struct previous *left)
 {
-	uint32_t nr = previous_is_forked_copy(left) ? 0 : journal_entries(left->journal);
+	uint32_t nr = previous_journal_is_forked_copy(left) ? 0 : journal_entries(left->journal);
 	struct reaping reaping = { .left = left };
 	/* The kernel ends it, whether the target is stopped or not. */
 	const struct target_wait wait = {
@@ -418,7 +419,7 @@ struct err *previous_reap(struct previous *left)
 		reaping.index = i;
 		err = target_wait(left->target, &wait, &reaped);
 		if (!err && !reaped)
-			previous_say(left, "%s", reaping.busy->msg);
+			previous_journal_say(left, "%s", reaping.busy->msg);
 	}
 	return err;
 }

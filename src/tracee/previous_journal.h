@@ -45,45 +45,47 @@ static inline bool previous_to_undo(const struct journal_entry *entry, enum jour
 }
 
 /* Add to `said`, once. */
-void previous_say(struct previous *left, const char *fmt, ...) PRINTF(2, 3);
+void previous_journal_say(struct previous *left, const char *fmt, ...) PRINTF(2, 3);
 /*
  * Is this the mapping of an mdbg, which has its target's journal and log mapped as one? That is not
  * a change of the process, which would not survive to lose it.
  */
-bool previous_is_a_view(const struct proc_maps *maps, const struct file_id *file);
+bool previous_journal_is_a_view(const struct proc_maps *maps, const struct file_id *file);
 /* Is the journal that of the target's parent? It is in a forked child. */
-bool previous_is_forked_copy(const struct previous *left);
+bool previous_journal_is_forked_copy(const struct previous *left);
 /* Read the journal at the start of map. Sets writer, which must be freed, and journal_address. */
-struct err *previous_read(struct previous *left, const struct proc_map *map) MUST_CHECK;
+struct err *previous_journal_read(struct previous *left, const struct proc_map *map) MUST_CHECK;
 /*
  * Check by its owner that this file can have been made for the target. A file of another user may
  * have been handed to it: ERR_STATE.
  */
-struct err *previous_check_file(const struct previous *left, const struct proc_map *map) MUST_CHECK;
+struct err *previous_journal_check_file(const struct previous *left,
+					const struct proc_map *map) MUST_CHECK;
 /* How a TEXT entry may be undone (tracee/undo.h). */
-struct undo previous_undo_text(const struct previous *left, uint32_t entry,
-			       const struct proc_maps *maps);
+struct undo previous_journal_undo_text(const struct previous *left, uint32_t entry,
+				       const struct proc_maps *maps);
 /*
  * Check the journal, so that it can be used as if this mdbg had written it; the old bytes of
  * patches become those of the files. origin gets the places of text. ERR_STATE: it cannot be
  * believed. The target is stopped.
  */
-struct err *previous_verify(struct previous *left, struct origin *origin,
-			    const struct proc_maps *maps) MUST_CHECK;
+struct err *previous_journal_verify(struct previous *left, struct origin *origin,
+				    const struct proc_maps *maps) MUST_CHECK;
 /* ERR_STATE: no mdbg writes such an entry. */
-struct err *left_check_entries(const struct journal *journal) MUST_CHECK;
+struct err *previous_journal_check_entries(const struct journal *journal) MUST_CHECK;
 /* One mdbg at a time: ERR_ATTACH. */
-struct err *previous_check_owner(const struct previous *left) MUST_CHECK;
+struct err *previous_journal_check_owner(const struct previous *left) MUST_CHECK;
 /* Threads may be in the code mapping of this entry: add it to the ranges. */
-struct err *left_note_range(struct previous *left, const struct journal_entry *entry) MUST_CHECK;
+struct err *previous_journal_note_range(struct previous *left,
+					const struct journal_entry *entry) MUST_CHECK;
 /* Is the entry of a mapping that must be undone? */
-bool previous_is_mapping(const struct journal_entry *entry);
+bool previous_journal_is_mapping(const struct journal_entry *entry);
 /*
  * Settle the changes that were under way when the earlier mdbg was killed: each is done, or is
  * not. A mapping that was only planned, or is gone, must not be unmapped: something else may lie
  * there.
  */
-void previous_settle(struct previous *left, const struct proc_maps *maps);
+void previous_journal_settle(struct previous *left, const struct proc_maps *maps);
 
 /* The functions below let a stopped target run for moments, and stop it again. */
 
@@ -91,14 +93,14 @@ void previous_settle(struct previous *left, const struct proc_maps *maps);
  * Let borrowed threads make the calls that a killed mdbg has left them: these change the mappings,
  * so they must be done before the mappings are read. ERR_BUSY.
  */
-struct err *previous_await_calls(struct target *target) MUST_CHECK;
+struct err *previous_journal_await_calls(struct target *target) MUST_CHECK;
 /*
  * Let the threads go on until none is inside the ranges any more; *clean: none is, and nobody will
  * come back to them. Calls in which no thread is are not waited for (tracee/call_count.h).
  */
-struct err *previous_drain(struct previous *left, bool *clean) MUST_CHECK;
+struct err *previous_journal_drain(struct previous *left, bool *clean) MUST_CHECK;
 /*
  * Reap the snapshots. They were killed with the mdbg that made them, and are dead or will be soon.
  * A forked child of the target has none of its own.
  */
-struct err *previous_reap(struct previous *left) MUST_CHECK;
+struct err *previous_journal_reap(struct previous *left) MUST_CHECK;

@@ -25,16 +25,16 @@ static struct err *put_text_back(struct previous *left, const struct proc_maps *
 		struct undo undo;
 
 		if (!previous_to_undo(entry, JOURNAL_TEXT) &&
-		    !(undone && previous_is_forked_copy(left)))
+		    !(undone && previous_journal_is_forked_copy(left)))
 			continue;
-		undo = previous_undo_text(left, i, maps);
+		undo = previous_journal_undo_text(left, i, maps);
 		if (undo.action == UNDO_WRITE)
 			err = patch_write_around(&left->target->mem, undo.address, undo.bytes,
 						 undo.len, undo.kept);
 		if (undo.action != UNDO_LEAVE || (undone && !undo.stands))
 			continue;
-		previous_say(left, "the code at 0x%" PRIx64 " %s: left as it is", undo.address,
-			     undo.why);
+		previous_journal_say(left, "the code at 0x%" PRIx64 " %s: left as it is",
+				     undo.address, undo.why);
 		*stands_ret |= undo.stands;
 	}
 	return err;
@@ -72,7 +72,7 @@ static struct err *remove_mapping(struct previous *left, struct remote *remote, 
 	bool covered = !patch_cover(remote, left->journal_address, entry->address, entry->len);
 	struct err *err = NULL;
 
-	if (!previous_is_forked_copy(left))
+	if (!previous_journal_is_forked_copy(left))
 		err = patch_fill(left->target, at, &state, sizeof(state));
 	return err || covered ? err : remote_unmap(remote, entry->address, entry->len);
 }
@@ -116,15 +116,17 @@ static bool has_unknown(struct previous *left)
 	for (uint32_t i = 0; i < journal_entries(left->journal) && !what; i++)
 		if (left->journal->entry[i].kind > JOURNAL_SNAPSHOT &&
 		    previous_to_undo(&left->journal->entry[i], left->journal->entry[i].kind)) {
-			previous_say(left,
-				     "an mdbg of a later version has made changes that this one "
-				     "does not know: use that to take them out");
+			previous_journal_say(left,
+					     "an mdbg of a later version has made changes that "
+					     "this one "
+					     "does not know: use that to take them out");
 			return true;
 		}
 	if (!what)
 		return false;
-	previous_say(left, "the journal of an earlier mdbg tells of %s: what is mapped stays",
-		     what);
+	previous_journal_say(left,
+			     "the journal of an earlier mdbg tells of %s: what is mapped stays",
+			     what);
 	return true;
 }
 
@@ -152,9 +154,9 @@ static bool is_led_to(const struct previous *left, const struct proc_maps *maps)
 		struct previous other = { .target = left->target, .file = file_id_of_map(map) };
 
 		if (undo_is_of_file(map, &left->file) || !undo_is_journal(map) ||
-		    previous_is_a_view(maps, &other.file))
+		    previous_journal_is_a_view(maps, &other.file))
 			continue;
-		led = !previous_read(&other, map) && leads_to(other.journal, left, maps);
+		led = !previous_journal_read(&other, map) && leads_to(other.journal, left, maps);
 		journal_writer_free(&other.writer);
 	}
 	return led;
@@ -174,8 +176,8 @@ static struct err *unmap_all(struct previous *left)
 	err = remote_borrow(left->target, NULL, &remote);
 	if (err)
 		return err;
-	previous_settle(left, &maps);
-	return remote_give_back(remote, take_out(left, remote, &maps));
+	previous_journal_settle(left, &maps);
+	return remote_borrow_give_back(remote, take_out(left, remote, &maps));
 }
 
 /* No thread enters the code of ours any more. */
@@ -186,10 +188,10 @@ static struct err *clean_mapped(struct previous *left)
 
 	for_each_entry_while(entry, left->journal, !err)
 		if (previous_to_undo(entry, JOURNAL_MAPPING))
-			err = left_note_range(left, entry);
+			err = previous_journal_note_range(left, entry);
 	if (!err) {
 		left->target->left = left->journal;
-		err = previous_drain(left, &clean);
+		err = previous_journal_drain(left, &clean);
 		left->target->left = NULL;
 	}
 	if (err)
@@ -197,12 +199,17 @@ static struct err *clean_mapped(struct previous *left)
 	if (clean)
 		return unmap_all(left);
 	if (left->calls)
-		previous_say(left, "calls of functions that an earlier mdbg probed, which have not "
-			     "returned (suspended coroutines?): %" PRIu64 "; its pages stay",
-			     left->calls);
+		previous_journal_say(left,
+				     "calls of functions that an earlier mdbg probed, which have "
+				     "not "
+				     "returned (suspended coroutines?): %" PRIu64 "; its pages "
+				     "stay",
+				     left->calls);
 	else
-		previous_say(left, "a thread is still inside what an earlier mdbg left: its pages "
-			     "stay");
+		previous_journal_say(left,
+				     "a thread is still inside what an earlier mdbg left: its "
+				     "pages "
+				     "stay");
 	return NULL;
 }
 
@@ -211,10 +218,10 @@ static struct err *clean_one(struct previous *left, const struct proc_maps *maps
 	bool unknown = has_unknown(left), stands = false;
 	struct err *err;
 
-	previous_settle(left, maps);
+	previous_journal_settle(left, maps);
 	err = put_text_back(left, maps, &stands);
 	if (!err && !unknown)
-		err = previous_reap(left);
+		err = previous_journal_reap(left);
 	return err || unknown || stands ? err : clean_mapped(left);
 }
 
@@ -233,7 +240,7 @@ static struct err *close_descriptors(struct target *target, const struct proc_ma
 		if (err)
 			break;
 		err = remote_syscall(remote, &unused, SYS_close, (uint64_t)fd);
-		err = remote_give_back(remote, err);
+		err = remote_borrow_give_back(remote, err);
 	}
 	return err;
 }
@@ -248,7 +255,7 @@ static bool is_first(const struct proc_maps *maps, size_t i)
 	while (i-- > 0)
 		if (undo_is_of_file(&maps->vec.at[i], &file))
 			return false;
-	return !previous_is_a_view(maps, &file);
+	return !previous_journal_is_a_view(maps, &file);
 }
 
 bool previous_session_exists(const struct target *target)
@@ -269,7 +276,7 @@ static struct err *find_journal(struct previous *left, const struct proc_maps *m
 
 	vec_each_while(map, &maps->vec, err)
 		if (undo_is_of_file(map, &left->file) && undo_is_journal(map))
-			err = previous_read(left, map);
+			err = previous_journal_read(left, map);
 	return err;
 }
 
@@ -278,25 +285,28 @@ static struct err *unmap_unbegun(struct previous *left, const struct proc_map *m
 	struct remote *remote;
 	struct err *err = remote_borrow(left->target, NULL, &remote);
 
-	return err ? err : remote_give_back(remote, remote_unmap(remote, map->start, JOURNAL_SIZE));
+	return err ? err : remote_borrow_give_back(remote,
+						   remote_unmap(remote, map->start, JOURNAL_SIZE));
 }
 
 /* *led_ret: one more is led to by another file's handler. */
 static struct err *clean_file(struct previous *left, const struct proc_maps *maps,
 			      const struct proc_map *map, unsigned *led_ret)
 {
-	struct err *err = previous_check_file(left, map);
+	struct err *err = previous_journal_check_file(left, map);
 
 	if (!err && previous_file_maps_unbegun(left->target, maps, map))
 		return unmap_unbegun(left, map);
 	if (!err)
 		err = find_journal(left, maps);
 	if (err) {
-		previous_say(left, "a file called mdbg that is mapped at 0x%" PRIx64 " is left as "
-			     "it is: %s", map->start, err->msg);
+		previous_journal_say(left,
+				     "a file called mdbg that is mapped at 0x%" PRIx64 " is left "
+				     "as "
+				     "it is: %s", map->start, err->msg);
 		return NULL;
 	}
-	err = previous_check_owner(left);
+	err = previous_journal_check_owner(left);
 	if (!err)
 		err = clean_one(left, maps);
 	*led_ret += left->led_to;
@@ -332,7 +342,7 @@ struct err *previous_session_clean(struct target *target, bool *found_ret, char 
 	uint64_t budget = PREVIOUS_RUN_NS;
 	struct previous each = { .target = target, .said = left_ret, .room = room,
 				 .budget = &budget };
-	struct err *err = previous_await_calls(target);
+	struct err *err = previous_journal_await_calls(target);
 	unsigned led = UINT_MAX, before;
 
 	*found_ret = false;
@@ -347,8 +357,9 @@ struct err *previous_session_clean(struct target *target, bool *found_ret, char 
 			err = clean_files(&each, found_ret, &led);
 	} while (!err && led && led < before);
 	if (!err && led)
-		previous_say(&each, "the SIGTRAP handler of a later mdbg leads to what an earlier "
-			     "one left: its pages stay");
+		previous_journal_say(&each,
+				     "the SIGTRAP handler of a later mdbg leads to what an earlier "
+				     "one left: its pages stay");
 	return err ? err : close_descriptors(target, &maps, found_ret);
 }
 
@@ -380,7 +391,7 @@ struct err *previous_session_clean_copy(struct target *target, const struct orig
 			     .journal_address = origin->address, .said = left_ret, .room = room,
 			     .budget = &budget };
 	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
-	struct err *err = previous_await_calls(target);
+	struct err *err = previous_journal_await_calls(target);
 
 	*left_ret = '\0';
 	if (!err)

@@ -11,7 +11,7 @@
 /* An unfinished mapping can be settled; with any other unfinished change there is no handover. */
 static struct err *judge(const struct journal *journal)
 {
-	struct err *err = left_check_entries(journal);
+	struct err *err = previous_journal_check_entries(journal);
 	uint32_t jumps = 0, states = 0;
 
 	if (err)
@@ -20,7 +20,7 @@ static struct err *judge(const struct journal *journal)
 		if (entry->state == JOURNAL_UNDONE || entry->state == JOURNAL_FREE)
 			continue;
 		if (entry->kind > JOURNAL_SNAPSHOT ||
-		    (entry->state != JOURNAL_DONE && !previous_is_mapping(entry) &&
+		    (entry->state != JOURNAL_DONE && !previous_journal_is_mapping(entry) &&
 		     entry->kind != JOURNAL_SNAPSHOT))
 			return err_create(ERR_STATE, "that mdbg was in the middle of a change");
 		if (entry->kind == JOURNAL_SIGACTION ||
@@ -43,11 +43,11 @@ struct err *previous_session_to_resume(struct target *target)
 		struct previous left = { .target = target, .file = file_id_of_map(map) };
 
 		/* One of that name without a journal may be the program's own. */
-		if (!undo_is_journal(map) || previous_check_file(&left, map) ||
-		    previous_read(&left, map))
+		if (!undo_is_journal(map) || previous_journal_check_file(&left, map) ||
+		    previous_journal_read(&left, map))
 			continue;
-		err = previous_check_owner(&left);
-		if (!err && !previous_is_forked_copy(&left))
+		err = previous_journal_check_owner(&left);
+		if (!err && !previous_journal_is_forked_copy(&left))
 			found = judge(left.journal);
 		journal_writer_free(&left.writer);
 	}
@@ -81,7 +81,7 @@ static struct err *unmap_untold(struct previous *left, const struct proc_maps *m
 		if (!err)
 			err = remote_unmap(remote, map->start, map->end - map->start);
 	}
-	return remote ? remote_give_back(remote, err) : err;
+	return remote ? remote_borrow_give_back(remote, err) : err;
 }
 
 struct err *previous_session_settle(struct target *target)
@@ -97,28 +97,28 @@ struct err *previous_session_settle(struct target *target)
 		.budget = &budget,
 	};
 	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
-	struct err *err = previous_await_calls(target);
+	struct err *err = previous_journal_await_calls(target);
 
 	if (!err)
 		err = procfs_maps(target->mem.tid, &maps);
 	if (!err)
-		err = previous_verify(&left, &region->origin, &maps);
+		err = previous_journal_verify(&left, &region->origin, &maps);
 	if (err)
 		return err;
-	previous_settle(&left, &maps);
+	previous_journal_settle(&left, &maps);
 	err = unmap_untold(&left, &maps);
-	return err ? err : previous_reap(&left);
+	return err ? err : previous_journal_reap(&left);
 }
 
 /* The journal that is the target's own, of the maps that it has. */
 static struct err *read_own(struct previous *left, const struct proc_maps *maps)
 {
 	vec_each(map, &maps->vec) {
-		if (!undo_is_journal(map) || previous_check_file(left, map) ||
-		    previous_read(left, map))
+		if (!undo_is_journal(map) || previous_journal_check_file(left, map) ||
+		    previous_journal_read(left, map))
 			continue;
 		left->file = file_id_of_map(map);
-		if (!previous_is_forked_copy(left))
+		if (!previous_journal_is_forked_copy(left))
 			return NULL;
 		journal_writer_free(&left->writer);
 	}
@@ -137,7 +137,7 @@ struct err *previous_session_origin(struct target *target, struct origin *ret,
 	if (!err)
 		err = read_own(&left, &maps);
 	if (!err)
-		err = previous_verify(&left, ret, &maps);
+		err = previous_journal_verify(&left, ret, &maps);
 	if (err) {
 		journal_writer_free(&left.writer);
 		origin_free(ret);
@@ -154,7 +154,7 @@ struct err *previous_session_unmap(struct target *target, uint32_t entry)
 	struct remote *remote;
 	struct err *err = remote_borrow(target, NULL, &remote);
 
-	return err ? err : remote_give_back(remote, patch_unmap(target, remote, entry));
+	return err ? err : remote_borrow_give_back(remote, patch_unmap(target, remote, entry));
 }
 
 struct err *previous_session_drain(struct target *target, const uint32_t *index, size_t nr,
@@ -166,9 +166,9 @@ struct err *previous_session_drain(struct target *target, const uint32_t *index,
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < nr && !err; i++)
-		err = left_note_range(&left, &left.journal->entry[index[i]]);
+		err = previous_journal_note_range(&left, &left.journal->entry[index[i]]);
 	if (!err)
-		err = previous_drain(&left, clean_ret);
+		err = previous_journal_drain(&left, clean_ret);
 	vec_free(&left.ranges);
 	vec_free(&left.counts);
 	return err;

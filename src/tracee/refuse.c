@@ -346,5 +346,5 @@ struct err *refuse_explain(pid_t pid, int errnum)
 	snprintf(path, sizeof(path), "/proc/%d", alive);
 	facts.proc_of_root = !stat(path, &st) && !st.st_uid;
 	facts.border = find_border(alive);
-	return refuse_from_facts(&facts);
+	return refuse_facts_check(&facts);
 }

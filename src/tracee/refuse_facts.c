@@ -130,7 +130,7 @@ static struct err *without_capability(const struct refuse_facts *facts)
 	return root && facts->yama ? no_capability(facts) : by_policy(facts);
 }
 
-struct err *refuse_from_facts(const struct refuse_facts *facts)
+struct err *refuse_facts_check(const struct refuse_facts *facts)
 {
 	if (facts->errnum == ESRCH)
 		return refused(facts, "it has ended", "ps -e lists the processes there are");

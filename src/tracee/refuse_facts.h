@@ -32,4 +32,4 @@ struct refuse_facts {
 };
 
 /* "cannot attach to process 123 (NAME): WHY", with a hint. Never NULL. */
-struct err *refuse_from_facts(const struct refuse_facts *facts) MUST_CHECK;
+struct err *refuse_facts_check(const struct refuse_facts *facts) MUST_CHECK;

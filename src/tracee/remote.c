@@ -286,7 +286,7 @@ static struct err *wait_for_stop(struct remote *remote, uint64_t end, int *statu
 	 * the id of the one that was borrowed: its registers are the new program's then.
 	 */
 	err = lose(remote);
-	target_dispatch(remote->last.target, tid, *status);
+	thread_dispatch(remote->last.target, tid, *status);
 	return err;
 }
 

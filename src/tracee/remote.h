@@ -3,8 +3,8 @@
  * Remote calls: system calls that a thread of the target makes for mdbg, and that complete without
  * mdbg if it is killed.
  *
- * A thread is borrowed (remote_begin), makes any number of calls, and is given back (remote_end) as
- * it was:
+ * A thread is borrowed (remote_borrow_begin), makes any number of calls, and is given back
+ * (remote_end) as it was:
  *
  *	1. Its whole state (registers, extended state, signal mask; restart codes of an interrupted
  *	   system call translated) is laid as a signal frame where nothing is anybody's
@@ -88,7 +88,7 @@ struct remote {
  * thread is STOPPED, or in the signal stop that is being handled. Its frame lies in the best place
  * that there is.
  */
-struct err *remote_begin(struct thread *thread, struct remote *ret) MUST_CHECK;
+struct err *remote_borrow_begin(struct thread *thread, struct remote *ret) MUST_CHECK;
 /* *ret is the result, 0 or more; errors of the call come as err_sys. */
 struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, unsigned nr_args,
 			uint64_t *ret) MUST_CHECK;
@@ -137,21 +137,21 @@ struct err *remote_begin_at(struct thread *thread, enum frame_rank rank, size_t 
  * place for its frame; else one of the others that has one. A thread that cannot make a call now
  * (ERR_UNSUPPORTED) is skipped.
  */
-struct err *remote_begin_any(struct target *target, struct remote *ret) MUST_CHECK;
+struct err *remote_borrow_begin_any(struct target *target, struct remote *ret) MUST_CHECK;
 
 /*
- * The two as a bracket: remote_begin of thread, or remote_begin_any of target if that is NULL; and
- * remote_end, which gives err, or what is wrong with the end.
+ * The two as a bracket: remote_borrow_begin of thread, or remote_borrow_begin_any of target if that
+ * is NULL; and remote_end, which gives err, or what is wrong with the end.
  *
  *	err = remote_borrow(target, NULL, &remote);
  *	if (err)
  *		return err;
  *	err = ...
- *	return remote_give_back(remote, err);
+ *	return remote_borrow_give_back(remote, err);
  */
 struct err *remote_borrow(struct target *target, struct thread *thread,
 			  struct remote **ret) MUST_CHECK;
-struct err *remote_give_back(struct remote *remote, struct err *err) MUST_CHECK;
+struct err *remote_borrow_give_back(struct remote *remote, struct err *err) MUST_CHECK;
 /*
  * remote_borrow of this thread for remote_function, with room for the function's own frames, on a
  * stack whose end is known. ERR_MEMORY: there is none.

@@ -34,7 +34,7 @@ static struct err *begin_at_best(struct thread *thread, enum frame_rank worst, s
 	return err;
 }
 
-struct err *remote_begin(struct thread *thread, struct remote *ret)
+struct err *remote_borrow_begin(struct thread *thread, struct remote *ret)
 {
 	return begin_at_best(thread, FRAME_ANYWHERE, 0, ret);
 }
@@ -63,9 +63,9 @@ static struct err *begin_any(struct target *target, struct thread *first, enum f
 	return err;
 }
 
-struct err *remote_begin_any(struct target *target, struct remote *ret)
+struct err *remote_borrow_begin_any(struct target *target, struct remote *ret)
 {
-	struct thread *first = target_any_stopped(target);
+	struct thread *first = thread_any_stopped(target);
 	enum frame_rank rank = FRAME_SPARE;
 	struct err *err;
 
@@ -98,8 +98,8 @@ struct err *remote_borrow(struct target *target, struct thread *thread, struct r
 
 	if (!remote)
 		return err_nomem;
-	return hand_over(remote, thread ? remote_begin(thread, remote) :
-					  remote_begin_any(target, remote), ret);
+	return hand_over(remote, thread ? remote_borrow_begin(thread, remote) :
+					  remote_borrow_begin_any(target, remote), ret);
 }
 
 struct err *remote_borrow_deep(struct thread *thread, size_t room, struct remote **ret)
@@ -111,7 +111,7 @@ struct err *remote_borrow_deep(struct thread *thread, size_t room, struct remote
 	return hand_over(remote, begin_at_best(thread, FRAME_BELOW, room, remote), ret);
 }
 
-struct err *remote_give_back(struct remote *remote, struct err *err)
+struct err *remote_borrow_give_back(struct remote *remote, struct err *err)
 {
 	err = err_first(err, remote_end(remote));
 	free(remote);

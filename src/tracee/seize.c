@@ -67,7 +67,7 @@ static struct err *seize(struct target *target, pid_t tid)
 	return err;
 }
 
-void thread_note_runs(struct thread *thread)
+void seize_note_runs(struct thread *thread)
 {
 	err_ignore(procfs_runs(thread->tid, &thread->runs));
 	thread->runs_seen = tracer_now();
@@ -82,9 +82,9 @@ static void let_go_of_stranger(struct target *target, pid_t tid)
 	if (!err)
 		err = tracer_wait_for(tid, tracer_now() + STRANGER_NS, &status);
 	if (!err)
-		stranger_let_go(target, tid, status);
+		thread_let_go_stranger(target, tid, status);
 	else if (err->code == ERR_TIMEOUT)
-		stranger_await(target, tid);	/* else it is gone */
+		thread_await_stranger(target, tid);	/* else it is gone */
 }
 
 /* Asked while a thread that is of this id is traced: is it the process that was looked up? */
@@ -102,7 +102,7 @@ static struct err *check_thread(struct target *target, pid_t tid, pid_t tgid, bo
 {
 	struct err *err = NULL;
 
-	*is_ret = task_is_of(tid, tgid) && (tgid == target->pid || target_shares(target, tid));
+	*is_ret = task_is_of(tid, tgid) && (tgid == target->pid || thread_shares(target, tid));
 	if (*is_ret && !map_count(&target->threads))
 		err = check_process(target);
 	if (err || !*is_ret)
@@ -155,7 +155,7 @@ static struct err *seize_one(struct target *target, pid_t tid, pid_t tgid, unsig
 		return err;
 	thread->blocks_sigtrap = stat.blocked >> (SIGTRAP - 1) & 1;
 	thread->busy = stat.state == 'R';
-	thread_note_runs(thread);
+	seize_note_runs(thread);
 	return NULL;
 }
 
@@ -163,7 +163,7 @@ static struct err *seize_one(struct target *target, pid_t tid, pid_t tgid, unsig
  * All threads of a process that shares the memory, until a pass finds no more. Its first thread may
  * have ended.
  */
-struct err *target_seize_process(struct target *target, pid_t pid, unsigned *nr)
+struct err *seize_process(struct target *target, pid_t pid, unsigned *nr)
 {
 	uint64_t end = tracer_now() + TARGET_TIMEOUT_NS;
 	struct err *err = NULL;
@@ -175,7 +175,7 @@ struct err *target_seize_process(struct target *target, pid_t pid, unsigned *nr)
 		more = 0;
 		err_ignore(procfs_tasks(pid, &tasks));	/* gone: the list is empty */
 		vec_each_while(tid, &tasks.vec, !err)
-			if (!target_thread(target, *tid))
+			if (!thread_find(target, *tid))
 				err = seize_one(target, *tid, pid, &more);
 		vec_free(&tasks.vec);
 		*nr += more;
@@ -195,9 +195,9 @@ static struct err *seize_sharers(struct target *target, pid_t tid, unsigned *nr)
 	if (err)	/* no CONFIG_PROC_CHILDREN, or the thread is gone */
 		return NULL;
 	vec_each_while(child, &children.vec, !err) {
-		if (!target_shares(target, *child))
+		if (!thread_shares(target, *child))
 			continue;
-		err = target_seize_process(target, *child, nr);
+		err = seize_process(target, *child, nr);
 		if (!err)
 			err = seize_sharers(target, *child, nr);
 	}
@@ -220,7 +220,7 @@ static struct err *seize_pass(struct target *target, unsigned *nr)
 	if (!err && !procfs_nr_threads(target->pid, &threads))
 		*nr += tasks.vec.nr < threads;
 	vec_each_while(tid, &tasks.vec, !err) {
-		if (!target_thread(target, *tid))
+		if (!thread_find(target, *tid))
 			err = seize_one(target, *tid, target->pid, nr);
 		if (!err)
 			err = seize_sharers(target, *tid, nr);
@@ -252,16 +252,16 @@ static uint32_t count_workers(const struct target *target)
 
 	err_ignore(procfs_tasks(target->pid, &tasks));	/* gone: the list is empty */
 	vec_each(tid, &tasks.vec)
-		count += !target_thread(target, *tid) &&
+		count += !thread_find(target, *tid) &&
 			 !procfs_task_stat(target->pid, *tid, &stat) &&
 			 task_is_kernels(*tid, &stat);
 	vec_free(&tasks.vec);
 	return count;
 }
 
-struct err *target_seize_missed(struct target *target, unsigned *nr_ret)
+struct err *seize_missed(struct target *target, unsigned *nr_ret)
 {
-	uint32_t count = !target_thread(target, target->pid), threads;
+	uint32_t count = !thread_find(target, target->pid), threads;
 	struct err *err = procfs_nr_threads(target->pid, &threads);
 	struct thread *thread;
 
@@ -288,11 +288,11 @@ static struct err *unseize(struct target *target, struct err *cause,
 	return err_adopt(&kept);
 }
 
-struct err *target_seize_all(struct target *target)
+struct err *seize_all(struct target *target)
 {
 	struct err *err = seize_passes(target);
 
-	return err ? unseize(target, err, target_release) : NULL;
+	return err ? unseize(target, err, seize_release) : NULL;
 }
 
 /*
@@ -308,7 +308,7 @@ static struct err *check_same(const struct target *target)
 	return err_create(ERR_GONE, "process %d has ended, or runs another program", target->pid);
 }
 
-struct err *target_retrace(struct target *target)
+struct err *seize_retrace(struct target *target)
 {
 	struct err *err;
 
@@ -319,19 +319,19 @@ struct err *target_retrace(struct target *target)
 	if (!err)
 		err = check_same(target);
 	if (err) {
-		err = unseize(target, err, target_untrace);
+		err = unseize(target, err, seize_untrace);
 		if (target->state != TARGET_ENDED)
 			target->state = TARGET_UNTRACED;
 		return err->code == ERR_PERM ? refuse_explain(target->pid, err->errnum) : err;
 	}
-	if (!target_thread(target, target->mem.tid))
-		target_pick_reader(target);
+	if (!thread_find(target, target->mem.tid))
+		thread_pick_reader(target);
 	if (target->region && !target->lost)
 		patch_look(target);
 	return NULL;
 }
 
-struct err *target_adopt(struct target *target, pid_t tid)
+struct err *seize_adopt(struct target *target, pid_t tid)
 {
 	struct thread *thread;
 	struct err *err = thread_add(target, tid, target->pid, &thread);
@@ -347,7 +347,7 @@ struct err *target_adopt(struct target *target, pid_t tid)
  * A thread that was killed must be waited for: a thread that has killed it by executing another
  * program waits until its end was taken. So it stays in the table, as a stuck one does.
  */
-void thread_release(struct thread *thread)
+void seize_release_thread(struct thread *thread)
 {
 	struct err *err;
 
@@ -367,19 +367,19 @@ void thread_release(struct thread *thread)
 static void release_one(struct thread *thread)
 {
 	if (thread_is_stopped(thread))
-		thread_release(thread);		/* else stuck: see let_go_late in thread.c */
+		seize_release_thread(thread);	/* else stuck: see let_go_late in thread.c */
 }
 
-void target_release(struct target *target)
+void seize_release(struct target *target)
 {
-	target_each_to_go_on(target, release_one);
+	stop_each_to_go_on(target, release_one);
 	target->state = TARGET_RELEASED;
 }
 
-void target_untrace(struct target *target)
+void seize_untrace(struct target *target)
 {
-	target_each_to_go_on(target, release_one);
-	/* A child that did not stop in time is released when it does: see target_dispatch. */
+	stop_each_to_go_on(target, release_one);
+	/* A child that did not stop in time is released when it does: see thread_dispatch. */
 	map_free(&target->newborn, NULL);
 	target->expected = 0;
 	if (target->state != TARGET_ENDED)

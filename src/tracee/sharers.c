@@ -86,7 +86,7 @@ static struct err *hold_found(struct target *target, const struct proc_tasks *fo
 	struct err *err = NULL;
 
 	vec_each_while(pid, &found->vec, !err) {
-		err = target_seize_process(target, *pid, nr);
+		err = seize_process(target, *pid, nr);
 		if (err)
 			err = err_hint(err_recode(err_wrap(err, "process %d shares the memory of "
 							   "process %d, and must be held with it",
@@ -100,7 +100,7 @@ static struct err *hold_found(struct target *target, const struct proc_tasks *fo
 struct err *sharers_hold(struct target *target)
 {
 	uint64_t end = tracer_now() + TARGET_TIMEOUT_NS;
-	struct err *err = target_retrace(target);
+	struct err *err = seize_retrace(target);
 	bool any = false;
 	unsigned nr = 1;
 

@@ -15,6 +15,6 @@ void sharers_end(struct target *target);
 /*
  * Trace all processes that share the memory, to be called before the stop in which text is changed or
  * something is unmapped. A target that stands still stays so. ERR_ATTACH: one cannot be traced, so that nothing
- * may be changed. Errors of target_retrace.
+ * may be changed. Errors of seize_retrace.
  */
 struct err *sharers_hold(struct target *target) MUST_CHECK;

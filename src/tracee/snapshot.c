@@ -198,7 +198,7 @@ static struct err *begin(struct target *target, struct remote **ret)
 
 	if (err || (*ret)->thread->tgid == target->pid)
 		return err;
-	err = remote_give_back(*ret, NULL);
+	err = remote_borrow_give_back(*ret, NULL);
 	return err ? err : err_create(ERR_UNSUPPORTED, "no snapshot: no thread of process %d "
 				      "itself can be borrowed", target->pid);
 }
@@ -219,7 +219,7 @@ static struct err *take_child(struct target *target, struct snapshot *snapshot)
 		else
 			journal_writer_done(&target->region->writer, snapshot->entry);
 	}
-	return remote_give_back(remote, err);
+	return remote_borrow_give_back(remote, err);
 }
 
 struct err *snapshot_take(struct target *target, struct snapshot_copies *copies,
@@ -306,7 +306,7 @@ struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot
 	err = wait_for_it(remote, snapshot->inside);
 	if (!err)
 		journal_writer_undone(&target->region->writer, snapshot->entry);
-	return remote_give_back(remote, err);
+	return remote_borrow_give_back(remote, err);
 }
 
 /* After an exec */
@@ -396,7 +396,7 @@ struct err *snapshot_reap_anew(struct target *target, const struct snapshot *sna
 	snapshot_drop(target->tracer, snapshot);
 	err = take_signal(remote, snapshot->inside);
 	err = err_first(err, wait_for_it(remote, snapshot->inside));
-	return remote_give_back(remote, err);
+	return remote_borrow_give_back(remote, err);
 }
 
 /*

@@ -144,8 +144,8 @@ struct search {
 	unsigned stacks;
 };
 
-bool stack_by_thread(struct target *target, const struct regs *regs, uint64_t *low_ret,
-		     uint64_t *high_ret)
+bool stack_use_by_thread(struct target *target, const struct regs *regs, uint64_t *low_ret,
+			 uint64_t *high_ret)
 {
 	uint64_t tp = regs_get(regs, target->arch->tp), block[2];
 	struct tcb tcb;
@@ -167,7 +167,7 @@ static uint64_t end_by_thread(const struct search *search, uint64_t sp)
 {
 	uint64_t low, high;
 
-	return stack_by_thread(search->target, search->regs, &low, &high) && sp >= low &&
+	return stack_use_by_thread(search->target, search->regs, &low, &high) && sp >= low &&
 	       sp < high ? high : 0;
 }
 
@@ -187,7 +187,7 @@ static struct stack_known *known_of(struct target *target)
 	return target->stack_known;
 }
 
-void stack_forget(struct target *target)
+void stack_use_forget(struct target *target)
 {
 	if (!target->stack_known)
 		return;
@@ -315,7 +315,7 @@ static bool walk_comes_there(const struct search *search)
 
 	if (!pcs)
 		return true;
-	nr = stack_walk(search->target, search->regs, NULL, pcs, WALK_DEPTH, &end);
+	nr = backtrace_walk(search->target, search->regs, NULL, pcs, WALK_DEPTH, &end);
 	for (uint32_t i = 0; i < nr; i++)
 		if (in_any(search, pcs[i]))
 			return true;
@@ -368,12 +368,12 @@ bool stack_uses(struct target *target, const struct regs *regs, const struct sta
 {
 	bool used = uses(target, regs, range, nr);
 
-	stack_forget(target);
+	stack_use_forget(target);
 	return used;
 }
 
 /* The last two words of /proc/TID/syscall, as proc(5) has it, if the thread is in the kernel. */
-bool stack_stuck_regs(const struct thread *thread, struct regs *ret)
+bool stack_use_stuck_regs(const struct thread *thread, struct regs *ret)
 {
 	const struct arch *arch = thread->target->arch;
 	AUTO_FREE char *text = NULL;
@@ -395,17 +395,17 @@ bool stack_stuck_regs(const struct thread *thread, struct regs *ret)
 	return true;
 }
 
-bool stack_of_uses(struct thread *thread, const struct stack_range *range, uint32_t nr)
+bool stack_use_of_thread(struct thread *thread, const struct stack_range *range, uint32_t nr)
 {
 	struct regs regs;
 
 	if (thread_is_stopped(thread))
 		return uses(thread->target, &thread->regs, range, nr);
-	return !stack_stuck_regs(thread, &regs) || uses(thread->target, &regs, range, nr);
+	return !stack_use_stuck_regs(thread, &regs) || uses(thread->target, &regs, range, nr);
 }
 
-uint64_t stack_thunk_frame(struct target *target, struct memory *memory, uint64_t sp,
-			   bool (*is_return)(void *ctx, uint64_t pc), void *ctx)
+uint64_t stack_use_thunk_frame(struct target *target, struct memory *memory, uint64_t sp,
+			       bool (*is_return)(void *ctx, uint64_t pc), void *ctx)
 {
 	struct words words;
 	uint64_t word;

@@ -295,7 +295,7 @@ static struct err *to_event_stop(struct thread *thread)
 struct err *start_to_loaded(struct target *target, int *status_ret)
 {
 	const struct arch *arch = target->arch;
-	struct thread *thread = target_thread(target, target->pid);
+	struct thread *thread = thread_find(target, target->pid);
 	uint64_t deadline = tracer_now() + LOAD_NS;
 	struct hook hook = { 0 };
 	struct err *err;

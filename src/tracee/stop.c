@@ -96,7 +96,7 @@ static bool has_many(const struct target *target)
 	return map_count(&target->threads) >= MANY;
 }
 
-void target_each_to_go_on(struct target *target, void (*fn)(struct thread *thread))
+void stop_each_to_go_on(struct target *target, void (*fn)(struct thread *thread))
 {
 	bool hurry = has_many(target);
 
@@ -203,7 +203,7 @@ static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
 		struct err *err = NULL;
 		int status;
 
-		if (!target_thread(target, *tid))
+		if (!thread_find(target, *tid))
 			continue;
 		if (patient)
 			err = tracer_wait_for(*tid, tracer_now() + each_ns, &status);
@@ -226,7 +226,7 @@ static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
  */
 static bool awaits_any(struct target *target, uint64_t end)
 {
-	return !target_any_stopped(target) && target->end != TARGET_END_HELD && tracer_now() < end;
+	return !thread_any_stopped(target) && target->end != TARGET_END_HELD && tracer_now() < end;
 }
 
 static struct err *gone(const struct target *target)
@@ -303,7 +303,7 @@ static void prepare(struct target *target)
 	for_each_thread(thread, target) {
 		uint64_t runs = thread->runs, since = thread->runs_seen;
 
-		thread_note_runs(thread);
+		seize_note_runs(thread);
 		thread->wakes = since && thread->runs - runs >
 					 OWN_RUNS + (thread->runs_seen - since) / SELDOM_NS;
 	}
@@ -311,7 +311,7 @@ static void prepare(struct target *target)
 	for_each_thread(thread, target) {
 		uint64_t runs = thread->runs;
 
-		thread_note_runs(thread);
+		seize_note_runs(thread);
 		thread->wakes |= thread->runs != runs;
 	}
 	nanosleep(&rest, NULL);
@@ -340,7 +340,7 @@ struct err *target_stop(struct target *target, bool *was_ret)
 		return NULL;
 	if (target->state == TARGET_ENDED)
 		return gone(target);
-	err = target_retrace(target);
+	err = seize_retrace(target);
 	if (err)
 		return err;
 	target->state = TARGET_STOPPING;
@@ -351,7 +351,7 @@ struct err *target_stop(struct target *target, bool *was_ret)
 	do {
 		err = stop_all(target);
 		if (!err)
-			err = target_seize_missed(target, &missed);
+			err = seize_missed(target, &missed);
 		if (!err && missed && tracer_now() > end)
 			err = err_create(ERR_TIMEOUT, "stop process %d: its threads make others "
 					 "faster than they can be traced", target->pid);
@@ -381,10 +381,10 @@ void target_resume(struct target *target)
 {
 	if (target->state != TARGET_ENDED)
 		target->state = TARGET_RUNNING;
-	target_each_to_go_on(target, resume_one);
+	stop_each_to_go_on(target, resume_one);
 }
 
-void target_attend(struct target *target, uint64_t ns)
+void stop_attend(struct target *target, uint64_t ns)
 {
 	uint64_t until = tracer_now() + ns;
 	int status;
@@ -400,13 +400,13 @@ struct err *target_run_for(struct target *target, uint64_t ns)
 	uint64_t begun = tracer_now();
 
 	target_resume(target);
-	target_attend(target, ns);
+	stop_attend(target, ns);
 	target->ran_ns += tracer_now() - begun;
 	return target_stop(target, NULL);
 }
 
-bool target_can_move(const struct target *target, bool (*goes)(struct thread *thread, void *ctx),
-		     void *ctx)
+bool stop_can_move(const struct target *target, bool (*goes)(struct thread *thread, void *ctx),
+		   void *ctx)
 {
 	struct thread *thread;
 
@@ -430,6 +430,6 @@ struct err *target_run_some(struct target *target, bool (*goes)(struct thread *t
 	for_each_thread(thread, target)
 		if (goes(thread, ctx))
 			resume_one(thread);
-	target_attend(target, ns);
+	stop_attend(target, ns);
 	return target_stop(target, NULL);
 }

@@ -167,7 +167,7 @@ struct err *target_refresh(struct target *target, bool *changed_ret)
 	return target->kind->refresh(target, changed_ret);
 }
 
-struct err *thread_vector(const struct thread *thread, void *buf, size_t room, size_t *len_ret)
+struct err *target_vector(const struct thread *thread, void *buf, size_t room, size_t *len_ret)
 {
 	return thread->target->kind->vector(thread, buf, room, len_ret);
 }

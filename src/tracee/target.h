@@ -15,7 +15,7 @@
  *	     retrace,   |                            untraced                    | release
  *	     stop       +---------------- UNTRACED <-----------------------------+---------> RELEASED
  *
- *	 each of them --- the last thread has ended, or target_forget ---> ENDED
+ *	 each of them --- the last thread has ended, or thread_forget ---> ENDED
  *
  * In STOPPING and STOPPED a thread that reports EVENT_STOP stays stopped (target_holds). In STOPPED
  * no thread runs user code. In UNTRACED and RELEASED only threads that could not be released yet
@@ -35,7 +35,7 @@
  *	     |  +--------- EVENT_STOP, or the target is resumed ------------+                |
  *	     +---------------------------- resumed: CONT, or LISTEN in a group stop ---------+
  *
- *	    any of them --- PTRACE_EVENT_EXIT, if it is asked for (end.c) ---> LEAVES
+ *	    any of them --- PTRACE_EVENT_EXIT, if it is asked for (target_end.c) ---> LEAVES
  *	    LEAVES --- the whole process ends, and is looked at ---> AT_END --- resumed ---> LEAVES
  *	    any of them --- a signal that ends the process with a core, if somebody wants to look
  *			at it before (death.c) ---> STOPPED, before the signal is delivered
@@ -87,7 +87,7 @@ enum thread_state {
 	THREAD_RUNNING,
 	THREAD_ASKED,		/* asked to stop, and has not stopped yet */
 	THREAD_STUCK,		/* does not stop, and is not waited for */
-	THREAD_LEAVES,		/* has reported its PTRACE_EVENT_EXIT: see end.c */
+	THREAD_LEAVES,		/* has reported its PTRACE_EVENT_EXIT: see target_end.c */
 	THREAD_AT_END,		/* the same, and it is held there */
 	THREAD_STOPPED,		/* in PTRACE_EVENT_STOP */
 };
@@ -139,7 +139,7 @@ struct target_ops {
 	void (*fork_child)(void *ctx, pid_t child);
 	/*
 	 * A status came while mdbg waited for this target, and it may belong to another one. The
-	 * callback must call target_dispatch for the target that it belongs to.
+	 * callback must call thread_dispatch for the target that it belongs to.
 	 */
 	void (*route)(void *ctx, pid_t tid, int status);
 	/* thread is the only one left; the old memory is gone. */
@@ -188,7 +188,7 @@ enum target_state {
 	TARGET_ENDED,
 };
 
-/* The end of the process, which comes while it is RUNNING or STOPPING: see end.c. */
+/* The end of the process, which comes while it is RUNNING or STOPPING: see target_end.c. */
 enum target_end {
 	TARGET_END_UNSEEN,
 	TARGET_END_HELD,	/* threads are held AT_END; the next target_stop looks at them */
@@ -268,9 +268,9 @@ struct err *target_refresh(struct target *target, bool *changed_ret) MUST_CHECK;
  * Trace all threads (and those processes that share the memory). On failure none is traced.
  * ERR_ATTACH.
  */
-struct err *target_seize_all(struct target *target) MUST_CHECK;
+struct err *seize_all(struct target *target) MUST_CHECK;
 /* A child of the tracer thread, already seized and stopped in PTRACE_EVENT_EXEC. */
-struct err *target_adopt(struct target *target, pid_t tid) MUST_CHECK;
+struct err *seize_adopt(struct target *target, pid_t tid) MUST_CHECK;
 /*
  * Stop all threads; *was_ret, if not NULL, says whether they were stopped before. ERR_TIMEOUT: the
  * target runs on. ERR_GONE: it ended.
@@ -278,7 +278,7 @@ struct err *target_adopt(struct target *target, pid_t tid) MUST_CHECK;
 struct err *target_stop(struct target *target, bool *was_ret) MUST_CHECK;
 void target_resume(struct target *target);
 /* Handle the events of a running target for ns nanoseconds, or until it ends. */
-void target_attend(struct target *target, uint64_t ns);
+void stop_attend(struct target *target, uint64_t ns);
 /*
  * Let a stopped target go on for ns nanoseconds, its events handled, and stop it again. Errors of
  * target_stop.
@@ -294,38 +294,38 @@ struct err *target_run_some(struct target *target, bool (*goes)(struct thread *t
  * If the stopped target went on now, would any of those threads move for which `goes` is true
  * (NULL: any thread)? Not if all are in a group stop, which only a SIGCONT ends.
  */
-bool target_can_move(const struct target *target, bool (*goes)(struct thread *thread, void *ctx),
-		     void *ctx);
+bool stop_can_move(const struct target *target, bool (*goes)(struct thread *thread, void *ctx),
+		   void *ctx);
 /*
  * Release all threads, stuck ones when they come back. The target must be stopped; only
  * target_destroy may follow.
  */
-void target_release(struct target *target);
+void seize_release(struct target *target);
 
 /*
  * Let all threads run untraced (stuck ones when they come back). The target must be stopped. The
- * next target_stop traces them anew; so does target_retrace, without a stop. Meanwhile mdbg sees
+ * next target_stop traces them anew; so does seize_retrace, without a stop. Meanwhile mdbg sees
  * nothing that the target does: not its end (ask target_lives), no fork, and no exec (after which
  * its memory and target_stop give ERR_GONE).
  */
-void target_untrace(struct target *target);
+void seize_untrace(struct target *target);
 /* Does any of its threads live? From now on memory and maps are read through one that does. */
 bool target_lives(struct target *target);
-struct err *target_retrace(struct target *target) MUST_CHECK;
+struct err *seize_retrace(struct target *target) MUST_CHECK;
 
 /*
  * Drop all threads without releasing them: they belong to another target now (an exec), or are
  * gone.
  */
-void target_forget(struct target *target);
+void thread_forget(struct target *target);
 
 /* Handle a wait status of tid. False: tid is no thread of this target, and did not become one. */
-bool target_dispatch(struct target *target, pid_t tid, int status);
+bool thread_dispatch(struct target *target, pid_t tid, int status);
 /*
  * From now on ends of threads are seen (ops->at_end), for this and all other targets of the tracer.
  * Traced threads must be stopped.
  */
-void target_trace_exits(struct target *target, bool trace);
+void target_end_trace(struct target *target, bool trace);
 /*
  * For target_stop: all threads are stopped, some of them AT_END. Look, and let them end. Always
  * returns ERR_GONE.
@@ -335,17 +335,17 @@ struct err *target_end(struct target *target) MUST_CHECK;
  * Let those threads go on with all others that are held before their death (target->dying): the
  * next target_resume does.
  */
-void target_let_die(struct target *target);
-/* For target_dispatch: is this a death, and is the thread held before it now, or gone? */
+void death_let_die(struct target *target);
+/* For thread_dispatch: is this a death, and is the thread held before it now, or gone? */
 bool death_stop(struct thread *thread, int signal);
 /* Is the thread held before its death, so that it does not go on with the others? */
 bool death_holds(const struct thread *thread);
 /* Is it the kind of signal by which processes die with a core? */
 bool death_is_by(int signal);
-/* For target_dispatch: a PTRACE_EVENT_EXIT. */
-void thread_stop_at_exit(struct thread *thread);
+/* For thread_dispatch: a PTRACE_EVENT_EXIT. */
+void target_end_stop_at_exit(struct thread *thread);
 /* Was tid, which has not reported yet, made by a thread of this target? */
-bool target_expects(const struct target *target, pid_t tid);
+bool thread_expects(const struct target *target, pid_t tid);
 /* Do its threads stay stopped when they report PTRACE_EVENT_STOP? */
 static inline bool target_holds(const struct target *target)
 {
@@ -358,9 +358,9 @@ static inline bool thread_is_stopped(const struct thread *thread)
 	return thread->state == THREAD_STOPPED || thread->state == THREAD_AT_END;
 }
 
-struct thread *target_thread(const struct target *target, pid_t tid);
+struct thread *thread_find(const struct target *target, pid_t tid);
 /* A thread that is STOPPED, preferably the one best suited for a remote call; or NULL. */
-struct thread *target_any_stopped(const struct target *target);
+struct thread *thread_any_stopped(const struct target *target);
 /*
  * For each of its threads; the current one may be dropped in the loop. thread is the caller's
  * variable.
@@ -369,38 +369,38 @@ struct thread *target_any_stopped(const struct target *target);
 	for (struct map_at thread##_at = map_begin(&(target)->threads); \
 	     ((thread) = map_next(&thread##_at)); )
 /* Does a process that is none of the target's threads share its memory (a vfork child)? */
-bool target_shares(const struct target *target, pid_t pid);
+bool thread_shares(const struct target *target, pid_t pid);
 /*
  * Trace all threads of a process that shares the memory (sharers.h). *nr grows by how many were not
  * known, or have ended since. Errors of ptrace_seize.
  */
-struct err *target_seize_process(struct target *target, pid_t pid, unsigned *nr) MUST_CHECK;
+struct err *seize_process(struct target *target, pid_t pid, unsigned *nr) MUST_CHECK;
 /*
  * For target_stop, when all threads have stopped: is there one that is not traced? It was made by a
  * thread that was not traced yet. *nr_ret: how many were newly traced, or have ended since, and may
  * have made others.
  */
-struct err *target_seize_missed(struct target *target, unsigned *nr_ret) MUST_CHECK;
+struct err *seize_missed(struct target *target, unsigned *nr_ret) MUST_CHECK;
 
 /* Add a thread that is traced from now on; drop one that is not any more. */
 struct err *thread_add(struct target *target, pid_t tid, pid_t tgid,
 		       struct thread **ret) MUST_CHECK;
 void thread_drop(struct thread *thread);
 /* Choose a live thread under whose id the memory is read. */
-void target_pick_reader(struct target *target);
+void thread_pick_reader(struct target *target);
 
 /* Read how often the thread has had a processor. */
-void thread_note_runs(struct thread *thread);
+void seize_note_runs(struct thread *thread);
 /*
  * Call fn for all threads, in the order in which they should go on. fn may drop the thread that it
  * was called for.
  */
-void target_each_to_go_on(struct target *target, void (*fn)(struct thread *thread));
+void stop_each_to_go_on(struct target *target, void (*fn)(struct thread *thread));
 
 /* Write thread->regs if they were changed. */
 struct err *thread_flush_regs(struct thread *thread) MUST_CHECK;
 /* The vector registers of a STOPPED thread, as the processor saves them (XSAVE). */
-struct err *thread_vector(const struct thread *thread, void *buf, size_t room,
+struct err *target_vector(const struct thread *thread, void *buf, size_t room,
 			  size_t *len_ret) MUST_CHECK;
 /* Let the thread go on with this signal (0: none), or stay in its group stop. */
 void thread_resume(struct thread *thread, int signal);
@@ -409,7 +409,7 @@ void thread_resume(struct thread *thread, int signal);
  * Release a STOPPED thread, and drop it. A thread that was killed is dropped when its end is
  * reported.
  */
-void thread_release(struct thread *thread);
+void seize_release_thread(struct thread *thread);
 
 /* It has stopped with this status: release it as it would have gone on. It is not dropped. */
 void thread_let_go(struct thread *thread, int status);
@@ -417,9 +417,9 @@ void thread_let_go(struct thread *thread, int status);
  * The same for a task that is none of the target's. If it stops as it has made a child, that is let
  * go of, too.
  */
-void stranger_let_go(struct target *target, pid_t tid, int status);
+void thread_let_go_stranger(struct target *target, pid_t tid, int status);
 /* Let go of such a task whenever it stops. */
-void stranger_await(struct target *target, pid_t tid);
+void thread_await_stranger(struct target *target, pid_t tid);
 
 /*
  * A system call that a mere stop made return EINTR (epoll_wait, semtimedop, receives with a

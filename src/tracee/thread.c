@@ -11,7 +11,7 @@
 
 #define SYSCALL_STOP	(SIGTRAP | 0x80)
 
-struct thread *target_thread(const struct target *target, pid_t tid)
+struct thread *thread_find(const struct target *target, pid_t tid)
 {
 	return map_get(&target->threads, (uint64_t)tid);
 }
@@ -20,7 +20,7 @@ struct thread *target_thread(const struct target *target, pid_t tid)
  * If the kernel cannot say, never treat the memory as a child's own. The thread that is asked first
  * may be one that ends, and has lost the memory.
  */
-bool target_shares(const struct target *target, pid_t pid)
+bool thread_shares(const struct target *target, pid_t pid)
 {
 	struct proc_status status;
 	struct thread *thread;
@@ -68,7 +68,7 @@ void thread_drop(struct thread *thread)
 	free(thread);
 }
 
-void target_pick_reader(struct target *target)
+void thread_pick_reader(struct target *target)
 {
 	struct thread *thread;
 
@@ -96,7 +96,7 @@ static void thread_exited(struct thread *thread, int status)
 
 	thread_drop(thread);
 	if (target->mem.tid == tid)
-		target_pick_reader(target);
+		thread_pick_reader(target);
 	if ((tid != target->pid && map_count(&target->threads) > 0) || leads_on(target, tid))
 		return;
 	target->state = TARGET_ENDED;
@@ -202,7 +202,7 @@ static void stop_for_signal(struct thread *thread, int signal)
 	if (ptrace_get_regs(thread->tid, &thread->regs))
 		return;
 	if (signal == SIGTRAP && target->ops->trap && target->ops->trap(target->ctx, thread)) {
-		if (target_thread(target, tid) != thread)
+		if (thread_find(target, tid) != thread)
 			return;		/* it ended in a remote call */
 		signal = 0;
 	} else {
@@ -230,8 +230,8 @@ static void let_sharers_go(struct thread *thread)
 		if (other->state == THREAD_STOPPED) {
 			pid_t tid = other->tid;
 
-			thread_release(other);
-			if (!target_thread(target, tid))
+			seize_release_thread(other);
+			if (!thread_find(target, tid))
 				continue;
 		}
 		tracer_count(target->tracer, 1);
@@ -263,7 +263,7 @@ static void stop_by_exec(struct thread *thread)
 		target->ops->exec(target->ctx, thread);
 }
 
-void target_forget(struct target *target)
+void thread_forget(struct target *target)
 {
 	struct thread *thread;
 
@@ -300,14 +300,14 @@ static void expect_child(struct thread *thread)
 		newborn_add(target, (pid_t)tid, &by_maker);
 }
 
-bool target_expects(const struct target *target, pid_t tid)
+bool thread_expects(const struct target *target, pid_t tid)
 {
 	return map_get(&target->newborn, (uint64_t)tid) == &by_maker;
 }
 
 static void child_came(struct target *target, pid_t tid, bool stopped)
 {
-	if (target_expects(target, tid)) {
+	if (thread_expects(target, tid)) {
 		map_remove(&target->newborn, (uint64_t)tid);
 		target->expected--;
 	} else if (stopped) {
@@ -325,7 +325,7 @@ static struct thread *adopt_clone(struct target *target, pid_t tid)
 	struct thread *thread = NULL;
 	struct err *err = procfs_status(tid, &status);
 
-	if (!err && status.tgid != target->pid && !target_shares(target, tid)) {
+	if (!err && status.tgid != target->pid && !thread_shares(target, tid)) {
 		target->ops->fork_child(target->ctx, tid);
 		return NULL;
 	}
@@ -364,14 +364,14 @@ void thread_let_go(struct thread *thread, int status)
 	err_ignore(tracer_detach(tid, status >> 16 ? 0 : WSTOPSIG(status)));
 }
 
-void stranger_await(struct target *target, pid_t tid)
+void thread_await_stranger(struct target *target, pid_t tid)
 {
 	/* Without memory nobody counts on its stop, nor does it run before mdbg ends. */
 	if (!map_put(&target->strangers, (uint64_t)tid, target))
 		tracer_count(target->tracer, 1);
 }
 
-void stranger_let_go(struct target *target, pid_t tid, int status)
+void thread_let_go_stranger(struct target *target, pid_t tid, int status)
 {
 	struct thread stranger = { .target = target, .tid = tid };
 	const int event = status >> 16;
@@ -379,18 +379,18 @@ void stranger_let_go(struct target *target, pid_t tid, int status)
 
 	if ((event == PTRACE_EVENT_FORK || event == PTRACE_EVENT_VFORK ||
 	     event == PTRACE_EVENT_CLONE) && !ptrace_event_message(tid, &child))
-		stranger_await(target, (pid_t)child);
+		thread_await_stranger(target, (pid_t)child);
 	thread_let_go(&stranger, status);
 }
 
 /* A task that is released at its first stop, whenever that comes. */
 static bool let_go_late(struct target *target, pid_t tid, int status)
 {
-	struct thread *thread = target_thread(target, tid);
+	struct thread *thread = thread_find(target, tid);
 
 	if (map_remove(&target->strangers, (uint64_t)tid)) {
 		tracer_count(target->tracer, -1);
-		stranger_let_go(target, tid, status);
+		thread_let_go_stranger(target, tid, status);
 		return true;
 	}
 	if (target->state != TARGET_RELEASED && target->state != TARGET_UNTRACED)
@@ -403,7 +403,7 @@ static bool let_go_late(struct target *target, pid_t tid, int status)
 	return thread;
 }
 
-bool target_dispatch(struct target *target, pid_t tid, int status)
+bool thread_dispatch(struct target *target, pid_t tid, int status)
 {
 	struct thread *thread;
 	int event = status >> 16;
@@ -412,7 +412,7 @@ bool target_dispatch(struct target *target, pid_t tid, int status)
 		return true;
 	if (target->state == TARGET_RELEASED || target->state == TARGET_UNTRACED)
 		return false;
-	thread = target_thread(target, tid);
+	thread = thread_find(target, tid);
 	if (!thread) {
 		child_came(target, tid, WIFSTOPPED(status));
 		if (!WIFSTOPPED(status))
@@ -439,7 +439,7 @@ bool target_dispatch(struct target *target, pid_t tid, int status)
 		stop_by_exec(thread);
 		break;
 	case PTRACE_EVENT_EXIT:
-		thread_stop_at_exit(thread);
+		target_end_stop_at_exit(thread);
 		break;
 	default:		/* fork, vfork, clone */
 		expect_child(thread);
@@ -448,7 +448,7 @@ bool target_dispatch(struct target *target, pid_t tid, int status)
 	return true;
 }
 
-struct thread *target_any_stopped(const struct target *target)
+struct thread *thread_any_stopped(const struct target *target)
 {
 	struct thread *thread, *best = NULL;
 

@@ -66,7 +66,7 @@ static void end(void)
 
 static const struct regs *regs(void)
 {
-	return &target_any_stopped(victim.target)->regs;
+	return &thread_any_stopped(victim.target)->regs;
 }
 
 static bool uses(uint64_t start, uint64_t end_of_it)
@@ -310,7 +310,7 @@ static bool is_nothing(void *ctx UNUSED, uint64_t pc UNUSED)
 
 static uint64_t thunk_frame(uint64_t sp, bool (*is_return)(void *ctx, uint64_t pc))
 {
-	return stack_thunk_frame(victim.target, victim.target->memory, sp, is_return, NULL);
+	return stack_use_thunk_frame(victim.target, victim.target->memory, sp, is_return, NULL);
 }
 
 TEST("where the agent was called from")
@@ -382,14 +382,14 @@ static void compare(struct thread *thread, const struct stack_top *top, void *ct
 	CU_ASSERT_PTR_NULL(memory_read(&victim.target->mem.memory, top->low, bytes,
 				       top->high - top->low));
 	CU_ASSERT_EQUAL(memcmp(bytes, top->copy, top->high - top->low), 0);
-	nr = stack_walk(victim.target, &thread->regs, NULL, live, DEPTH, &end);
-	CU_ASSERT_EQUAL(stack_walk_top(thread, top, NULL, copied, DEPTH, &end_copied), nr);
+	nr = backtrace_walk(victim.target, &thread->regs, NULL, live, DEPTH, &end);
+	CU_ASSERT_EQUAL(backtrace_walk_top(thread, top, NULL, copied, DEPTH, &end_copied), nr);
 	CU_ASSERT_EQUAL(end, end_copied);
 	CU_ASSERT_EQUAL(memcmp(live, copied, nr * sizeof(*live)), 0);
 	seen->deep += nr > 40;
-	CU_ASSERT_FALSE(stack_of_uses(thread, &range, 1));
+	CU_ASSERT_FALSE(stack_use_of_thread(thread, &range, 1));
 	range = (struct stack_range){ live[nr - 1] - 8, live[nr - 1] + 1, false };
-	seen->uses += stack_of_uses(thread, &range, 1);
+	seen->uses += stack_use_of_thread(thread, &range, 1);
 }
 
 TEST("tops of many stacks")
@@ -402,7 +402,7 @@ TEST("tops of many stacks")
 		child_end(&child);
 		return;
 	}
-	stack_each_top(victim.target, compare, &seen);
+	backtrace_each_top(victim.target, compare, &seen);
 	CU_ASSERT_EQUAL(seen.threads, THREADS + 1);
 	CU_ASSERT_EQUAL(seen.deep, THREADS / 5);
 	CU_ASSERT_EQUAL(seen.uses, THREADS + 1);

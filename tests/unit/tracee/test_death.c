@@ -141,7 +141,7 @@ static struct err *call_once(struct victim *of)
 /* It stands, the signal is pending and not blocked, and a resume of all others does not let it go. */
 static struct err *look(struct victim *of)
 {
-	struct thread *thread = target_thread(of->target, of->pid);
+	struct thread *thread = thread_find(of->target, of->pid);
 	struct proc_status status;
 
 	CU_ASSERT_TRUE(of->target->dying);
@@ -152,13 +152,13 @@ static struct err *look(struct victim *of)
 	CU_ASSERT_PTR_NULL_FATAL(procfs_status(of->pid, &status));
 	CU_ASSERT_TRUE((status.sig_pending | status.shared_pending) >> (of->held - 1) & 1);
 	CU_ASSERT_FALSE(status.sig_blocked >> (of->held - 1) & 1);
-	CU_ASSERT_FALSE(target_can_move(of->target, NULL, NULL));
+	CU_ASSERT_FALSE(stop_can_move(of->target, NULL, NULL));
 	return NULL;
 }
 
 static struct err *let_die(struct victim *of)
 {
-	target_let_die(of->target);
+	death_let_die(of->target);
 	return NULL;
 }
 

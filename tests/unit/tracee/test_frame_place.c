@@ -171,7 +171,7 @@ static void works_on(void)
 
 static struct err *borrow(struct victim *v)
 {
-	return remote_begin(target_thread(v->target, (pid_t)worker_tid), &v->remote);
+	return remote_borrow_begin(thread_find(v->target, (pid_t)worker_tid), &v->remote);
 }
 
 static struct err *ask(struct remote *remote)
@@ -188,7 +188,7 @@ static void let_go(struct target *target)
 
 	for_each_thread(thread, target)
 		CU_ASSERT_PTR_NULL(tracer_detach(thread->tid, 0));
-	target_forget(target);
+	thread_forget(target);
 }
 
 static struct err *be_killed(struct victim *v)
@@ -246,7 +246,7 @@ static uint64_t place_of_call(void)
 
 static struct err *await_calls(struct victim *v)
 {
-	return previous_await_calls(v->target);
+	return previous_journal_await_calls(v->target);
 }
 
 /* By each call, by the next mdbg, and by the one after a mdbg that was killed. */
@@ -275,7 +275,7 @@ TEST("spare pages are taken again")
 /* A killed mdbg's call is not made yet. */
 static struct err *call_within(struct victim *v)
 {
-	struct thread *thread = target_thread(v->target, (pid_t)worker_tid);
+	struct thread *thread = thread_find(v->target, (pid_t)worker_tid);
 	uint64_t low;
 	struct err *err = borrow(v);
 
@@ -319,7 +319,7 @@ TEST("a stack that was touched")
 /* A function is never called on a stack whose end is not known. */
 static struct err *borrow_deep(struct victim *v)
 {
-	struct thread *thread = target_thread(v->target, (pid_t)worker_tid);
+	struct thread *thread = thread_find(v->target, (pid_t)worker_tid);
 	struct remote *remote;
 	struct err *err = remote_borrow_deep(thread, 32768, &remote);
 
@@ -327,7 +327,7 @@ static struct err *borrow_deep(struct victim *v)
 	if (err)
 		return err->code == ERR_MEMORY ? NULL : err;
 	CU_ASSERT_TRUE(remote->frame - remote->place.low >= 32768);
-	return remote_give_back(remote, NULL);
+	return remote_borrow_give_back(remote, NULL);
 }
 
 TEST("room for a function")

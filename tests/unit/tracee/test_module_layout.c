@@ -94,7 +94,8 @@ static bool place(struct elf_file *elf, const char *text, size_t at, struct modu
 
 	parse(text, &maps);
 	*module = module_of(elf, &maps.vec.at[at]);
-	return module_bias(elf, &maps.vec.at[at], &module->bias) && module_layout(module, &maps);
+	return module_layout_bias(elf, &maps.vec.at[at], &module->bias) && module_layout(module,
+											 &maps);
 }
 
 static void is_usual(const struct module *module)
@@ -289,7 +290,7 @@ static bool mapped_in(const struct module *module, const char *text)
 	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	parse(text, &maps);
-	return module_still_mapped(module, &maps);
+	return module_layout_still_mapped(module, &maps);
 }
 
 TEST("stays or goes")

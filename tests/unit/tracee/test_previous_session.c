@@ -300,11 +300,11 @@ TEST("one whose mdbg lives")
 
 static struct err *borrow(struct victim *v)
 {
-	struct thread *thread = target_any_stopped(v->target);
+	struct thread *thread = thread_any_stopped(v->target);
 	struct err *err;
 
 	CU_ASSERT_FALSE(remote_is_left(thread));
-	err = remote_begin(thread, &v->remote);
+	err = remote_borrow_begin(thread, &v->remote);
 	if (!err)
 		err = ptrace_get_regs(thread->tid, &thread->regs);
 	CU_ASSERT_TRUE(remote_is_left(thread));
@@ -313,7 +313,7 @@ static struct err *borrow(struct victim *v)
 
 static struct err *not_borrowed(struct victim *v)
 {
-	CU_ASSERT_FALSE(remote_is_left(target_any_stopped(v->target)));
+	CU_ASSERT_FALSE(remote_is_left(thread_any_stopped(v->target)));
 	return NULL;
 }
 
@@ -347,7 +347,7 @@ static struct err *clean_forked_with(struct victim *v, struct remote *remote)
 			err = patch_undo_text_entry(&forked->mem, entry);
 	}
 	if (!err)
-		err = remote_begin_any(forked, remote);
+		err = remote_borrow_begin_any(forked, remote);
 	if (err)
 		return err;
 	err = remote_syscall(remote, &unused, SYS_munmap, jumped.area, AREA);
@@ -370,14 +370,14 @@ static struct err *clean_forked(struct victim *v)
 		return err;
 	forked->modules.map = v->target->modules.map;
 	forked->gadgets = v->target->gadgets;
-	err = target_adopt(forked, v->forked);
+	err = seize_adopt(forked, v->forked);
 	return err ? err : clean_forked_with(v, remote);
 }
 
 static struct err *release_forked(struct victim *v UNUSED)
 {
 	forked->modules.map = (struct walk_map){ .module = NULL };
-	target_release(forked);
+	seize_release(forked);
 	target_destroy(forked);
 	return NULL;
 }

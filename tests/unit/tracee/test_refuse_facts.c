@@ -37,7 +37,7 @@ static struct refuse_facts as_root(uint64_t caps)
 
 static bool says(const struct refuse_facts *facts, const char *why, const char *hint)
 {
-	struct err *err = refuse_from_facts(facts);
+	struct err *err = refuse_facts_check(facts);
 	static const char start[] = "cannot attach to process 123 (redis-server): ";
 	bool good = err && err->code == ERR_ATTACH &&
 		    !strncmp(err->msg, start, sizeof(start) - 1) && strstr(err->msg, why) &&

@@ -133,7 +133,7 @@ static void broken_off(void)
 		return;
 	err = victim_try(&victim, pauses);
 	CU_ASSERT_FATAL(err && err->code == ERR_TIMEOUT);
-	CU_ASSERT_PTR_NOT_NULL(target_any_stopped(victim.target));
+	CU_ASSERT_PTR_NOT_NULL(thread_any_stopped(victim.target));
 	release();
 	works_on();
 }
@@ -299,7 +299,7 @@ static void thread_stuck(void)
 		return;
 	err = victim_try(&victim, vforks);
 	CU_ASSERT_FATAL(err && err->code == ERR_TIMEOUT);
-	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_STUCK);
+	CU_ASSERT_EQUAL(thread_find(victim.target, child.pid)->state, THREAD_STUCK);
 	CU_ASSERT_PTR_NULL(procfs_children(child.pid, &children));
 	CU_ASSERT_EQUAL_FATAL(children.vec.nr, 1);
 	kill(children.vec.at[0], SIGKILL);
@@ -451,7 +451,7 @@ static void function_stuck(void)
 	victim.room = FUNCTION_ROOM;
 	err = victim_try(&victim, waits);
 	CU_ASSERT_FATAL(err && err->code == ERR_TIMEOUT);
-	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_STUCK);
+	CU_ASSERT_EQUAL(thread_find(victim.target, child.pid)->state, THREAD_STUCK);
 	atomic_store(&shared->called, 1);
 	release();
 	works_on();

@@ -58,9 +58,9 @@ static struct err *seize_stranger(struct victim *v)
 {
 	struct proc_status status;
 	unsigned nr = 0;
-	struct err *err = target_seize_process(v->target, stranger, &nr);
+	struct err *err = seize_process(v->target, stranger, &nr);
 
-	CU_ASSERT_PTR_NULL(target_thread(v->target, stranger));
+	CU_ASSERT_PTR_NULL(thread_find(v->target, stranger));
 	CU_ASSERT_EQUAL(nr, 0);
 	CU_ASSERT_PTR_NULL(procfs_status(stranger, &status));
 	CU_ASSERT_EQUAL(status.tracer, 0);
@@ -118,7 +118,7 @@ static struct err *let_go_of_forker(struct victim *v)
 	if (err)
 		return err;
 	CU_ASSERT_EQUAL(status >> 16, PTRACE_EVENT_FORK);
-	stranger_let_go(v->target, stranger, status);
+	thread_let_go_stranger(v->target, stranger, status);
 	return NULL;
 }
 
@@ -186,13 +186,13 @@ TEST("a sister that shares the memory")
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &pid));
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &tid));
 	if (victim_seize(&victim, child.pid)) {
-		CU_ASSERT_PTR_NULL(target_thread(victim.target, (pid_t)pid));
+		CU_ASSERT_PTR_NULL(thread_find(victim.target, (pid_t)pid));
 		victim_run(&victim, hold);
 		CU_ASSERT_EQUAL(victim.target->state, TARGET_STOPPED);
-		CU_ASSERT_PTR_NOT_NULL_FATAL(target_thread(victim.target, (pid_t)pid));
-		CU_ASSERT_PTR_NOT_NULL_FATAL(target_thread(victim.target, (pid_t)tid));
-		CU_ASSERT_EQUAL(target_thread(victim.target, (pid_t)pid)->state, THREAD_STOPPED);
-		CU_ASSERT_EQUAL(target_thread(victim.target, (pid_t)tid)->state, THREAD_STOPPED);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(thread_find(victim.target, (pid_t)pid));
+		CU_ASSERT_PTR_NOT_NULL_FATAL(thread_find(victim.target, (pid_t)tid));
+		CU_ASSERT_EQUAL(thread_find(victim.target, (pid_t)pid)->state, THREAD_STOPPED);
+		CU_ASSERT_EQUAL(thread_find(victim.target, (pid_t)tid)->state, THREAD_STOPPED);
 		victim_release(&victim);
 	}
 	kill((pid_t)pid, SIGKILL);

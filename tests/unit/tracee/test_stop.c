@@ -89,7 +89,7 @@ static void count(struct thread *thread)
 static struct err *count_all(struct victim *v)
 {
 	stopped = busy = before_busy = 0;
-	target_each_to_go_on(v->target, count);
+	stop_each_to_go_on(v->target, count);
 	return NULL;
 }
 
@@ -151,7 +151,7 @@ static struct err *count_all_waking(struct victim *v)
 {
 	stopped = waking = 0;
 	before_waking = false;
-	target_each_to_go_on(v->target, count_waking);
+	stop_each_to_go_on(v->target, count_waking);
 	return NULL;
 }
 
@@ -203,7 +203,7 @@ static bool is_traced_stop(pid_t tid)
 /* A thread that has stopped, but was not heard yet, is not asked to once more. */
 static struct err *ask_before(struct victim *v)
 {
-	struct thread *thread = target_thread(v->target, v->pid);
+	struct thread *thread = thread_find(v->target, v->pid);
 	struct err *err = tracer_interrupt(v->pid);
 
 	thread->state = THREAD_ASKED;

@@ -81,7 +81,7 @@ static void check_all_stand(void)
 
 	CU_ASSERT_PTR_NULL(procfs_tasks(child.pid, &tasks));
 	for (size_t i = 0; i < tasks.vec.nr; i++)
-		CU_ASSERT_PTR_NOT_NULL(target_thread(victim.target, tasks.vec.at[i]));
+		CU_ASSERT_PTR_NOT_NULL(thread_find(victim.target, tasks.vec.at[i]));
 	vec_free(&tasks.vec);
 	CU_ASSERT_EQUAL(atomic_load(&shared->work), work);
 }
@@ -136,12 +136,12 @@ TEST("who shares the memory")
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &pid));
 	CU_ASSERT_EQUAL(waitid(P_PID, (id_t)dead, &info, WEXITED | WNOWAIT), 0);
 	if (victim_seize(&victim, child.pid)) {
-		CU_ASSERT_PTR_NOT_NULL(target_thread(victim.target, (pid_t)pid));
-		CU_ASSERT_TRUE(target_shares(victim.target, (pid_t)pid));
-		CU_ASSERT_FALSE(target_shares(victim.target, own));
+		CU_ASSERT_PTR_NOT_NULL(thread_find(victim.target, (pid_t)pid));
+		CU_ASSERT_TRUE(thread_shares(victim.target, (pid_t)pid));
+		CU_ASSERT_FALSE(thread_shares(victim.target, own));
 		procmem_set_tid(&victim.target->mem, dead);
-		CU_ASSERT_TRUE(target_shares(victim.target, (pid_t)pid));
-		CU_ASSERT_FALSE(target_shares(victim.target, own));
+		CU_ASSERT_TRUE(thread_shares(victim.target, (pid_t)pid));
+		CU_ASSERT_FALSE(thread_shares(victim.target, own));
 		procmem_set_tid(&victim.target->mem, child.pid);
 		victim_release(&victim);
 	}
@@ -173,7 +173,7 @@ TEST("one made by another that shares it")
 	CU_ASSERT_TRUE_FATAL(child_start(&child, two_sharers, NULL));
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &pid));
 	if (victim_seize(&victim, child.pid)) {
-		CU_ASSERT_PTR_NOT_NULL(target_thread(victim.target, (pid_t)pid));
+		CU_ASSERT_PTR_NOT_NULL(thread_find(victim.target, (pid_t)pid));
 		victim_release(&victim);
 	}
 	CU_ASSERT_EQUAL(child_end(&child), 0);
@@ -218,7 +218,7 @@ static struct err *seize_executer(struct victim *v)
 	struct tracer *tracer = v->target->tracer;
 	struct err *err = tracer_set_poll(tracer, no_poll, 20000000);
 
-	target_untrace(v->target);
+	seize_untrace(v->target);
 	if (!err)
 		err = ptrace_seize(tracer, other);
 	if (err)
@@ -227,7 +227,7 @@ static struct err *seize_executer(struct victim *v)
 	atomic_store(&shared->exec, true);
 	while (!is_zombie(other))
 		;
-	err = target_seize_all(v->target);
+	err = seize_all(v->target);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_BUSY);
 	return NULL;
@@ -322,7 +322,7 @@ static bool trap_with_call(struct thread *thread)
 	struct remote *remote = malloc(sizeof(*remote));
 	struct err *err;
 
-	CU_ASSERT_PTR_NULL_FATAL(remote_begin(thread, remote));
+	CU_ASSERT_PTR_NULL_FATAL(remote_borrow_begin(thread, remote));
 	err = call(remote);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_GONE);
@@ -354,7 +354,7 @@ static void waiter(void *arg UNUSED)
 
 static struct err *let_other_go(struct victim *v)
 {
-	thread_resume(target_thread(v->target, other), 0);
+	thread_resume(thread_find(v->target, other), 0);
 	return NULL;
 }
 
@@ -395,7 +395,7 @@ static void two_waiters(void *arg)
 
 static struct err *release(struct victim *v)
 {
-	target_release(v->target);
+	seize_release(v->target);
 	return NULL;
 }
 
@@ -428,11 +428,11 @@ static void sharer_and_executer(void *arg UNUSED)
 
 static struct err *execute_while_other_stands(struct victim *v)
 {
-	thread_resume(target_thread(v->target, child.pid), 0);
+	thread_resume(thread_find(v->target, child.pid), 0);
 	v->target->state = TARGET_STOPPING;
 	atomic_store(&shared->exec, true);
 	while (v->target->state != TARGET_ENDED)
-		target_attend(v->target, 1000000);
+		stop_attend(v->target, 1000000);
 	return NULL;
 }
 
@@ -507,7 +507,7 @@ static void signalled(void *arg UNUSED)
 
 static struct err *be_outside(struct victim *v)
 {
-	target_thread(v->target, v->pid)->inside = INSIDE_NO;
+	thread_find(v->target, v->pid)->inside = INSIDE_NO;
 	target_resume(v->target);
 	return NULL;
 }
@@ -522,7 +522,7 @@ static enum thread_inside after_signal(int signal)
 	while (atomic_load(&shared->work) == had)
 		;
 	victim_stop(&victim);
-	return target_thread(victim.target, child.pid)->inside;
+	return thread_find(victim.target, child.pid)->inside;
 }
 
 /* A handler of ours is the only code that a thread enters from anywhere. */

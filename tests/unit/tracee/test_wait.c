@@ -8,7 +8,7 @@
 #include "child.h"
 #include "os/tracer.h"
 #include "tracee/target.h"
-#include "tracee/wait.h"
+#include "tracee/target_wait.h"
 #include "unit.h"
 #include "victim.h"
 
@@ -185,7 +185,7 @@ static struct err *send_and_run(struct victim *v, int signal, bool moves)
 	struct err *err = NULL;
 
 	kill(v->pid, signal);
-	while (!err && target_can_move(v->target, NULL, NULL) != moves)
+	while (!err && stop_can_move(v->target, NULL, NULL) != moves)
 		err = target_run_for(v->target, STEP_NS);
 	return err;
 }

@@ -19,7 +19,7 @@ static void on_status(void *ctx, pid_t tid, int status)
 
 	victim->reports++;
 	if (victim->target)
-		target_dispatch(victim->target, tid, status);
+		thread_dispatch(victim->target, tid, status);
 }
 
 /* The new program is let go. */
@@ -28,7 +28,7 @@ static void on_exec(void *ctx UNUSED, struct thread *thread)
 	struct target *target = thread->target;
 
 	err_ignore(tracer_detach(thread->tid, 0));
-	target_forget(target);
+	thread_forget(target);
 }
 
 static bool on_trap(void *ctx, struct thread *thread)
@@ -81,7 +81,7 @@ static struct err *seize(void *arg)
 	target = victim->target;
 	err = modules_refresh(&target->modules, victim->pid, &target->mem.bring, NULL);
 	if (!err)
-		err = target_seize_all(target);
+		err = seize_all(target);
 	return err ? err : target_stop(target, NULL);
 }
 
@@ -113,8 +113,8 @@ static struct err *run(void *arg)
 static struct err *begin_remote(struct victim *victim)
 {
 	if (!victim->room)
-		return remote_begin_any(victim->target, &victim->remote);
-	return remote_begin_at(target_any_stopped(victim->target), FRAME_SPARE, victim->room,
+		return remote_borrow_begin_any(victim->target, &victim->remote);
+	return remote_begin_at(thread_any_stopped(victim->target), FRAME_SPARE, victim->room,
 			       &victim->remote);
 }
 
@@ -198,7 +198,7 @@ static struct err *let_go(struct victim *victim)
 	struct err *err = target_stop(victim->target, NULL);
 
 	if (!err)
-		target_release(victim->target);
+		seize_release(victim->target);
 	return err;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Waits until something in a target has come to its end (theory in wait.h). */
+/* Waits until something in a target has come to its end (theory in target_wait.h). */
 
-#include "tracee/wait.h"
+#include "tracee/target_wait.h"
 
 #include "base/trace.h"
 #include "os/tracer.h"
@@ -20,7 +20,7 @@ static uint64_t bound_step(const struct target_wait *wait, uint64_t step)
 
 static bool can_move(const struct target *target, const struct target_wait *wait)
 {
-	return wait->elsewhere || target_can_move(target, wait->goes, wait->ctx);
+	return wait->elsewhere || stop_can_move(target, wait->goes, wait->ctx);
 }
 
 struct err *target_wait(struct target *target, const struct target_wait *wait, bool *done_ret)

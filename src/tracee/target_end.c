@@ -2,7 +2,7 @@
 /*
  * The end of a process, seen while its memory is still there.
  *
- * A thread that ends stops in PTRACE_EVENT_EXIT, if mdbg has asked for that (target_trace_exits).
+ * A thread that ends stops in PTRACE_EVENT_EXIT, if mdbg has asked for that (target_end_trace).
  * It is in the kernel then, after its last instruction, and its registers and the memory of its
  * process are still there. It runs no user code any more and reports nothing, so the target counts
  * as stopped without it; for the same reason it cannot make a remote call.
@@ -27,7 +27,7 @@
 /* How long to wait for the end itself, when no thread is held any more. */
 #define END_NS	1000000000ull
 
-void target_trace_exits(struct target *target, bool trace)
+void target_end_trace(struct target *target, bool trace)
 {
 	struct thread *thread;
 
@@ -66,7 +66,7 @@ static bool ends_process(struct thread *thread)
 	return !target->expected;
 }
 
-void thread_stop_at_exit(struct thread *thread)
+void target_end_stop_at_exit(struct thread *thread)
 {
 	struct target *target = thread->target;
 	struct thread *other;

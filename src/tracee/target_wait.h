@@ -24,7 +24,7 @@
  *
  * Threads in a group stop (SIGSTOP and the like) stay in it when the target is resumed, until
  * somebody sends a SIGCONT. If all threads that would run are in one, no further look could find a
- * change, and there is only one look (target_can_move).
+ * change, and there is only one look (stop_can_move).
  */
 #pragma once
 
