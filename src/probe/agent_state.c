@@ -100,7 +100,7 @@ static void forget(struct probes *probes)
 	known_stacks_free(&probes->stacks);
 }
 
-struct err *state_make(struct probes *probes, struct remote *remote)
+struct err *agent_state_make(struct probes *probes, struct remote *remote)
 {
 	struct err *err;
 
@@ -118,7 +118,7 @@ struct err *state_make(struct probes *probes, struct remote *remote)
 		struct err kept, *also;
 
 		err_copy(&kept, err);
-		also = state_remove(probes, remote);
+		also = agent_state_remove(probes, remote);
 		if (also)
 			trace_line("undo the agent's state: %s", also->msg);
 		err = err_adopt(&kept);
@@ -126,8 +126,8 @@ struct err *state_make(struct probes *probes, struct remote *remote)
 	return err;
 }
 
-struct err *state_add_probe(struct probes *probes, struct probe *probe, bool entered,
-			    uint64_t *ret)
+struct err *agent_state_add_probe(struct probes *probes, struct probe *probe, bool entered,
+				  uint64_t *ret)
 {
 	const struct alloc_function *fn = probe->fn;
 	struct agent_probe *entry;
@@ -149,7 +149,7 @@ struct err *state_add_probe(struct probes *probes, struct probe *probe, bool ent
 		.count = fn->count,
 		.ptr = fn->ptr,
 		.call = fn->call,
-		.ledger = event_function(probes, probe, entered),
+		.ledger = trap_ledger_function(probes, probe, entered),
 	};
 	entry->fast = (uint8_t)agent_probe_fast(probes->state, entry);
 	*ret = probes->state_address + offsetof(struct agent_state, probe) +
@@ -161,7 +161,7 @@ struct err *state_add_probe(struct probes *probes, struct probe *probe, bool ent
  * An array that grows is written before the number that bounds it, and all of them before
  * `enabled`.
  */
-struct err *state_publish(struct probes *probes)
+struct err *agent_state_publish(struct probes *probes)
 {
 	struct agent_state *state = probes->state;
 	uint32_t nr = (uint32_t)MIN(probes->areas.nr, (size_t)AGENT_AREAS);
@@ -190,7 +190,7 @@ struct err *state_publish(struct probes *probes)
 	return err ? err : WRITE_FIELD(probes, enabled);
 }
 
-struct err *state_tell_facts(struct probes *probes)
+struct err *agent_state_tell_facts(struct probes *probes)
 {
 	if (!probes->state)
 		return NULL;
@@ -199,7 +199,7 @@ struct err *state_tell_facts(struct probes *probes)
 }
 
 /* Only one word is written. */
-void state_doubt_facts(struct probes *probes)
+void agent_state_doubt_facts(struct probes *probes)
 {
 	struct err *err;
 
@@ -247,7 +247,7 @@ struct err *agent_state_tell_stacks(struct probes *probes, bool all)
 	return err || !all ? err : WRITE_FIELD(probes, stacks.turn);
 }
 
-struct err *state_follow_modules(struct probes *probes, struct remote *remote, bool quiet)
+struct err *agent_state_follow_modules(struct probes *probes, struct remote *remote, bool quiet)
 {
 	uint64_t map;
 	struct err *err = share_modules(probes->target, remote, quiet, &map);
@@ -261,7 +261,7 @@ struct err *state_follow_modules(struct probes *probes, struct remote *remote, b
 	return err ? err : WRITE_FIELD(probes, setting);
 }
 
-struct err *state_remove(struct probes *probes, struct remote *remote)
+struct err *agent_state_remove(struct probes *probes, struct remote *remote)
 {
 	struct err *err, *also;
 
@@ -273,7 +273,7 @@ struct err *state_remove(struct probes *probes, struct remote *remote)
 	return err ? err : also;
 }
 
-void state_abandon(struct probes *probes)
+void agent_state_abandon(struct probes *probes)
 {
 	struct err *err;
 

@@ -190,7 +190,7 @@ void allocator_to_walk(const struct modules *modules, struct walkable *ret)
 		guess(modules, ret);
 }
 
-bool walkable_has(const struct walkable *walkable, const struct module *module)
+bool allocators_walkable_has(const struct walkable *walkable, const struct module *module)
 {
 	for (unsigned i = 0; i < walkable->nr; i++)
 		if (walkable->module[i] == module)

@@ -129,7 +129,7 @@ struct walkable {
  * then the result is allocator_guess. Tracer thread.
  */
 void allocator_to_walk(const struct modules *modules, struct walkable *ret);
-bool walkable_has(const struct walkable *walkable, const struct module *module);
+bool allocators_walkable_has(const struct walkable *walkable, const struct module *module);
 
 /*
  * The entry for a symbol, or NULL. If two symbols have one address, the entry that comes first

@@ -101,7 +101,7 @@ static struct err *map_area(struct probes *probes, const struct module *module,
 	if (was_read)
 		err = map_near(probes, module, remote, &area);
 	if (!was_read || (err && err->code != ERR_GONE)) {
-		err = probes_read_maps(probes);
+		err = area_read_maps(probes);
 		if (!err)
 			err = map_near(probes, module, remote, &area);
 	}
@@ -117,7 +117,7 @@ static struct err *map_area(struct probes *probes, const struct module *module,
 	return NULL;
 }
 
-struct err *probes_read_maps(struct probes *probes)
+struct err *area_read_maps(struct probes *probes)
 {
 	procparse_maps_free(&probes->maps);
 	return procfs_maps(probes->target->mem.tid, &probes->maps);
@@ -310,7 +310,7 @@ void area_walk_regs(struct probes *probes, struct memory *memory, const struct r
 		regs_set(ret, arch->fp, frame.bp);
 }
 
-uint32_t agent_pc_ranges(const struct probes *probes, struct stack_range range[AGENT_PC_RANGES])
+uint32_t area_pc_ranges(const struct probes *probes, struct stack_range range[AGENT_PC_RANGES])
 {
 	uint32_t nr = 0;
 
@@ -338,7 +338,7 @@ static void look(struct thread *thread, const struct stack_top *top UNUSED, void
 	at->found = at->found || stack_use_of_thread(thread, &at->range, 1);
 }
 
-bool pc_in_agent(struct probes *probes)
+bool area_has_thread(struct probes *probes)
 {
 	struct look at = { .range = { probes->agent, probes->agent + agent_image_len, true } };
 

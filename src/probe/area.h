@@ -56,12 +56,12 @@ void area_walk_regs(struct probes *probes, struct memory *memory, const struct r
  * For finding threads that are inside code of ours, or will return into it. All threads are stopped
  * except stuck ones.
  *
- * agent_pc_ranges: the areas as ranges, the agent's image on its own; returns how many.
+ * area_pc_ranges: the areas as ranges, the agent's image on its own; returns how many.
  */
 #define AGENT_PC_RANGES	(AGENT_AREAS + 1)
 
-uint32_t agent_pc_ranges(const struct probes *probes, struct stack_range range[AGENT_PC_RANGES]);
+uint32_t area_pc_ranges(const struct probes *probes, struct stack_range range[AGENT_PC_RANGES]);
 /* May any thread be in the agent's own code? */
-bool pc_in_agent(struct probes *probes);
+bool area_has_thread(struct probes *probes);
 /* Is address in one of the areas? */
 bool area_holds(const struct probes *probes, uint64_t address);

@@ -18,7 +18,7 @@
 #include "tracee/remote.h"
 #include "tracee/target.h"
 
-bool probes_is_trap(const struct probes *probes, uint64_t pc)
+bool breakpoints_is_trap(const struct probes *probes, uint64_t pc)
 {
 	return map_get(&probes->traps, pc) != NULL;
 }
@@ -29,12 +29,12 @@ static bool has_work(const struct probes *probes)
 	       probes_any(probes, PROBE_PLANNED, PROBE_BREAKPOINT);
 }
 
-bool probes_need_tracer(const struct probes *probes)
+bool breakpoints_need_tracer(const struct probes *probes)
 {
 	return probes_any(probes, PROBE_ACTIVE, PROBE_BREAKPOINT);
 }
 
-bool probes_use_agent(const struct probes *probes)
+bool breakpoints_use_agent(const struct probes *probes)
 {
 	return probes->state != NULL;
 }
@@ -51,7 +51,7 @@ static bool is_needed(const struct module *module, void *ctx)
 }
 
 /* All threads must be stopped to give the new rows to the agent, and to arm new allocators. */
-void probes_modules_changed(struct probes *probes)
+void breakpoints_modules_changed(struct probes *probes)
 {
 	struct target *target = probes->target;
 	struct err *err = target_refresh(target, NULL);
@@ -60,7 +60,7 @@ void probes_modules_changed(struct probes *probes)
 
 	if (!err && changed) {
 		target->gadgets = (struct gadgets){ 0 };
-		err = probes_plan(probes);
+		err = plan_probes(probes);
 		if (err && err->code == ERR_NOTFOUND)
 			err = NULL;
 		probe_slot_forget(probes);
@@ -73,12 +73,12 @@ void probes_modules_changed(struct probes *probes)
 		probes->unsettled = true;
 }
 
-bool probes_unsettled(const struct probes *probes)
+bool breakpoints_unsettled(const struct probes *probes)
 {
 	return probes->unsettled;
 }
 
-struct err *probes_settle(struct probes *probes)
+struct err *breakpoints_settle(struct probes *probes)
 {
 	struct remote *remote;
 	struct err *err;
@@ -89,7 +89,7 @@ struct err *probes_settle(struct probes *probes)
 	if (err)
 		return err;
 	if (probes->state)
-		err = state_follow_modules(probes, remote, !pc_in_agent(probes));
+		err = agent_state_follow_modules(probes, remote, !area_has_thread(probes));
 	if (!err && has_work(probes))
 		err = probes_arm(probes, remote);
 	if (!err && probes->facts_changed)
@@ -119,12 +119,12 @@ static uint64_t entry(struct probes *probes, struct probe *probe, struct thread 
 	uint64_t sp = regs_get(&thread->regs, sp_word), to;
 
 	regs_set(&thread->regs, sp_word, sp + probe->stays.sp);
-	to = event_entry(probes, probe, thread);
+	to = trap_ledger_entry(probes, probe, thread);
 	regs_set(&thread->regs, sp_word, sp);
 	return to;
 }
 
-bool probes_trap(struct probes *probes, struct thread *thread)
+bool breakpoints_trap(struct probes *probes, struct thread *thread)
 {
 	const struct arch *arch = thread->target->arch;
 	uint64_t pc = regs_get(&thread->regs, arch->pc), to;
@@ -135,16 +135,16 @@ bool probes_trap(struct probes *probes, struct thread *thread)
 	if (!sigtrap_repair(probes, thread))
 		return true;
 	if (pc == probe->stub_trap)
-		return event_return(probes, probe, thread) || is_instruction_trap(thread);
+		return trap_ledger_return(probes, probe, thread) || is_instruction_trap(thread);
 	if (probe->fn) {
 		to = entry(probes, probe, thread);
 	} else {
 		/*
-		 * The loader has mapped or unmapped modules. The thread is held, and probes_settle
-		 * does what there is to do before anything runs on.
+		 * The loader has mapped or unmapped modules. The thread is held, and
+		 * breakpoints_settle does what there is to do before anything runs on.
 		 */
 		to = probe->resume;
-		probes_modules_changed(probes);
+		breakpoints_modules_changed(probes);
 		if (probes->unsettled && probes->target->state == TARGET_RUNNING)
 			probes->target->state = TARGET_STOPPING;
 	}
@@ -153,12 +153,12 @@ bool probes_trap(struct probes *probes, struct thread *thread)
 	return true;
 }
 
-void probes_thread_gone(struct probes *probes, struct thread *thread)
+void breakpoints_thread_gone(struct probes *probes, struct thread *thread)
 {
-	event_void(probes, thread);
+	trap_ledger_void(probes, thread);
 }
 
-void probes_foreign_trap(struct thread *thread)
+void breakpoints_foreign_trap(struct thread *thread)
 {
 	struct thread_ops *ops = thread->data;
 

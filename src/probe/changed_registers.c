@@ -63,7 +63,7 @@ static void add_called(struct search *search, uint64_t address)
 		search->changed |= changed & ~popped;
 }
 
-void probe_find_changed(const struct arch *arch, struct probe *probe)
+void changed_registers_find(const struct arch *arch, struct probe *probe)
 {
 	struct search search = { arch, probe->module, 0 };
 	uint32_t popped = 0;

@@ -39,18 +39,18 @@ struct choice {
 	char at_entry[200];		/* why the patch is not behind the first instruction */
 };
 
-void probe_refuse(struct probe *probe, const char *why, const char *hint)
+void choose_refuse(struct probe *probe, const char *why, const char *hint)
 {
 	probe->state = PROBE_REFUSED;
 	snprintf(probe->why, sizeof(probe->why), "%s", why);
 	snprintf(probe->hint, sizeof(probe->hint), "%.159s", hint);
 }
 
-void probe_no_jump(const struct probes *probes, struct probe *probe, const char *why)
+void choose_no_jump(const struct probes *probes, struct probe *probe, const char *why)
 {
 	probe->engine = PROBE_BREAKPOINT;
 	if (probes->policy == PROBE_ONLY_JUMP || probe_is_growth(probe))
-		probe_refuse(probe, why, "");
+		choose_refuse(probe, why, "");
 	else
 		snprintf(probe->why, sizeof(probe->why), "no jump: %.400s", why);
 }
@@ -100,7 +100,7 @@ static void read_code(struct choice *choice)
 		probe->unread = err != NULL;
 	}
 	if (err) {
-		probe_refuse(probe, err->msg, "");
+		choose_refuse(probe, err->msg, "");
 		return;
 	}
 	probe->expect_len = len;
@@ -113,7 +113,7 @@ static void read_code(struct choice *choice)
 			 "the code at 0x%" PRIx64 " is not as in its file: another tool "
 			 "has patched it",
 			 probe->address);
-		probe_refuse(probe, why, PROBE_OTHER_TOOL);
+		choose_refuse(probe, why, PROBE_OTHER_TOOL);
 	}
 }
 
@@ -294,7 +294,7 @@ static void choose(struct choice *choice, enum way from)
 		snprintf(why, sizeof(why), "%s", err->msg);
 		note_failure(choice, why);
 	}
-	probe_refuse(choice->probe, why, "");
+	choose_refuse(choice->probe, why, "");
 }
 
 static void begin(struct choice *choice)
@@ -375,7 +375,7 @@ static void without_symbols(struct choices *choices, const char *why)
 			continue;
 		note_failure(choice, why);
 		if (choices->at[i].probes->policy == PROBE_ONLY_JUMP)
-			probe_refuse(choice->probe, why, "");
+			choose_refuse(choice->probe, why, "");
 		else
 			choose(choice, TRAP_AT_ENTRY);
 	}
@@ -391,7 +391,7 @@ void choose_ways(struct probes *probes, struct module *module, size_t first)
 		struct probe *probe = probes->all.at[first + i];
 
 		if (!choices.at) {
-			probe_refuse(probe, err_nomem->msg, "");
+			choose_refuse(probe, err_nomem->msg, "");
 			continue;
 		}
 		choices.at[i].probes = probes;

@@ -25,7 +25,8 @@
  * of another tool (the kernel's, for a uprobe): it replaces the file's instruction, which stays in
  * place.
  *
- * If a jump becomes a breakpoint later (probe_no_jump), that is put where the jump would have been.
+ * If a jump becomes a breakpoint later (choose_no_jump), that is put where the jump would have
+ * been.
  */
 #pragma once
 

@@ -35,7 +35,7 @@ static void give_up(const struct probes *probes, struct probe *probe, pid_t tid)
 	char why[160];
 
 	snprintf(why, sizeof(why), "thread %d may stand inside the patch", tid);
-	probe_no_jump(probes, probe, why);
+	choose_no_jump(probes, probe, why);
 	/*
 	 * The thread may be there for a moment only, and such a function has no other engine; so it
 	 * is tried again.

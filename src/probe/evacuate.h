@@ -15,6 +15,6 @@ struct thread;
 /*
  * Do this for all jumps that are planned and filled. All threads are stopped except stuck ones; one
  * of them may be borrowed for remote calls. A probe may have become a breakpoint afterwards
- * (probe_no_jump).
+ * (choose_no_jump).
  */
 void evacuate(struct probes *probes, const struct thread *borrowed);

@@ -178,7 +178,7 @@ static void pause_planned(struct probes *probes, unsigned kinds)
 		if (!probe_is_growth(probe) || probe->state != PROBE_PLANNED ||
 		    probe->fn->growth & kinds)
 			continue;
-		probe_refuse(probe, "growth of this kind is not recorded", "");
+		choose_refuse(probe, "growth of this kind is not recorded", "");
 		probe->paused = true;
 	}
 }

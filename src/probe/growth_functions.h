@@ -22,7 +22,7 @@
  * States. A probe of growth is planned when it is first asked for (or with its module, if that
  * comes later), and it stays in the list:
  *
- *	PLANNED -> ACTIVE	growth_functions_plan, then probes_settle or probes_arm
+ *	PLANNED -> ACTIVE	growth_functions_plan, then breakpoints_settle or probes_arm
  *	ACTIVE -> REFUSED	growth_functions_stop; its slot stays, since a thread may be in it
  *	PLANNED -> REFUSED	a thread may stand inside the patch: the caller tries again
  *	REFUSED -> PLANNED	growth_functions_plan, in the same slot
@@ -50,8 +50,8 @@ struct probes;
 bool growth_functions_exist(const struct probes *probes);
 /*
  * Plan probes of these kinds, and of no others from now on, in all modules that are known. The
- * caller puts them in (probes_settle). ERR_NOTFOUND: no function of one of the kinds was found;
- * ERR_UNSUPPORTED: one was, but none of that kind can have a jump. Then nothing was planned.
+ * caller puts them in (breakpoints_settle). ERR_NOTFOUND: no function of one of the kinds was
+ * found; ERR_UNSUPPORTED: one was, but none of that kind can have a jump. Then nothing was planned.
  */
 struct err *growth_functions_plan(struct probes *probes, unsigned kinds) MUST_CHECK;
 /*

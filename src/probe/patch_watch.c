@@ -209,7 +209,7 @@ void patch_watch_forget(struct probes *probes)
 					      probe->text_entry);
 		/* A thread may be in the slot: see probe_slot.h. */
 		probe->overwritten = false;
-		probe_refuse(probe, "its module is not mapped any more", "");
+		choose_refuse(probe, "its module is not mapped any more", "");
 	}
 }
 
@@ -251,7 +251,7 @@ bool patch_watch_look(struct probes *probes, unsigned most)
 	}
 	if (look.overwritten) {
 		log_note_gap(probes->log);
-		state_doubt_facts(probes);
+		agent_state_doubt_facts(probes);
 	}
 	if (look.overwritten || look.restored)
 		probes->facts_changed = probes->unsettled = true;
@@ -284,9 +284,9 @@ void patch_watch_take_broken(struct probes *probes)
 			continue;
 		}
 		probe->overwritten = false;
-		probe_refuse(probe,
-			     "another tool has put its trap into the patch, which was taken out",
-			     PROBE_OTHER_TOOL);
+		choose_refuse(probe,
+			      "another tool has put its trap into the patch, which was taken out",
+			      PROBE_OTHER_TOOL);
 	}
 }
 

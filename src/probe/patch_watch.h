@@ -15,9 +15,9 @@
  *				copies, MADV_DONTNEED, which has the same effect.) The module is
  *				marked `replaced`. The next reading of the module map then takes it
  *				for one that has gone, and the module that is there now for a new
- *				one, with all consequences (probes_modules_changed). That also drops
- *				the journal's entries of the old patches; until then these name text
- *				that is as it was, which does no harm in a clean-up.
+ *				one, with all consequences (breakpoints_modules_changed). That also
+ *				drops the journal's entries of the old patches; until then these
+ *				name text that is as it was, which does no harm in a clean-up.
  *	a copy			Another party has written over the patch: a debugger with a
  *				breakpoint, another tool, the program itself. Its bytes are left
  *				alone, and the probe stays ACTIVE, since its entry in the journal
@@ -80,7 +80,7 @@ struct probes;
 void patch_watch_forget(struct probes *probes);
 /*
  * Compare `most` patches, those first that were not compared for the longest time; the target may
- * run. True: modules have gone, and probes_modules_changed must be called.
+ * run. True: modules have gone, and breakpoints_modules_changed must be called.
  */
 bool patch_watch_look(struct probes *probes, unsigned most);
 /* All threads are stopped: take out patches that are broken by another tool's trap inside. */

@@ -120,8 +120,8 @@ static struct err *add_ifunc(struct finding *finding, const struct alloc_functio
 			     uint64_t resolver)
 {
 	struct code_targets targets = { VEC_INIT };
-	struct err *err = ifunc_targets(finding->probes->target, finding->module, resolver,
-					&targets);
+	struct err *err = references_ifunc(finding->probes->target, finding->module, resolver,
+					   &targets);
 	struct probe *probe = NULL;
 
 	for (size_t i = 0; i < targets.vec.nr && !err; i++)
@@ -129,8 +129,8 @@ static struct err *add_ifunc(struct finding *finding, const struct alloc_functio
 	if (!err && !targets.vec.nr && !probe_of(finding, resolver))
 		err = add(finding->probes, finding->module, fn, resolver, &probe);
 	if (probe)
-		probe_refuse(probe, "is chosen when the program is loaded (IFUNC), and the code "
-			     "that chooses it does not show what it may be", "");
+		choose_refuse(probe, "is chosen when the program is loaded (IFUNC), and the code "
+			      "that chooses it does not show what it may be", "");
 	vec_free(&targets.vec);
 	return err;
 }
@@ -158,12 +158,14 @@ static void find_nothrow(const struct target *target, struct probe *probe)
 	    !module_symbol(probe->module, probe->fn->nothrow, &probe->nothrow, &size))
 		return;
 	probe->nothrow = 0;
-	probe->elsewhere = calls_allocator(target, probe->module, probe->address);
-	probe_refuse(probe, probe->elsewhere ?
-		     "throws, and its module has no nothrow form to call instead; what it gets from "
-		     "malloc is recorded there" :
-		     "throws, its module has no nothrow form to call instead, and no call of malloc "
-		     "was found in its code", "");
+	probe->elsewhere = references_allocator(target, probe->module, probe->address);
+	choose_refuse(probe, probe->elsewhere ?
+		      "throws, and its module has no nothrow form to call instead; what it gets "
+		      "from "
+		      "malloc is recorded there" :
+		      "throws, its module has no nothrow form to call instead, and no call of "
+		      "malloc "
+		      "was found in its code", "");
 }
 
 /* Is the code in the module that of an allocator which mdbg knows, or does it only have its names? */
@@ -195,9 +197,9 @@ static void decide(struct finding *finding)
 			/* Nobody returns to the probe of a free, or to a known allocator's. */
 			probe->counted = probe->fn->role != ALLOC_FREE &&
 					 (!known || probe->fn->user || probe->nothrow);
-			probe_find_tails(probes->target->arch, probe);
+			tail_call_find(probes->target->arch, probe);
 			if (known && !probe->fn->user)
-				probe_find_changed(probes->target->arch, probe);
+				changed_registers_find(probes->target->arch, probe);
 		}
 		probe_slot_inherit(probes, probe);
 	}
@@ -245,8 +247,9 @@ static void check_clock(const struct finding *finding)
 		struct probe *probe = probes->all.at[i];
 
 		if (probe->state == PROBE_PLANNED && probe->engine == PROBE_JUMP)
-			probe_no_jump(probes, probe,
-				      "strict seccomp forbids a thread to read the time stamp counter");
+			choose_no_jump(probes, probe,
+				       "strict seccomp forbids a thread to read the time stamp "
+				       "counter");
 	}
 }
 
@@ -303,7 +306,7 @@ static struct err *plan_module(struct probes *probes, struct module *module)
 	return err;
 }
 
-struct err *probes_plan_user(struct probes *probes, const struct user_function *user,
+struct err *plan_user_probes(struct probes *probes, const struct user_function *user,
 			     struct probe **ret)
 {
 	struct finding finding = { .probes = probes, .first = probes->all.nr };
@@ -365,7 +368,7 @@ static void find_spacing(struct probes *probes)
 	}
 }
 
-struct err *probes_plan(struct probes *probes)
+struct err *plan_probes(struct probes *probes)
 {
 	struct finding finding = { .probes = probes };
 	struct modules *modules = &probes->target->modules;

@@ -51,7 +51,7 @@
  *	plan.c		which functions		choose.c	at which place, which engine
  *	tail_call.c		who may be in `free` without a trace of it
  *	changed_registers.c	what a thunk need not save
- *	arm.c		putting in		disarm.c	taking out
+ *	probes.c	putting in		probes_disarm.c	taking out
  *	agent_state.c		the agent's state: log, module map, probes as the agent sees them
  *	evacuate.c		nobody may stand where a jump goes
  *	patch_watch.c		patches that are not in the text any more
@@ -59,9 +59,9 @@
  *	growth_functions.c	brk, mmap and shared memory, which belong to no allocator
  *	probe_slot.c		places of probes whose modules have gone
  *	area.c		where the code lies, and what walks must know of it
- *	breakpoint.c, trap_ledger.c	traps		clone.c		followed children
+ *	breakpoint.c, trap_ledger.c	traps		probes_clone.c	followed children
  *
- * All of this runs on the tracer thread, except that probes_plan, which reads files, may run on any
+ * All of this runs on the tracer thread, except that plan_probes, which reads files, may run on any
  * thread while nothing is armed.
  */
 #pragma once
@@ -180,7 +180,7 @@ struct probes {
 	/*
 	 * Set before planning: put a breakpoint at the loader's hook, so that new modules are armed
 	 * before their first call. Not set if the target will be untraced: then
-	 * probes_modules_changed is called.
+	 * breakpoints_modules_changed is called.
 	 */
 	bool watch_loader;
 	unsigned growth;		/* kinds of growth_functions.h that are probed */
@@ -201,7 +201,7 @@ struct probes {
 	size_t left_before;
 	struct map traps;		/* PC behind a trap → its struct probe */
 	struct walk_area walk_area;	/* how stacks run through the areas */
-	struct proc_maps maps;		/* for probes_prepare: see probes_read_maps */
+	struct proc_maps maps;		/* for probes_prepare: see area_read_maps */
 	uint64_t agent;			/* address of the agent's image; 0 */
 	bool agent_written;
 	struct agent_state *state;	/* as it is in the target; NULL: no jumps */
@@ -220,7 +220,7 @@ struct probes {
 	uint32_t near_size;		/* for log_set_near_size */
 	/* the owner's: the user was told that nothing is recorded */
 	bool told_blind;
-	/* probes_settle has something to do; a thread may be held in the loader until then */
+	/* breakpoints_settle has something to do; a thread may be held in the loader until then */
 	bool unsettled;
 	uint32_t planned_generation;
 	uint32_t table_generation;
@@ -240,7 +240,7 @@ struct probes {
 	size_t look_next;		/* ... up to this one of all */
 	VEC(struct lost_interval) lost;	/* when some were not */
 	bool lost_records;
-	bool facts_changed;		/* probes_settle is to learn them anew */
+	bool facts_changed;		/* breakpoints_settle is to learn them anew */
 	/*
 	 * A module with allocators came or went, or something could not be done: told to the user.
 	 */
@@ -281,14 +281,14 @@ void probes_destroy(struct probes *probes);
  * loader's hook; read their code, decide. The target may run. ERR_NOTFOUND if there is no allocator
  * at all.
  */
-struct err *probes_plan(struct probes *probes) MUST_CHECK;
+struct err *plan_probes(struct probes *probes) MUST_CHECK;
 /*
  * The work that can be done before probes_arm, so that it keeps the target stopped for moments
  * only: the maps are read (a line for each of its threads' stacks) while the target runs; memory is
  * mapped by remote calls, in a stop; then it is written while the target runs. Optional, in this
  * order; undone by probes_disarm.
  */
-struct err *probes_read_maps(struct probes *probes) MUST_CHECK;
+struct err *area_read_maps(struct probes *probes) MUST_CHECK;
 struct err *probes_prepare(struct probes *probes, struct remote *remote) MUST_CHECK;
 struct err *probes_fill(struct probes *probes) MUST_CHECK;
 /*
@@ -307,9 +307,9 @@ void probes_learn_facts(struct probes *probes);
  * Give this probe no jump: it becomes a breakpoint if the policy allows that, else it is REFUSED.
  * `why` is noted in both cases.
  */
-void probe_no_jump(const struct probes *probes, struct probe *probe, const char *why);
+void choose_no_jump(const struct probes *probes, struct probe *probe, const char *why);
 /* hint: a way out of that, or "". */
-void probe_refuse(struct probe *probe, const char *why, const char *hint);
+void choose_refuse(struct probe *probe, const char *why, const char *hint);
 #define PROBE_OTHER_TOOL	"have the other tool leave, then attach again"
 /*
  * Take everything out. The target is stopped, and runs for moments until no thread is inside our
@@ -322,15 +322,15 @@ struct err *probes_disarm(struct probes *probes, bool with_region, bool *left_re
  * Take the copies of our patches out of a forked child (traced, stopped, own memory), as far as it
  * can be done.
  */
-struct err *probes_clean_child(struct probes *probes, struct target *child) MUST_CHECK;
+struct err *probes_disarm_child(struct probes *probes, struct target *child) MUST_CHECK;
 
 /* Find its tail calls in the file. */
-void probe_find_tails(const struct arch *arch, struct probe *probe);
+void tail_call_find(const struct arch *arch, struct probe *probe);
 /*
  * After that: find the registers that it changes (changed_registers.c). Not for a function that the
  * user has named.
  */
-void probe_find_changed(const struct arch *arch, struct probe *probe);
+void changed_registers_find(const struct arch *arch, struct probe *probe);
 
 /* Make the traps of a filled probe known by their addresses. */
 struct err *probes_add_traps(struct probes *probes, struct probe *probe) MUST_CHECK;
@@ -343,26 +343,26 @@ struct err *probes_clone(const struct probes *parent, struct target *child, uint
 			 struct probes **ret) MUST_CHECK;
 
 /* Is a breakpoint in, so that mdbg must trace the target? */
-bool probes_need_tracer(const struct probes *probes);
+bool breakpoints_need_tracer(const struct probes *probes);
 /* Does an agent write the log? */
-bool probes_use_agent(const struct probes *probes);
+bool breakpoints_use_agent(const struct probes *probes);
 /*
- * The module map may have changed: look, and plan for new modules. probes_settle does the rest,
- * with all threads stopped.
+ * The module map may have changed: look, and plan for new modules. breakpoints_settle does the
+ * rest, with all threads stopped.
  */
-void probes_modules_changed(struct probes *probes);
+void breakpoints_modules_changed(struct probes *probes);
 
-bool probes_is_trap(const struct probes *probes, uint64_t pc);
-bool probes_trap(struct probes *probes, struct thread *thread);
-void probes_thread_gone(struct probes *probes, struct thread *thread);
+bool breakpoints_is_trap(const struct probes *probes, uint64_t pc);
+bool breakpoints_trap(struct probes *probes, struct thread *thread);
+void breakpoints_thread_gone(struct probes *probes, struct thread *thread);
 /*
  * A SIGTRAP that is not ours goes to the target's own handler, through the agent's: the thread may
  * be inside it for long.
  */
-void probes_foreign_trap(struct thread *thread);
+void breakpoints_foreign_trap(struct thread *thread);
 /*
- * True if new modules have brought new functions, until probes_settle has armed them. Call
- * probes_settle with all threads stopped, before any runs on.
+ * True if new modules have brought new functions, until breakpoints_settle has armed them. Call
+ * breakpoints_settle with all threads stopped, before any runs on.
  */
-bool probes_unsettled(const struct probes *probes);
-struct err *probes_settle(struct probes *probes) MUST_CHECK;
+bool breakpoints_unsettled(const struct probes *probes);
+struct err *breakpoints_settle(struct probes *probes) MUST_CHECK;

@@ -4,7 +4,7 @@
  * probes. Modules may come and go without end, but the number of places is limited: AGENT_PROBES
  * entries, and AGENT_AREAS areas that the agent knows.
  *
- *	free --- area_slot, state_add_probe ---> a probe's --- its module goes ---> left
+ *	free --- area_slot, agent_state_add_probe ---> a probe's --- its module goes ---> left
  *	  ^									      |
  *	  |									      +--> inherited
  *	  +-------------- probe_slot_collect: nobody is in it, nor will return to it ------+

@@ -70,8 +70,8 @@ static bool is_function(const struct module *module, uint64_t address)
 	return false;
 }
 
-struct err *ifunc_targets(struct target *target, const struct module *module,
-			  uint64_t resolver, struct code_targets *ret)
+struct err *references_ifunc(struct target *target, const struct module *module,
+			     uint64_t resolver, struct code_targets *ret)
 {
 	struct code code = { .arch = target->arch, .module = module };
 	struct code_reference reference;
@@ -159,7 +159,8 @@ static bool follow(const struct code *code, uint64_t (*next)(const uint8_t *, si
 	return false;
 }
 
-bool calls_allocator(const struct target *target, const struct module *module, uint64_t address)
+bool references_allocator(const struct target *target, const struct module *module,
+			  uint64_t address)
 {
 	struct code_targets through = { VEC_INIT };
 	unsigned words = 0;

@@ -4,13 +4,13 @@
  * whose addresses it takes. Code is read from one end to the other, so calls by a pointer that is
  * computed are not seen, and a result of "no" means "not seen".
  *
- *	ifunc_targets		An IFUNC symbol (STT_GNU_IFUNC) has the address of a resolver, which
- *				the loader calls and which returns the address of the function. That
- *				address is kept only where somebody calls the function, and there
- *				only after the first call. So all functions of the module whose
- *				addresses the resolver takes are found: each of them is the function
- *				on some machine, or under some setting, and has its arguments.
- *	calls_allocator		Does a function get its memory from another one that mdbg watches?
+ *	references_ifunc	An IFUNC symbol (STT_GNU_IFUNC) has the address of a resolver, which
+ *				the loader calls and which returns the address of the function. That address is kept only where somebody calls the
+ *				function, and there only after the first call. So all functions of
+ *				the module whose addresses the resolver takes are found: each of
+ *				them is the function on some machine, or under some setting, and has
+ *				its arguments.
+ *	references_allocator	Does a function get its memory from another one that mdbg watches?
  */
 #pragma once
 
@@ -30,11 +30,12 @@ struct code_targets {
  * Find the functions of the module whose addresses the resolver at `resolver` takes, in its code or
  * in words of data of the process that it reads. None: they cannot be told.
  */
-struct err *ifunc_targets(struct target *target, const struct module *module,
-			  uint64_t resolver, struct code_targets *ret) MUST_CHECK;
+struct err *references_ifunc(struct target *target, const struct module *module,
+			     uint64_t resolver, struct code_targets *ret) MUST_CHECK;
 /*
  * Does the function call a function of an allocator's table (alloc_function_find), itself or by
  * functions of its module that it calls directly? Calls to other modules are known by the names in
  * their relocations.
  */
-bool calls_allocator(const struct target *target, const struct module *module, uint64_t address);
+bool references_allocator(const struct target *target, const struct module *module,
+			  uint64_t address);

@@ -67,7 +67,7 @@ static void follow_jumps(const struct arch *arch, struct probe *probe, struct pr
 		add_tail(probe, target);
 }
 
-void probe_find_tails(const struct arch *arch, struct probe *probe)
+void tail_call_find(const struct arch *arch, struct probe *probe)
 {
 	uint64_t size;
 

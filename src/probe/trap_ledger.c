@@ -130,8 +130,8 @@ static uint64_t key(const struct probes *probes, const struct probe *probe, uint
 		(probe->fn->user ? LOG_DOMAIN_USER : 0);
 }
 
-struct ledger_function event_function(const struct probes *probes, const struct probe *probe,
-				      bool entered)
+struct ledger_function trap_ledger_function(const struct probes *probes, const struct probe *probe,
+					    bool entered)
 {
 	const struct alloc_function *fn = probe->fn;
 
@@ -155,7 +155,7 @@ static struct ledger_call call_of(struct probes *probes, struct probe *probe,
 	probes->ledger.sample = config.sample;
 	probes->ledger.history = config.free_history;
 	probes->ledger.depth = config.stack_depth;
-	probe->ledger = event_function(probes, probe, true);
+	probe->ledger = trap_ledger_function(probes, probe, true);
 	return (struct ledger_call){
 		.ledger = &probes->ledger,
 		.thread = (struct ledger_thread *)&ops->ledger,
@@ -204,7 +204,7 @@ static void push_call(struct probes *probes, struct thread_ops *ops, const struc
 	ops->call[ops->nr++] = *call;
 }
 
-uint64_t event_entry(struct probes *probes, struct probe *probe, struct thread *thread)
+uint64_t trap_ledger_entry(struct probes *probes, struct probe *probe, struct thread *thread)
 {
 	const struct event event = { probes, probe, thread };
 	struct thread_ops *ops = ops_of(probes, thread);
@@ -246,7 +246,7 @@ static uint64_t result_block(const struct event_call *call, const struct thread 
 	return value;
 }
 
-bool event_return(struct probes *probes, struct probe *probe, struct thread *thread)
+bool trap_ledger_return(struct probes *probes, struct probe *probe, struct thread *thread)
 {
 	uint64_t sp = sp_of(thread) + probe->stub_frame - sizeof(uint64_t);
 	const struct event event = { probes, probe, thread };
@@ -270,7 +270,7 @@ bool event_return(struct probes *probes, struct probe *probe, struct thread *thr
 	return false;
 }
 
-void event_reset(struct thread *thread)
+void trap_ledger_reset(struct thread *thread)
 {
 	struct thread_ops *ops = thread->data;
 
@@ -278,7 +278,7 @@ void event_reset(struct thread *thread)
 		ledger_reset(&ops->ledger);
 }
 
-void event_void(struct probes *probes, struct thread *thread)
+void trap_ledger_void(struct probes *probes, struct thread *thread)
 {
 	struct thread_ops *ops = thread->data;
 

@@ -39,13 +39,13 @@ struct thread_ops {
 };
 
 /* Set the properties of the probe's function for the ledger. */
-struct ledger_function event_function(const struct probes *probes, const struct probe *probe,
-				      bool entered);
+struct ledger_function trap_ledger_function(const struct probes *probes, const struct probe *probe,
+					    bool entered);
 /* Handle the entry of a function; returns the address at which the thread goes on. */
-uint64_t event_entry(struct probes *probes, struct probe *probe, struct thread *thread);
+uint64_t trap_ledger_entry(struct probes *probes, struct probe *probe, struct thread *thread);
 /* Handle the trap in its stub. False: no call of this thread waits for it. */
-bool event_return(struct probes *probes, struct probe *probe, struct thread *thread);
+bool trap_ledger_return(struct probes *probes, struct probe *probe, struct thread *thread);
 /* Drop what a thread has under way. */
-void event_void(struct probes *probes, struct thread *thread);
+void trap_ledger_void(struct probes *probes, struct thread *thread);
 /* The log was reset: call ledger_reset for a thread's calls. */
-void event_reset(struct thread *thread);
+void trap_ledger_reset(struct thread *thread);

@@ -47,7 +47,7 @@ void user_functions_free(struct user_functions *users)
 	vec_free(&users->vec);
 }
 
-struct err *probe_drop(struct probes *probes, struct probe *probe)
+struct err *user_functions_drop(struct probes *probes, struct probe *probe)
 {
 	struct err *err = NULL;
 

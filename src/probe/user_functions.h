@@ -43,10 +43,10 @@ void user_functions_free(struct user_functions *users);
  * Plan the probe of a function whose module is mapped. ERR_STATE: its address has one already. A
  * function that cannot be probed is REFUSED, with its reason.
  */
-struct err *probes_plan_user(struct probes *probes, const struct user_function *user,
+struct err *plan_user_probes(struct probes *probes, const struct user_function *user,
 			     struct probe **ret) MUST_CHECK;
 /*
  * Take out the patch of one probe. The target is stopped. The probe's slot stays until everything
  * is taken out, since a thread may be in it.
  */
-struct err *probe_drop(struct probes *probes, struct probe *probe) MUST_CHECK;
+struct err *user_functions_drop(struct probes *probes, struct probe *probe) MUST_CHECK;

@@ -190,14 +190,14 @@ static void forget_calls(struct session *session)
 	for_each_process(process, session)
 		if (process->state == PROCESS_LIVE)
 			for_each_thread(thread, process->target)
-				event_reset(thread);
+				trap_ledger_reset(thread);
 }
 
 static struct err *is_quiet(void *ctx, bool *done_ret)
 {
 	struct probes *probes = ((struct session *)ctx)->current->probes;
 
-	*done_ret = !probes || !probes->state || !pc_in_agent(probes);
+	*done_ret = !probes || !probes->state || !area_has_thread(probes);
 	return NULL;
 }
 

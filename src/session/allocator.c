@@ -44,7 +44,7 @@ static void name_allocator(struct naming *naming, struct module *module)
 	add_name(naming, text);
 	if (!is->nr++)
 		is->first = allocator;
-	naming->unwalkable += !walkable_has(&naming->walkable, module);
+	naming->unwalkable += !allocators_walkable_has(&naming->walkable, module);
 	if (!allocator)		/* a static program's own may be */
 		allocator = allocator_guess;
 	if (!is->walkable && allocator->walk)

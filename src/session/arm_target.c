@@ -75,7 +75,7 @@ struct err *arm_plan(struct session *session)
 			session_needs_tracer(session);
 		process->probes->growth = growth_kept(session);
 	}
-	return probes_plan(process->probes);
+	return plan_probes(process->probes);
 }
 
 /*
@@ -183,7 +183,7 @@ struct err *arm_prepare(struct session *session)
 	if (!err && changed)
 		err = share(session);
 	if (!err)
-		err = probes_read_maps(process->probes);
+		err = area_read_maps(process->probes);
 	if (!err)
 		err = in_stop(session, make_room);
 	return err ? err : probes_fill(process->probes);

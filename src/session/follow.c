@@ -35,7 +35,7 @@ static struct err *clean_child(struct process *process, pid_t pid)
 	child->gadgets = parent->gadgets;
 	err = seize_adopt(child, pid);
 	if (!err && process->probes)
-		err = probes_clean_child(process->probes, child);
+		err = probes_disarm_child(process->probes, child);
 	seize_release(child);
 	target_destroy(child);
 	return err;

@@ -261,7 +261,7 @@ static struct err *put_in(struct session *session, bool stood UNUSED, void *arg)
 
 	growth_ring_begin(log, *kinds, heap_end(session));
 	err = share_reserve(session->current->target);
-	return err ? err : probes_settle(session->current->probes);
+	return err ? err : breakpoints_settle(session->current->probes);
 }
 
 static struct err *take_out(struct session *session, bool stood UNUSED, void *arg UNUSED)

@@ -374,7 +374,7 @@ static struct err *may_leave(const struct session *session)
 
 	if (!process->probes || !process->probes->armed)
 		return cannot_leave(session, "no probes are in place");
-	if (probes_need_tracer(process->probes) || !probes_use_agent(process->probes))
+	if (breakpoints_need_tracer(process->probes) || !breakpoints_use_agent(process->probes))
 		return err_hint(cannot_leave(session, "breakpoint probes need an mdbg that handles "
 					     "them"),
 				"`malloc -v` says which function has one, and why");

@@ -23,7 +23,7 @@ bool session_needs_tracer(const struct session *session)
 	return session->pidfd < 0 || process->started || session->wanted & NEED_TRACER ||
 	       config->follow_fork != SESSION_FOLLOW_PARENT || config->follow_exec ||
 	       config->leaks_at_end || session_holds_deaths(session) || process_any_followed(session) ||
-	       (process->probes && probes_need_tracer(process->probes));
+	       (process->probes && breakpoints_need_tracer(process->probes));
 }
 
 struct err *session_hold_sharers(struct session *session)
@@ -44,7 +44,7 @@ struct err *session_pause(struct session *session, bool *was_ret)
 	struct process *process = session->current;
 	struct err *err = NULL;
 
-	if (process->probes && probes_unsettled(process->probes))
+	if (process->probes && breakpoints_unsettled(process->probes))
 		err = sharers_hold(process->target);
 	return err ? err : target_stop(process->target, was_ret);
 }

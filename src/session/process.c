@@ -40,9 +40,9 @@ void process_settle(struct process *process)
 	struct session *session = process->session;
 	struct err *err;
 
-	if (!process->probes || !probes_unsettled(process->probes))
+	if (!process->probes || !breakpoints_unsettled(process->probes))
 		return;
-	err = probes_settle(process->probes);
+	err = breakpoints_settle(process->probes);
 	if (err && err->code != ERR_GONE)
 		session_warn(session, err->msg);
 	if (!err)
@@ -171,7 +171,7 @@ void processes_settle(struct session *session)
 	for_each_followed(process, session) {
 		bool was;
 
-		if (!probes_unsettled(process->probes) || target_stop(process->target, &was))
+		if (!breakpoints_unsettled(process->probes) || target_stop(process->target, &was))
 			continue;
 		process_settle(process);
 		if (!was)

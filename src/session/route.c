@@ -119,7 +119,8 @@ void session_stopped(void *ctx, pid_t tid, int status)
 		err_ignore(target_stop(process->target, NULL));
 	if (process->target)
 		each_in_turn(session);
-	if (process->probes && probes_unsettled(process->probes) && !session_pause(session, &was))
+	if (process->probes && breakpoints_unsettled(process->probes) &&
+	    !session_pause(session, &was))
 		session_resume(session, was);
 	processes_settle(session);
 }

@@ -166,7 +166,7 @@ static void look_for_modules(struct session *session, unsigned most)
 	read_lists(session, &lists);
 	if (deferred_look(session, &deferred) || lost || code ||
 	    (lists.sum && lists.sum != session->links)) {
-		probes_modules_changed(process->probes);
+		breakpoints_modules_changed(process->probes);
 		note_lists(session, &lists);
 	}
 	if (process->probes->planned_generation != planned) {
@@ -178,7 +178,7 @@ static void look_for_modules(struct session *session, unsigned most)
 	/*
 	 * Probes that could not be changed because somebody else traced the target are tried again.
 	 */
-	if (!probes_unsettled(process->probes) || session_pause(session, &was))
+	if (!breakpoints_unsettled(process->probes) || session_pause(session, &was))
 		return;		/* if it has ended, the next poll says so */
 	session_resume(session, was);
 }
@@ -247,7 +247,7 @@ static void poll_all(struct session *session)
 	if (!process->probes || !process->probes->armed || target->state == TARGET_STOPPED)
 		return;
 	log_budget_look(session);
-	if (probes_use_agent(process->probes) && !reserve(session))
+	if (breakpoints_use_agent(process->probes) && !reserve(session))
 		return;
 	lacks_tell_log(session);
 	growth_poll(session);

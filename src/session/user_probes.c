@@ -77,7 +77,7 @@ static struct alloc_function function_of(const struct session_probe_spec *spec)
 
 static struct err *settle(struct session *session, bool stood UNUSED, void *arg UNUSED)
 {
-	return probes_settle(session->current->probes);
+	return breakpoints_settle(session->current->probes);
 }
 
 /* The target is held for it if there are other probes in it. */
@@ -129,7 +129,7 @@ static struct err *add_job(struct session *session, void *arg)
 				 module->path, job->address - module->bias, &user);
 	if (err || !process->probes)
 		return err;
-	err = probes_plan_user(process->probes, user, &probe);
+	err = plan_user_probes(process->probes, user, &probe);
 	if (!err)
 		err = put_in(session, probe);
 	if (!err)
@@ -171,7 +171,7 @@ static struct err *take_out(struct session *session, bool stood UNUSED, void *ar
 		struct probe *probe = process->probes->all.at[i];
 
 		if (probe->fn == &user->fn && !probe->gone && !err)
-			err = probe_drop(process->probes, probe);
+			err = user_functions_drop(process->probes, probe);
 	}
 	user->deleted = !err;
 	return err;

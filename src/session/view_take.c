@@ -275,7 +275,7 @@ static bool all_probed(const struct session *session, const struct walkable *wal
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
-		if (probe_of_allocator(probe) && walkable_has(walkable, probe->module) &&
+		if (probe_of_allocator(probe) && allocators_walkable_has(walkable, probe->module) &&
 		    !probe->gone && !probe_records(probe))
 			return false;
 	}
@@ -306,7 +306,7 @@ static struct err *take_code(struct module *module, struct memory_view *view)
 
 		if (module_symbol(module, allocator->functions[i].symbol, &probe.address, &size))
 			continue;
-		probe_find_tails(view->arch, &probe);
+		tail_call_find(view->arch, &probe);
 		for (uint32_t j = 0; j < probe.nr_tails && !err; j++)
 			err = vec_push(&view->code, probe.tail[j]);
 	}

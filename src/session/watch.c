@@ -16,14 +16,14 @@ static bool on_trap(void *ctx, struct thread *thread)
 {
 	struct process *process = ctx;
 
-	return process->probes && probes_trap(process->probes, thread);
+	return process->probes && breakpoints_trap(process->probes, thread);
 }
 
 static bool on_is_trap(void *ctx, uint64_t pc)
 {
 	struct process *process = ctx;
 
-	return process->probes && probes_is_trap(process->probes, pc);
+	return process->probes && breakpoints_is_trap(process->probes, pc);
 }
 
 static void on_thread_new(void *ctx, struct thread *thread)
@@ -39,7 +39,7 @@ static void on_thread_gone(void *ctx, struct thread *thread)
 	struct process *process = ctx;
 
 	if (process->probes)
-		probes_thread_gone(process->probes, thread);
+		breakpoints_thread_gone(process->probes, thread);
 	session_push(process->session, .kind = SESSION_EVENT_THREAD, .pid = process->pid,
 		     .tid = thread->tid);
 }
@@ -49,7 +49,7 @@ static void on_signal(void *ctx, struct thread *thread, int signal)
 	struct process *process = ctx;
 
 	if (signal == SIGTRAP)
-		probes_foreign_trap(thread);
+		breakpoints_foreign_trap(thread);
 	session_push(process->session, .kind = SESSION_EVENT_SIGNAL, .pid = process->pid,
 		     .tid = thread->tid, .signal = signal);
 }

@@ -92,7 +92,7 @@ enum thread_state {
 	THREAD_STOPPED,		/* in PTRACE_EVENT_STOP */
 };
 
-/* Is it in code that is about to be taken out, or will it return there (probe/disarm.c)? */
+/* Is it in code that is about to be taken out, or will it return there (probe/probes_disarm.c)? */
 enum thread_inside { INSIDE_UNKNOWN, INSIDE_YES, INSIDE_NO };
 
 struct thread {

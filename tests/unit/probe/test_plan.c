@@ -89,7 +89,7 @@ static void plan(enum probe_policy policy)
 {
 	probes = self_begin(&target, NULL);
 	probes->policy = policy;
-	CU_ASSERT_PTR_NULL_FATAL(probes_plan(probes));
+	CU_ASSERT_PTR_NULL_FATAL(plan_probes(probes));
 }
 
 static const struct probe *find(const void *function)

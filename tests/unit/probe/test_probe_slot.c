@@ -23,7 +23,7 @@ static struct probes *probes;
 static void start_over(void)
 {
 	probes = self_begin(&target, NULL);
-	CU_ASSERT_PTR_NULL_FATAL(probes_plan(probes));
+	CU_ASSERT_PTR_NULL_FATAL(plan_probes(probes));
 }
 
 /* The newest one of the C library's malloc. */
@@ -54,7 +54,7 @@ static struct probe *make_left(void)
 static void come_back(void)
 {
 	CU_ASSERT_PTR_NULL_FATAL(target_refresh(&target, NULL));
-	CU_ASSERT_PTR_NULL_FATAL(probes_plan(probes));
+	CU_ASSERT_PTR_NULL_FATAL(plan_probes(probes));
 }
 
 /* One that is left, where other code lies now. */

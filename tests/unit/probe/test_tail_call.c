@@ -77,14 +77,14 @@ TEST("finds its parts, and the registers that it changes")
 	CU_ASSERT_PTR_NULL_FATAL(elf_file_open(fd, "self", &module.elf));
 	CU_ASSERT_PTR_NULL_FATAL(elf_symbol_named(module.elf, "tail_free", &symbol));
 	module.bias = (uintptr_t)tail_free - symbol.value;
-	probe_find_tails(&arch_x86_64, &probe);
+	tail_call_find(&arch_x86_64, &probe);
 	CU_ASSERT_EQUAL(probe.nr_tails, 3);
 	CU_ASSERT_TRUE(has(&probe, tail_free));
 	CU_ASSERT_TRUE(has(&probe, tail_part));
 	CU_ASSERT_TRUE(has(&probe, tail_cold));
 	CU_ASSERT_FALSE(has(&probe, tail_called));
 	CU_ASSERT_FALSE(has(&probe, tail_named));
-	probe_find_changed(&arch_x86_64, &probe);
+	changed_registers_find(&arch_x86_64, &probe);
 	CU_ASSERT_EQUAL(probe.changed, all_but_rdx_and_r11());
 	elf_file_close(module.elf);
 }

@@ -75,7 +75,7 @@ static int start(void)
 
 static int end(void)
 {
-	event_void(&probes, &thread);
+	trap_ledger_void(&probes, &thread);
 	procmem_close(&target.mem);
 	return munmap(region, LOG_REGION_MIN);
 }
@@ -100,14 +100,14 @@ static uint64_t enter(struct probe *probe, unsigned depth, uint64_t arg0, uint64
 	regs_set(&thread.regs, target.arch->arg[0], arg0);
 	regs_set(&thread.regs, target.arch->arg[1], arg1);
 	stack[STACK_WORDS - 8 - 8 * depth] = 0x4000 + depth;	/* the return address */
-	return event_entry(&probes, probe, &thread);
+	return trap_ledger_entry(&probes, probe, &thread);
 }
 
 static bool leave(struct probe *probe, unsigned depth, uint64_t result)
 {
 	regs_set(&thread.regs, target.arch->sp, sp(depth) - FRAME + sizeof(uint64_t));
 	regs_set(&thread.regs, target.arch->ret, result);
-	return event_return(&probes, probe, &thread);
+	return trap_ledger_return(&probes, probe, &thread);
 }
 
 /* The size that is recorded for a block; 0: none. */
@@ -184,7 +184,7 @@ static void play_release(unsigned depth, enum script_function fn, uint64_t block
 	}
 	regs_set(&thread.regs, target.arch->sp, (uintptr_t)&elsewhere);
 	regs_set(&thread.regs, target.arch->arg[0], block);
-	event_entry(&probes, scripted[fn], &thread);
+	trap_ledger_entry(&probes, scripted[fn], &thread);
 }
 
 static void play_returned(unsigned depth)
@@ -246,7 +246,7 @@ TEST("uncounted")
 	enter(&p_malloc, 3, 10, 0);
 	leave(&p_malloc, 3, 0xe000);
 	CU_ASSERT_EQUAL(play_counted(), 4);
-	event_void(&probes, &thread);
+	trap_ledger_void(&probes, &thread);
 	CU_ASSERT_EQUAL(play_counted(), 5);
 	/* What was forgotten meanwhile is not counted. */
 	enter(&p_new, 1, 100, 0);
@@ -360,7 +360,7 @@ TEST("void operations")
 	check((struct figures){ .allocs = 2, .voided = 2, .live = 70 });
 	/* With its thread. A block that realloc had in hand is gone. */
 	enter(&p_realloc, 1, 0xb000, 500);
-	event_void(&probes, &thread);
+	trap_ledger_void(&probes, &thread);
 	check((struct figures){ .allocs = 2, .frees = 1, .voided = 3, .live = 60 });
 	view = reader_stack(probes.log, 1);	/* all have the same */
 	CU_ASSERT_EQUAL(view.total, 2);
@@ -374,14 +374,14 @@ TEST("a reset")
 	leave(&p_malloc, 1, 0xa000);
 	enter(&p_realloc, 1, 0xa000, 500);
 	log_reset(probes.log);
-	event_reset(&thread);
+	trap_ledger_reset(&thread);
 	leave(&p_realloc, 1, 0);
 	CU_ASSERT_EQUAL(recorded(0xa000), 0);
 	check((struct figures){ .failed = 1 });
 	/* One that succeeds is recorded as ever. */
 	enter(&p_realloc, 1, 0xa000, 500);
 	log_reset(probes.log);
-	event_reset(&thread);
+	trap_ledger_reset(&thread);
 	leave(&p_realloc, 1, 0xb000);
 	CU_ASSERT_EQUAL(recorded(0xb000), 500);
 	check((struct figures){ .allocs = 1, .live = 500 });

@@ -122,7 +122,7 @@ static bool is_in_agent(const struct probes *parent, const struct probes *child)
 {
 	const struct thread *thread = thread_any_stopped(child->target);
 	struct stack_range range[AGENT_PC_RANGES];
-	uint32_t nr = agent_pc_ranges(parent, range);
+	uint32_t nr = area_pc_ranges(parent, range);
 
 	return thread && stack_uses(child->target, &thread->regs, range, nr);
 }

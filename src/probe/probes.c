@@ -45,7 +45,7 @@ void probes_destroy(struct probes *probes)
 	if (!probes)
 		return;
 	for_each_thread(thread, probes->target)
-		event_void(probes, thread);
+		trap_ledger_void(probes, thread);
 	sigtrap_forget(probes);
 	for (size_t i = 0; i < probes->all.nr; i++)
 		free(probes->all.at[i]);
@@ -170,7 +170,7 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 	if (probe->nothrow && !probes->state->threads)
 		return err_create(ERR_UNSUPPORTED,
 				  "it throws, and threads of this program cannot be told apart");
-	err = state_add_probe(probes, probe, spec.kind == THUNK_ENTER, &spec.probe);
+	err = agent_state_add_probe(probes, probe, spec.kind == THUNK_ENTER, &spec.probe);
 	if (!err)
 		err = probes->target->arch->thunk(&spec, &probe->thunk);
 	if (err)
@@ -193,16 +193,16 @@ static void fill(struct probes *probes, struct probe *probe)
 	if (!err && probe->engine == PROBE_JUMP) {
 		err = build_thunk(probes, probe, slot);
 		if (err)
-			probe_no_jump(probes, probe, err->msg);
+			choose_no_jump(probes, probe, err->msg);
 		err = NULL;
 	} else if (err && probe->engine == PROBE_JUMP) {
-		probe_no_jump(probes, probe, err->msg);
+		choose_no_jump(probes, probe, err->msg);
 		err = probe->state == PROBE_PLANNED ? build_code(probes, probe, slot) : NULL;
 	}
 	if (!err && probe->state == PROBE_PLANNED)
 		err = patch_fill(probes->target, probe->slot, slot, sizeof(slot));
 	if (err)
-		probe_refuse(probe, err->msg, err->hint);
+		choose_refuse(probe, err->msg, err->hint);
 }
 
 struct err *probes_add_traps(struct probes *probes, struct probe *probe)
@@ -258,13 +258,13 @@ static struct err *need_state(struct probes *probes, struct remote *remote)
 
 	if (probes->state || !probes_any(probes, PROBE_PLANNED, PROBE_JUMP))
 		return NULL;
-	err = state_make(probes, remote);
+	err = agent_state_make(probes, remote);
 	if (!err || err->code == ERR_GONE)
 		return err;
 	vec_each_value(probe, &probes->all) {
 		if (probe->state != PROBE_PLANNED || probe->engine != PROBE_JUMP)
 			continue;
-		probe_no_jump(probes, probe, err->msg);
+		choose_no_jump(probes, probe, err->msg);
 		snprintf(probe->hint, sizeof(probe->hint), "%.159s", err->hint);
 	}
 	return NULL;
@@ -284,7 +284,7 @@ struct err *probes_prepare(struct probes *probes, struct remote *remote)
 		refused = area_slot(probes, probe, remote, &probe->slot);
 		probe->prologue = probe->slot + AGENT_SLOT_DISPLACED;
 		if (refused)
-			probe_refuse(probe, refused->msg, refused->hint);
+			choose_refuse(probe, refused->msg, refused->hint);
 	}
 	area_bound(probes);
 	err = NULL;
@@ -309,7 +309,7 @@ struct err *probes_fill(struct probes *probes)
 		fill(probes, probe);
 		probe->filled = any = true;
 	}
-	return probes->state && any ? state_publish(probes) : NULL;
+	return probes->state && any ? agent_state_publish(probes) : NULL;
 }
 
 /* Call fn with remote; if that is NULL, borrow a thread for it. */
@@ -353,7 +353,7 @@ void probes_learn_facts(struct probes *probes)
 	struct err *err;
 
 	free_facts_learn(probes);
-	err = state_tell_facts(probes);
+	err = agent_state_tell_facts(probes);
 	if (err)
 		trace_line("tell the agent what is known of frees: %s", err->msg);
 	log_note_gap(probes->log);
@@ -376,7 +376,7 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 	vec_each_value(probe, &probes->all) {
 		err = probe->state == PROBE_PLANNED ? put_in(probes, probe) : NULL;
 		if (err)
-			probe_refuse(probe, err->msg, err->hint);
+			choose_refuse(probe, err->msg, err->hint);
 		active += probe->state == PROBE_ACTIVE && probe_of_allocator(probe);
 	}
 	if (!active)

@@ -212,7 +212,7 @@ static struct err *drain(struct probes *probes, bool *clean)
 
 	inside.deadline = &wait.deadline;
 	forget_inside(probes->target);
-	inside.nr = agent_pc_ranges(probes, inside.range);
+	inside.nr = area_pc_ranges(probes, inside.range);
 	err = target_wait(probes->target, &wait, clean);
 	probes->calls_left = inside.threads || inside.unknown ? 0 : inside.calls;
 	*clean = *clean && !inside.calls;
@@ -255,7 +255,7 @@ static void forget_code(struct probes *probes)
 /* Unmap all that mdbg has mapped. No thread is inside. */
 static struct err *unmap_all(struct probes *probes, struct remote *remote)
 {
-	struct err *err = state_remove(probes, remote);
+	struct err *err = agent_state_remove(probes, remote);
 
 	for (size_t i = probes->areas.nr; i-- > 0 && !err;) {
 		const struct area *area = &probes->areas.at[i];
@@ -273,9 +273,9 @@ static struct err *unmap_all(struct probes *probes, struct remote *remote)
  */
 static struct err *leave(struct probes *probes, struct remote *remote)
 {
-	bool quiet = probes->state && !pc_in_agent(probes);
+	bool quiet = probes->state && !area_has_thread(probes);
 
-	state_abandon(probes);
+	agent_state_abandon(probes);
 	return quiet ? share_withdraw(probes->target, remote) : NULL;
 }
 
@@ -296,7 +296,7 @@ struct err *probes_disarm(struct probes *probes, bool with_region, bool *left_re
 	if (err)
 		return err;
 	for_each_thread(thread, probes->target)
-		event_void(probes, thread);
+		trap_ledger_void(probes, thread);
 	if (!clean)
 		defuse(probes);		/* while the handler is still there */
 	err = remote_borrow(probes->target, NULL, &remote);
@@ -332,13 +332,13 @@ static struct err *clean_text(struct probes *probes, struct target *child,
 	return err;
 }
 
-struct err *probes_clean_child(struct probes *probes, struct target *child)
+struct err *probes_disarm_child(struct probes *probes, struct target *child)
 {
 	const struct region *region = probes->target->region;
 	struct remote *remote;
 	struct thread *thread = thread_any_stopped(child);
 	struct stack_range range[AGENT_PC_RANGES];
-	uint32_t nr = agent_pc_ranges(probes, range);
+	uint32_t nr = area_pc_ranges(probes, range);
 	struct err *err;
 
 	if (!region || !thread)
