@@ -163,13 +163,13 @@ static void add_figures(const struct machine_view *view, Tcl_Obj *dict)
 			dict_value(dict, figure->key, figure_value(now));
 		if (figure->part == MACHINE_PRESSURE)
 			continue;
-		if (machine_change(before, now, &change))
+		if (machine_look_change(before, now, &change))
 			dict_value(changes, figure->key, Tcl_NewWideIntObj(change));
 		else
 			dict_text(changes, figure->key, "-");
 		if (figure->part != MACHINE_RATE)
 			continue;
-		if (machine_rate(before, now, ns, &rate))
+		if (machine_look_rate(before, now, ns, &rate))
 			dict_double(rates, figure->key, rate);
 		else
 			dict_text(rates, figure->key, "-");
@@ -195,13 +195,13 @@ static Tcl_Obj *rank_dict(const struct machine_rank *rank)
 static struct err *add_processes(const struct machine_view *view, Tcl_Obj *dict)
 {
 	struct machine_ranks ranks;
-	struct err *err = machine_largest(view->before, view->now, view->most, &ranks);
+	struct err *err = machine_look_largest(view->before, view->now, view->most, &ranks);
 
 	if (err)
 		return err;
 	dict_value(dict, "processes", value_list(&ranks.vec, rank, rank_dict(rank)));
 	vec_free(&ranks.vec);
-	err = machine_grown(view->before, view->now, view->most, &ranks);
+	err = machine_look_grown(view->before, view->now, view->most, &ranks);
 	if (err)
 		return err;
 	vec_each(rank, &ranks.vec)
@@ -227,7 +227,7 @@ static Tcl_Obj *group_dict(const struct machine_view *view, const struct memory_
 	dict_value(dict, "oomkills", figure_value(group->oom_kills));
 	for (const struct group_figure *figure = group_figures; figure->key; figure++)
 		dict_value(dict, figure->key, figure_value(group_figure(group, figure)));
-	machine_forecast(view->before, view->now, group, &forecast);
+	machine_look_forecast(view->before, view->now, group, &forecast);
 	if (forecast.known)
 		dict_double(dict, "rate", forecast.rate);
 	else

@@ -38,18 +38,18 @@ void machine_look_free(struct machine_look *look)
 	memory_groups_free(&look->groups);
 }
 
-bool machine_change(uint64_t before, uint64_t now, int64_t *ret)
+bool machine_look_change(uint64_t before, uint64_t now, int64_t *ret)
 {
 	if (!kernel_is_number(before) || !kernel_is_number(now))
 		return false;
 	return !__builtin_sub_overflow(now, before, ret);
 }
 
-bool machine_rate(uint64_t before, uint64_t now, uint64_t ns, double *ret)
+bool machine_look_rate(uint64_t before, uint64_t now, uint64_t ns, double *ret)
 {
 	int64_t change;
 
-	if (!ns || !machine_change(before, now, &change) || change < 0)
+	if (!ns || !machine_look_change(before, now, &change) || change < 0)
 		return false;
 	*ret = (double)change * 1e9 / (double)ns;
 	return true;
@@ -88,7 +88,7 @@ static struct err *all_ranks(const struct machine_look *before, const struct mac
 			compare ? machine_process_find(&before->processes, process) : NULL;
 		struct machine_rank rank = { .process = process, .known = old };
 
-		if (old && !machine_change(old->resident, process->resident, &rank.change))
+		if (old && !machine_look_change(old->resident, process->resident, &rank.change))
 			rank.known = false;
 		ranks.vec.at[ranks.vec.nr++] = rank;
 	}
@@ -96,8 +96,8 @@ static struct err *all_ranks(const struct machine_look *before, const struct mac
 	return NULL;
 }
 
-struct err *machine_largest(const struct machine_look *before, const struct machine_look *now,
-			    size_t most, struct machine_ranks *ret)
+struct err *machine_look_largest(const struct machine_look *before, const struct machine_look *now,
+				 size_t most, struct machine_ranks *ret)
 {
 	struct err *err = all_ranks(before, now, ret);
 
@@ -108,8 +108,8 @@ struct err *machine_largest(const struct machine_look *before, const struct mach
 	return NULL;
 }
 
-struct err *machine_grown(const struct machine_look *before, const struct machine_look *now,
-			  size_t most, struct machine_ranks *ret)
+struct err *machine_look_grown(const struct machine_look *before, const struct machine_look *now,
+			       size_t most, struct machine_ranks *ret)
 {
 	struct machine_ranks ranks;
 	struct err *err;
@@ -142,8 +142,8 @@ static const struct memory_group *find_group(const struct memory_groups *groups,
 	return NULL;
 }
 
-void machine_forecast(const struct machine_look *before, const struct machine_look *now,
-		      const struct memory_group *group, struct machine_forecast *ret)
+void machine_look_forecast(const struct machine_look *before, const struct machine_look *now,
+			   const struct memory_group *group, struct machine_forecast *ret)
 {
 	const struct memory_group *old = before ? find_group(&before->groups, group->path) : NULL;
 	uint64_t left = memory_group_left(group);
@@ -152,7 +152,7 @@ void machine_forecast(const struct machine_look *before, const struct machine_lo
 	*ret = (struct machine_forecast){ .known = false };
 	if (!old || before->groups.version != now->groups.version ||
 	    now->time_ns <= before->time_ns ||
-	    !machine_change(memory_group_hard_use(old), memory_group_hard_use(group), &change))
+	    !machine_look_change(memory_group_hard_use(old), memory_group_hard_use(group), &change))
 		return;
 	ret->known = true;
 	ret->rate = (double)change * 1e9 / (double)(now->time_ns - before->time_ns);

@@ -31,12 +31,12 @@ struct err *machine_look_read(pid_t pid, bool processes, struct machine_look *re
 void machine_look_free(struct machine_look *look);
 
 /* The difference of two figures; false: one of them is no number. */
-bool machine_change(uint64_t before, uint64_t now, int64_t *ret);
+bool machine_look_change(uint64_t before, uint64_t now, int64_t *ret);
 /*
  * What was counted in a second, of a figure that only grows; false also if no time has passed, or
  * if it is smaller than before.
  */
-bool machine_rate(uint64_t before, uint64_t now, uint64_t ns, double *ret);
+bool machine_look_rate(uint64_t before, uint64_t now, uint64_t ns, double *ret);
 
 /* A process beside others: what it holds, or by how much it has grown. */
 struct machine_rank {
@@ -50,14 +50,14 @@ struct machine_ranks {
 };
 
 /* Get the `most` processes that hold most. before: an earlier look; NULL: there is none. */
-struct err *machine_largest(const struct machine_look *before, const struct machine_look *now,
-			    size_t most, struct machine_ranks *ret) MUST_CHECK;
+struct err *machine_look_largest(const struct machine_look *before, const struct machine_look *now,
+				 size_t most, struct machine_ranks *ret) MUST_CHECK;
 /*
  * Get the processes that have grown most, at most `most` of them; what began since has grown by all
  * that it holds. There are none without an earlier look that has processes.
  */
-struct err *machine_grown(const struct machine_look *before, const struct machine_look *now,
-			  size_t most, struct machine_ranks *ret) MUST_CHECK;
+struct err *machine_look_grown(const struct machine_look *before, const struct machine_look *now,
+			       size_t most, struct machine_ranks *ret) MUST_CHECK;
 
 /* When a group is full, at the rate of the time between two looks. */
 struct machine_forecast {
@@ -67,5 +67,5 @@ struct machine_forecast {
 	double seconds;		/* then: until the limit is reached */
 };
 
-void machine_forecast(const struct machine_look *before, const struct machine_look *now,
-		      const struct memory_group *group, struct machine_forecast *ret);
+void machine_look_forecast(const struct machine_look *before, const struct machine_look *now,
+			   const struct memory_group *group, struct machine_forecast *ret);

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/compiler.h"
-#include "growth/replay.h"
+#include "growth/growth_replay.h"
 
 #define ROUND	(1ull << 30)	/* no page is larger, so that a range is not taken for too short */
 
@@ -127,7 +127,7 @@ void mapped_files_event(struct mapped_files *files, const struct growth_event *e
 {
 	const struct mapped_file asked = { .number = event->number, .offset = event->arg[5] };
 
-	if (growth_event_failed(event))
+	if (growth_replay_event_failed(event))
 		return;
 	if (event->entered <= files->looked) {
 		drop_touched(&files->found, event);

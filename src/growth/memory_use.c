@@ -26,7 +26,7 @@ const char *const memory_kind_names[MEMORY_KINDS] = {
 
 const struct memory_sum memory_sum_unknown = UNKNOWN_SUM;
 
-void memory_add(uint64_t *a, uint64_t b)
+void memory_use_add(uint64_t *a, uint64_t b)
 {
 	if (b == MEMORY_UNKNOWN)
 		return;
@@ -39,7 +39,7 @@ void memory_add(uint64_t *a, uint64_t b)
 static void add_sum(struct memory_sum *a, const struct memory_sum *b)
 {
 	for (unsigned i = 0; i < MEMORY_FIGURES; i++)
-		memory_add(&a->at[i], b->at[i]);
+		memory_use_add(&a->at[i], b->at[i]);
 }
 
 static bool begins(const char *path, const char *with)
@@ -111,7 +111,7 @@ static void take_figures(const struct smaps_figures *from, struct memory_sum *su
 
 	for (unsigned i = 0; from && i < SMAPS_FIGURES; i++)
 		if (place[i] < MEMORY_FIGURES)
-			memory_add(&sum->at[place[i]], from->figure[i]);
+			memory_use_add(&sum->at[place[i]], from->figure[i]);
 }
 
 COMPARE_BY(by_start, struct memory_owner, x, x->start)

@@ -108,6 +108,6 @@ struct err *memory_use_make(struct smaps *smaps, struct memory_owners *owners,
 void memory_use_set_locked(struct memory_use *use, uint64_t bytes);
 void memory_use_free(struct memory_use *use);
 /* Add b to *a; what is unknown in both stays unknown. */
-void memory_add(uint64_t *a, uint64_t b);
+void memory_use_add(uint64_t *a, uint64_t b);
 /* All figures are unknown. */
 extern const struct memory_sum memory_sum_unknown;

@@ -43,10 +43,10 @@ static uint64_t grown_in_use(const struct memory_sum *before, const struct memor
 {
 	uint64_t was = MEMORY_UNKNOWN, is = MEMORY_UNKNOWN;
 
-	memory_add(&was, before->at[MEMORY_RSIZE]);
-	memory_add(&was, before->at[MEMORY_SWAP]);
-	memory_add(&is, now->at[MEMORY_RSIZE]);
-	memory_add(&is, now->at[MEMORY_SWAP]);
+	memory_use_add(&was, before->at[MEMORY_RSIZE]);
+	memory_use_add(&was, before->at[MEMORY_SWAP]);
+	memory_use_add(&is, now->at[MEMORY_RSIZE]);
+	memory_use_add(&is, now->at[MEMORY_SWAP]);
 	return was == MEMORY_UNKNOWN || is == MEMORY_UNKNOWN || is < was ? 0 : is - was;
 }
 
@@ -207,8 +207,8 @@ static struct memory_look merged(const struct memory_look *look)
 	struct memory_look ret = *look;
 
 	for (unsigned i = 0; i < MEMORY_FIGURES; i++) {
-		memory_add(&ret.kind[MEMORY_HEAP].at[i], look->kind[MEMORY_MAPPED].at[i]);
-		memory_add(&ret.kind[MEMORY_HEAP].at[i], look->kind[MEMORY_ANONYMOUS].at[i]);
+		memory_use_add(&ret.kind[MEMORY_HEAP].at[i], look->kind[MEMORY_MAPPED].at[i]);
+		memory_use_add(&ret.kind[MEMORY_HEAP].at[i], look->kind[MEMORY_ANONYMOUS].at[i]);
 	}
 	ret.kind[MEMORY_MAPPED] = ret.kind[MEMORY_ANONYMOUS] = memory_sum_unknown;
 	return ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The growth ring: calls of brk, mmap, munmap, mremap and the functions of shared memory, one event
- * each, as the agent has seen them (agent/agent_growth.c). growth/replay.h adds them up.
+ * each, as the agent has seen them (agent/agent_growth.c). growth/growth_replay.h adds them up.
  *
  * It is empty, and takes no memory, until `growth start` has put the probes in. The newest events
  * are kept, as many as there is room for: a reader that comes in time has all, and one that comes
@@ -11,7 +11,7 @@
  * An event is put in when its call has returned, and has two moments: `entered`, from which on its
  * range may be given to somebody else (munmap), and `left`, before which nobody else can know what
  * it gave out. So whatever order the events have in the ring, an event that takes away what another
- * one has given out has entered after that one has left (growth/replay.h).
+ * one has given out has entered after that one has left (growth/growth_replay.h).
  *
  * Protocol of slots: ring.h. An event whose slot another writer is still filling (a whole ring
  * behind) is lost, and its number stays missing.

@@ -101,7 +101,7 @@ static void print_mremap(const struct growth_event *event, struct out *out)
 static void print_shmat(struct session *session, const struct growth_event *event,
 			struct out *out)
 {
-	uint64_t size = growth_event_failed(event) ? 0 :
+	uint64_t size = growth_replay_event_failed(event) ? 0 :
 			session_growth_segment(session, (uint32_t)event->arg[0], event->result);
 
 	out_f(out, " 0x%" PRIx64, event->result);
@@ -182,7 +182,7 @@ struct err *growth_print_event(struct session *session, const struct growth_even
 	else
 		out_text(out, "- ");
 	print_arguments(session, event, files, out);
-	if (growth_event_failed(event))
+	if (growth_replay_event_failed(event))
 		out_text(out, " failed");
 	out_text(out, "\n");
 	if (!texts)

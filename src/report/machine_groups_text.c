@@ -58,7 +58,7 @@ static void print_forecast(const struct machine_view *view, const struct memory_
 	struct machine_forecast forecast;
 	char time[32];
 
-	machine_forecast(view->before, view->now, group, &forecast);
+	machine_look_forecast(view->before, view->now, group, &forecast);
 	if (!forecast.known) {
 		out_text(out, "There is no rate yet: when it is reached cannot be said.\n");
 		return;

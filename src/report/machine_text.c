@@ -79,7 +79,7 @@ static void rate_cell(struct table *table, const struct machine_view *view, uint
 	double rate;
 
 	if (view->before &&
-	    machine_rate(before, now, view->now->time_ns - view->before->time_ns, &rate))
+	    machine_look_rate(before, now, view->now->time_ns - view->before->time_ns, &rate))
 		table_cell(table, "%.1f", rate);
 	else
 		table_cell(table, "-");
@@ -167,7 +167,7 @@ static struct err *print_ranks(const char *title, const struct machine_ranks *ra
 static struct err *print_grown(const struct machine_view *view, struct out *out)
 {
 	struct machine_ranks ranks;
-	struct err *err = machine_grown(view->before, view->now, view->most, &ranks);
+	struct err *err = machine_look_grown(view->before, view->now, view->most, &ranks);
 
 	if (err)
 		return err;
@@ -189,7 +189,7 @@ static struct err *print_processes(const struct machine_view *view, struct out *
 
 	if (!view->most || !view->now->has_processes)
 		return NULL;
-	err = machine_largest(view->before, view->now, view->most, &ranks);
+	err = machine_look_largest(view->before, view->now, view->most, &ranks);
 	if (err)
 		return err;
 	snprintf(title, sizeof(title), "Processes that hold most, of %zu that can be seen "

@@ -60,7 +60,7 @@ static void print_words(const char *line, const struct word *words, size_t nr,
 		if (!words[i].unit && kernel_is_number(value))
 			out_text(out, size_text(out, value).at);
 		else if (words[i].unit &&
-			 machine_change(figure_of(before, &words[i]), value, &change) &&
+			 machine_look_change(figure_of(before, &words[i]), value, &change) &&
 			 change >= 0)
 			out_f(out, "%s", words[i].unit == 1 ?
 			      size_text(&(struct out){ .units = false }, (uint64_t)change).at :
@@ -76,7 +76,7 @@ static void events_cell(struct table *table, uint64_t before, uint64_t now)
 {
 	int64_t change;
 
-	if (machine_change(before, now, &change) && change >= 0)
+	if (machine_look_change(before, now, &change) && change >= 0)
 		table_cell(table, "%" PRId64, change);
 	else
 		table_cell(table, "-");

@@ -43,7 +43,7 @@ void signed_cell(struct table *table, const struct out *out, bool known, int64_t
 void change_cell(struct table *table, const struct out *out, uint64_t before, uint64_t now)
 {
 	int64_t change = 0;
-	bool known = machine_change(before, now, &change);
+	bool known = machine_look_change(before, now, &change);
 
 	signed_cell(table, out, known, change);
 }

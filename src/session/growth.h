@@ -4,12 +4,12 @@
  *
  * The calls are recorded in the target by probes of their own (probe/growth_functions.h), in a ring
  * of the region (log/growth_ring.h). The tracer thread reads the ring at each of its polls
- * (session/untraced.c) and when somebody asks, and replays the events (growth/replay.h); the replay
- * lives as long as the run that it belongs to. After `detach -keep`, or if this mdbg is killed, the
- * next one reads the ring from the beginning of the run, or as far back as the ring goes: then, and
- * whenever the ring has gone round before it was read, events are lost. What was held before a gap
- * may have been given away in it and taken by others, so all of it is forgotten: it counts as not
- * seen, and the events are counted.
+ * (session/untraced.c) and when somebody asks, and replays the events (growth/growth_replay.h); the
+ * replay lives as long as the run that it belongs to. After `detach -keep`, or if this mdbg is
+ * killed, the next one reads the ring from the beginning of the run, or as far back as the ring
+ * goes: then, and whenever the ring has gone round before it was read, events are lost. What was
+ * held before a gap may have been given away in it and taken by others, so all of it is forgotten:
+ * it counts as not seen, and the events are counted.
  *
  * An answer is made in a stop: the ring is read, then /proc/PID/maps, and what is not mapped any
  * more is dropped. So what is held, and what is not seen, are together what is mapped, to the byte.
@@ -23,8 +23,8 @@
 #pragma once
 
 #include "base/err.h"
+#include "growth/growth_replay.h"
 #include "growth/mapped_files.h"
-#include "growth/replay.h"
 #include "inspect/ended.h"
 
 struct log;

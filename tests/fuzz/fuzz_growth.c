@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "growth/growth_replay.h"
 #include "growth/mapped_files.h"
-#include "growth/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

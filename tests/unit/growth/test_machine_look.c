@@ -12,17 +12,17 @@ TEST("changes and rates")
 	int64_t change = 7;
 	double rate = 7;
 
-	CU_ASSERT_TRUE(machine_change(5, 3, &change) && change == -2);
-	CU_ASSERT_TRUE(machine_change(0, 1ull << 40, &change) && change == 1ll << 40);
-	CU_ASSERT_FALSE(machine_change(KERNEL_UNKNOWN, 3, &change));
-	CU_ASSERT_FALSE(machine_change(3, KERNEL_UNKNOWN, &change));
-	CU_ASSERT_FALSE(machine_change(KERNEL_NO_LIMIT, 3, &change));
-	CU_ASSERT_FALSE(machine_change(0, UINT64_MAX - 2, &change));
-	CU_ASSERT_TRUE(machine_rate(10, 20, 2 * SECOND, &rate) && rate == 5);
-	CU_ASSERT_TRUE(machine_rate(10, 10, SECOND, &rate) && rate == 0);
-	CU_ASSERT_FALSE(machine_rate(10, 20, 0, &rate));
-	CU_ASSERT_FALSE(machine_rate(20, 10, SECOND, &rate));
-	CU_ASSERT_FALSE(machine_rate(KERNEL_UNKNOWN, 10, SECOND, &rate));
+	CU_ASSERT_TRUE(machine_look_change(5, 3, &change) && change == -2);
+	CU_ASSERT_TRUE(machine_look_change(0, 1ull << 40, &change) && change == 1ll << 40);
+	CU_ASSERT_FALSE(machine_look_change(KERNEL_UNKNOWN, 3, &change));
+	CU_ASSERT_FALSE(machine_look_change(3, KERNEL_UNKNOWN, &change));
+	CU_ASSERT_FALSE(machine_look_change(KERNEL_NO_LIMIT, 3, &change));
+	CU_ASSERT_FALSE(machine_look_change(0, UINT64_MAX - 2, &change));
+	CU_ASSERT_TRUE(machine_look_rate(10, 20, 2 * SECOND, &rate) && rate == 5);
+	CU_ASSERT_TRUE(machine_look_rate(10, 10, SECOND, &rate) && rate == 0);
+	CU_ASSERT_FALSE(machine_look_rate(10, 20, 0, &rate));
+	CU_ASSERT_FALSE(machine_look_rate(20, 10, SECOND, &rate));
+	CU_ASSERT_FALSE(machine_look_rate(KERNEL_UNKNOWN, 10, SECOND, &rate));
 }
 
 static void add(struct machine_look *look, pid_t pid, uint64_t start, uint64_t resident)
@@ -45,7 +45,7 @@ TEST("processes")
 	add(&now, 2, 10, 700);
 	add(&now, 3, 99, 150);		/* another process of the same id */
 	add(&now, 4, 50, 700);
-	CU_ASSERT_PTR_NULL_FATAL(machine_largest(&before, &now, 3, &ranks));
+	CU_ASSERT_PTR_NULL_FATAL(machine_look_largest(&before, &now, 3, &ranks));
 	CU_ASSERT_EQUAL_FATAL(ranks.vec.nr, 3);
 	CU_ASSERT_EQUAL(ranks.vec.at[0].process->pid, 1);
 	CU_ASSERT_TRUE(ranks.vec.at[0].known && ranks.vec.at[0].change == -100);
@@ -53,7 +53,7 @@ TEST("processes")
 	CU_ASSERT_EQUAL(ranks.vec.at[2].process->pid, 4);
 	CU_ASSERT_FALSE(ranks.vec.at[2].known);
 	vec_free(&ranks.vec);
-	CU_ASSERT_PTR_NULL_FATAL(machine_grown(&before, &now, 9, &ranks));
+	CU_ASSERT_PTR_NULL_FATAL(machine_look_grown(&before, &now, 9, &ranks));
 	CU_ASSERT_EQUAL_FATAL(ranks.vec.nr, 3);
 	CU_ASSERT_EQUAL(ranks.vec.at[0].process->pid, 4);
 	CU_ASSERT_EQUAL(ranks.vec.at[0].change, 700);
@@ -62,12 +62,12 @@ TEST("processes")
 	CU_ASSERT_EQUAL(ranks.vec.at[2].process->pid, 3);
 	CU_ASSERT_EQUAL(ranks.vec.at[2].change, 150);
 	vec_free(&ranks.vec);
-	CU_ASSERT_PTR_NULL_FATAL(machine_largest(NULL, &now, 1, &ranks));
+	CU_ASSERT_PTR_NULL_FATAL(machine_look_largest(NULL, &now, 1, &ranks));
 	CU_ASSERT_EQUAL(ranks.vec.nr, 1);
 	CU_ASSERT_FALSE(ranks.vec.at[0].known);
 	vec_free(&ranks.vec);
 	before.has_processes = false;
-	CU_ASSERT_PTR_NULL_FATAL(machine_grown(&before, &now, 9, &ranks));
+	CU_ASSERT_PTR_NULL_FATAL(machine_look_grown(&before, &now, 9, &ranks));
 	CU_ASSERT_EQUAL(ranks.vec.nr, 0);
 	machine_look_free(&before);
 	machine_look_free(&now);
@@ -98,21 +98,21 @@ TEST("forecast")
 	add_group(&now, "/", 1000, 800);
 	add_group(&now, "/new", 1000, 800);
 	add_group(&now, "/open", KERNEL_NO_LIMIT, 800);
-	machine_forecast(&before, &now, &now.groups.vec.at[0], &forecast);
+	machine_look_forecast(&before, &now, &now.groups.vec.at[0], &forecast);
 	CU_ASSERT_TRUE(forecast.known && forecast.fills);
 	CU_ASSERT_EQUAL(forecast.rate, 100);
 	CU_ASSERT_EQUAL(forecast.seconds, 7);
-	machine_forecast(&before, &now, &now.groups.vec.at[1], &forecast);
+	machine_look_forecast(&before, &now, &now.groups.vec.at[1], &forecast);
 	CU_ASSERT_TRUE(forecast.known && !forecast.fills && forecast.rate == -50);
-	machine_forecast(&before, &now, &now.groups.vec.at[2], &forecast);
+	machine_look_forecast(&before, &now, &now.groups.vec.at[2], &forecast);
 	CU_ASSERT_FALSE(forecast.known);
 	/* It grows, and has no limit to reach. */
-	machine_forecast(&before, &now, &now.groups.vec.at[3], &forecast);
+	machine_look_forecast(&before, &now, &now.groups.vec.at[3], &forecast);
 	CU_ASSERT_TRUE(forecast.known && !forecast.fills && forecast.rate == 100);
-	machine_forecast(NULL, &now, &now.groups.vec.at[0], &forecast);
+	machine_look_forecast(NULL, &now, &now.groups.vec.at[0], &forecast);
 	CU_ASSERT_FALSE(forecast.known);
 	now.time_ns = before.time_ns;
-	machine_forecast(&before, &now, &now.groups.vec.at[0], &forecast);
+	machine_look_forecast(&before, &now, &now.groups.vec.at[0], &forecast);
 	CU_ASSERT_FALSE(forecast.known);
 	machine_look_free(&before);
 	machine_look_free(&now);

@@ -97,7 +97,7 @@ TEST("kinds")
 	CU_ASSERT_EQUAL(kb(&use, MEMORY_MAIN_STACK, MEMORY_RSIZE), 44);
 	for (unsigned kind = 0; kind < MEMORY_KERNEL; kind++)
 		for (unsigned i = 0; i < MEMORY_FIGURES; i++)
-			memory_add(&sum[i], use.look.kind[kind].at[i]);
+			memory_use_add(&sum[i], use.look.kind[kind].at[i]);
 	CU_ASSERT_EQUAL(sum[MEMORY_VSIZE], use.look.all.at[MEMORY_VSIZE]);
 	CU_ASSERT_EQUAL(sum[MEMORY_RSIZE], use.look.all.at[MEMORY_RSIZE]);
 	CU_ASSERT_EQUAL(sum[MEMORY_PSS], use.look.all.at[MEMORY_PSS]);

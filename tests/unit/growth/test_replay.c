@@ -6,7 +6,7 @@
 
 #include <sys/mman.h>
 
-#include "growth/replay.h"
+#include "growth/growth_replay.h"
 #include "unit.h"
 
 #define STEP	0x1000ull

@@ -63,7 +63,7 @@ struct growth_replay {
 void growth_replay_forget(struct growth_replay *replay);
 void growth_replay_free(struct growth_replay *replay);
 /* Did the call fail? Then it has changed nothing. */
-bool growth_event_failed(const struct growth_event *event);
+bool growth_replay_event_failed(const struct growth_event *event);
 /* ERR_NOMEM, ERR_RANGE: something is missing; growth_replay_forget makes that honest. */
 struct err *growth_replay_event(struct growth_replay *replay, const struct growth_event *event,
 				const struct growth_world *world) MUST_CHECK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Replays events (replay.h). */
+/* Replays events (growth_replay.h). */
 
-#include "growth/replay.h"
+#include "growth/growth_replay.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ void growth_replay_free(struct growth_replay *replay)
 	map_free(&replay->segments, free);
 }
 
-bool growth_event_failed(const struct growth_event *event)
+bool growth_replay_event_failed(const struct growth_event *event)
 {
 	bool pointer = event->call == GROWTH_CALL_MMAP || event->call == GROWTH_CALL_MREMAP ||
 		       event->call == GROWTH_CALL_SHMAT;
@@ -293,7 +293,7 @@ struct err *growth_replay_event(struct growth_replay *replay, const struct growt
 				const struct growth_world *world)
 {
 	replay->events++;
-	if (growth_event_failed(event)) {
+	if (growth_replay_event_failed(event)) {
 		replay->failed++;
 		return NULL;
 	}
