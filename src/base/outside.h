@@ -5,8 +5,8 @@
  * like one of mdbg's own.
  *
  * Such text has its own type, so that it cannot be given to %s by mistake. It reaches a terminal
- * only through outside_add (which out_outside, table_cell, notes and errors call). That function
- * shows
+ * only through outside_add (which out_outside, text_table_cell, notes and errors call). That
+ * function shows
  *
  *	\n \t		as these two characters, unless they are part of mdbg's own layout
  *	\x1b		for other control characters and DEL, and bytes that are no UTF-8

@@ -113,12 +113,12 @@ static struct err *print_all(const struct call *call)
 	static const char *const titles[] = { "ALIAS", "WORDS" };
 	struct table table;
 
-	table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
 	vec_each_value(alias, &call->shell->aliases) {
-		table_cell(&table, "%s", alias->name);
-		table_cell(&table, "%s", Tcl_GetString(alias->words));
+		text_table_cell(&table, "%s", alias->name);
+		text_table_cell(&table, "%s", Tcl_GetString(alias->words));
 	}
-	return table_print(&table, call->out);
+	return text_table_print(&table, call->out);
 }
 
 static struct err *no_alias(const char *name)

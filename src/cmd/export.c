@@ -314,7 +314,7 @@ static void print_early(const struct exported *exported, struct out *out)
 
 	if (model->early_count)
 		out_f(out, "; of these %" PRIu64 " allocations, %s bytes %s", model->early_count,
-		      size_text(out, model->early_bytes).at,
+		      number_text_size(out, model->early_bytes).at,
 		      exported->query.heap.complete ? "from before the attach" : "not recorded");
 }
 
@@ -326,7 +326,7 @@ static void print_past(const struct exported *exported, bool blocks, struct out 
 	if (!query->at.word)
 		return;
 	out_text(out, "; these are recorded ones at ");
-	moment_name_print(&at, out);
+	moment_text_print_name(&at, out);
 	if (blocks)
 		out_text(out, "; single blocks are not known for an earlier moment: the table "
 			 "allocations is empty");
@@ -346,22 +346,22 @@ static struct err *run(struct call *call)
 	if (exported.answer.of) {
 		out_f(out, "%" PRIu64 " rows of %s written to %s\n", exported.done.rows,
 		      exported.answer.of->name, call->argv[1]);
-		return lacks_print(call->session, out);
+		return lack_text_print(call->session, out);
 	}
-	heap_notes_print(&exported.query.heap, out);
-	heap_stood_print(&exported.query.heap, out);
+	blocks_print_heap_notes(&exported.query.heap, out);
+	blocks_print_heap_stood(&exported.query.heap, out);
 	err = export_format_find(call->argv[0], &format);
 	if (!err)
-		err = lacks_print(call->session, out);
+		err = lack_text_print(call->session, out);
 	if (err)
 		return err;
 	out_f(out, "%zu sites, %" PRIu64 " %s, %s bytes written to %s", model->held,
 	      model->count, strcmp(model->unit, "blocks") ? model->unit : "allocations",
-	      size_text(out, model->bytes).at, call->argv[1]);
+	      number_text_size(out, model->bytes).at, call->argv[1]);
 	print_early(&exported, out);
 	print_past(&exported, format->wants & EXPORT_BLOCKS, out);
 	out_text(out, "\n");
-	sampling_print(call->session, out);
+	sites_print_sampling(call->session, out);
 	return NULL;
 }
 

@@ -47,7 +47,8 @@ static struct err *print(struct shell *shell, const struct query *query)
 	if (err)
 		return err;
 	out.color = shell_colors(shell, STDERR_FILENO);
-	err = leaks_print(shell->session, &query->found, &query->leaks, &shell->suppressions, &out);
+	err = leak_text_print(shell->session, &query->found, &query->leaks, &shell->suppressions,
+			      &out);
 	write_err = out_finish(&out);
 	return err ? err : write_err;
 }

@@ -310,7 +310,7 @@ static void print_since(const struct call *call, const struct query *query)
 	if (!since.word)
 		return;
 	out_text(call->out, "Made since ");
-	moment_name_print(&since, call->out);
+	moment_text_print_name(&since, call->out);
 	out_text(call->out, ", and still held:\n\n");
 }
 

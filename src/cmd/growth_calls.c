@@ -140,7 +140,7 @@ static struct err *print_events(struct call *call, unsigned kinds, uint64_t from
 		if (growth_ring_get(log, from, &event) != GROWTH_READ)
 			missed++;
 		else if (event.call < GROWTH_CALLS && kinds & kind_of(event.call))
-			err = growth_print_event(call->session, &event, &files, texts, call->out);
+			err = growth_event_print(call->session, &event, &files, texts, call->out);
 		if (!err)
 			err = cancel_check();
 	}
@@ -167,9 +167,9 @@ static struct err *print_log(struct call *call, unsigned kinds, bool stacks)
 	gone = from - run.first;
 	if (gone)
 		out_f(call->out, "%llu older events are gone\n", (unsigned long long)gone);
-	stack_texts_init(&texts, call->session, GROWTH_INDENT);
+	traceback_texts_init(&texts, call->session, GROWTH_INDENT);
 	err = print_events(call, kinds, from, next, stacks ? &texts : NULL);
-	stack_texts_free(&texts);
+	traceback_texts_free(&texts);
 	return err;
 }
 

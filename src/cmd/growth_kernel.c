@@ -59,7 +59,7 @@ static void show_lines(uint64_t limit, struct out *out)
 	struct err *err = allocinfo_read(&info);
 
 	if (!err)
-		allocinfo_print(&info, MIN(limit, LINES), out);
+		kernel_print_allocinfo(&info, MIN(limit, LINES), out);
 	else if (err->code != ERR_NOTFOUND)
 		out_f(out, "%s\n\n", err->msg);
 	vec_free(&info.vec);

@@ -95,16 +95,16 @@ static struct err *run(struct call *call)
 		out_f(call->out, "The heaps cannot be looked at: %s\n", check.heap.why);
 		print_way_out(call);
 	} else {
-		err = damage_print(call->session, &check.heap, call->out);
+		err = address_text_damage(call->session, &check.heap, call->out);
 		if (!err)
 			print_sums(&check.heap, call->out);
 	}
 	if (!err)
-		heap_stood_print(&check.heap, call->out);
+		blocks_print_heap_stood(&check.heap, call->out);
 	if (!err && check.recorded)
-		err = unknown_frees_print(call->session, &check.unknown_frees, call->out);
+		err = unknown_free_text_print(call->session, &check.unknown_frees, call->out);
 	if (!err)
-		err = lacks_print(call->session, call->out);
+		err = lack_text_print(call->session, call->out);
 	check_free(&check);
 	return err;
 }

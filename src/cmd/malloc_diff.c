@@ -517,16 +517,16 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	if (is_same_process(&diff))
-		unrecorded_print(call->session, from->time_ns, to->time_ns, call->out);
+		moment_text_print_unrecorded(call->session, from->time_ns, to->time_ns, call->out);
 	if (diff.live)
-		err = lacks_print(call->session, call->out);
+		err = lack_text_print(call->session, call->out);
 	if (err)
 		return err;
 	if (diff.files)
 		compare_notes_print(compare, call->out);
 	diff_sums_print(&compare->difference, call->out);
 	if (!diff.files)
-		sampling_print(call->session, call->out);
+		sites_print_sampling(call->session, call->out);
 	return NULL;
 }
 

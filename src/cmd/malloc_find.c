@@ -78,16 +78,16 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	if (found.searched) {
-		err = found_print(call->session, &found.find, found.address, call->out);
+		err = referrer_text_print(call->session, &found.find, found.address, call->out);
 	} else {
-		err = find_print(call->session, &found.find.heap, found.address, call->out);
+		err = address_text_print(call->session, &found.find.heap, found.address, call->out);
 		out_text(call->out,
 			 "Who points to it is not known: there is no process any more\n");
 	}
 	if (!err)
-		err = lacks_print(call->session, call->out);
+		err = lack_text_print(call->session, call->out);
 	if (!err)
-		stood_print(call->out, found.find.in.pause_ns, found.find.in.no_snapshot);
+		stood_text_print(call->out, found.find.in.pause_ns, found.find.in.no_snapshot);
 	return err;
 }
 
@@ -119,7 +119,7 @@ static void add_freed(const struct log *log, const struct found_at *at, Tcl_Obj 
 static struct err *add_unknown(const struct call *call, const struct found *found, Tcl_Obj *dict)
 {
 	struct found_at at;
-	struct err *err = find_in(call->session, &found->find.heap, found->address, &at);
+	struct err *err = address_text_in(call->session, &found->find.heap, found->address, &at);
 
 	if (err)
 		return err;
@@ -143,7 +143,7 @@ static void add_memory(struct symbols *symbols, const struct find_address *find,
 		       const struct find_referrer *referrer, enum symbol_names names,
 		       Tcl_Obj *dict)
 {
-	struct referrer_memory is = referrer_memory(symbols, find, referrer, names);
+	struct referrer_memory is = referrer_text_memory(symbols, find, referrer, names);
 
 	dict_text(dict, "kind", is.module ? "data" : "mapping");
 	dict_text(dict, "module", is.module);
@@ -155,7 +155,7 @@ static void add_memory(struct symbols *symbols, const struct find_address *find,
 static void add_tls(struct symbols *symbols, const struct find_address *find,
 		    const struct find_referrer *referrer, enum symbol_names names, Tcl_Obj *dict)
 {
-	struct symbol_tls is = referrer_tls(symbols, find, referrer);
+	struct symbol_tls is = referrer_text_tls(symbols, find, referrer);
 
 	dict_text(dict, "module", is.module);
 	dict_text(dict, "symbol", symbol_tls_name(&is, names));

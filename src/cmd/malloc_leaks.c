@@ -15,7 +15,7 @@ static struct err *run(struct call *call)
 
 	if (!err)
 		err = query_warn_of_nobody(call, &query);
-	return err ? err : (call->brief ? leaks_print_brief : leaks_print)(
+	return err ? err : (call->brief ? leak_text_print_brief : leak_text_print)(
 		call->session, &query.found, &query.leaks, &call->shell->suppressions, call->out);
 }
 

@@ -38,7 +38,8 @@ static struct err *run(struct call *call)
 	if (call->brief)
 		return query_print_brief(call, rows);
 	err = query_stale(call, &query);
-	return err ? err : stale_print(call->session, &query.found, &query.sites, call->out);
+	return err ? err : leak_text_print_stale(call->session, &query.found, &query.sites,
+						 call->out);
 }
 
 const struct cmd cmd_malloc_stale = {

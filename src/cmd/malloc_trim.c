@@ -15,7 +15,7 @@ static struct err *run(struct call *call)
 
 	if (err)
 		return err;
-	format_duration(pause, sizeof(pause), did.pause_ns);
+	number_text_duration(pause, sizeof(pause), did.pause_ns);
 	out_f(call->out, "%" PRIu64 " KB resident before, %" PRIu64 " KB after: %" PRIu64
 			 " KB given back; the process stood still for %s\n",
 	      did.before_kb, did.after_kb,

@@ -17,17 +17,17 @@ static struct err *print(const struct call *call, const struct proc_maps *maps)
 	struct table table;
 	char protection[5];
 
-	table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
 	vec_each(map, &maps->vec) {
-		table_cell(&table, "0x%016" PRIx64, map->start);
-		table_cell(&table, "0x%016" PRIx64, map->end);
+		text_table_cell(&table, "0x%016" PRIx64, map->start);
+		text_table_cell(&table, "0x%016" PRIx64, map->end);
 		procparse_map_protection(map, protection);
-		table_cell(&table, "%s", protection);
-		table_cell(&table, "%" PRIu64, map->end - map->start);
-		table_cell(&table, "0x%" PRIx64, map->offset);
-		table_cell(&table, "%s%s", map->path, map->deleted ? " (deleted)" : "");
+		text_table_cell(&table, "%s", protection);
+		text_table_cell(&table, "%" PRIu64, map->end - map->start);
+		text_table_cell(&table, "0x%" PRIx64, map->offset);
+		text_table_cell(&table, "%s%s", map->path, map->deleted ? " (deleted)" : "");
 	}
-	return table_print(&table, call->out);
+	return text_table_print(&table, call->out);
 }
 
 static const char *const debug_names[] = {
@@ -40,10 +40,10 @@ static struct err *add_file(void *ctx, const struct symbol_file *file)
 {
 	struct table *table = ctx;
 
-	table_cell(table, "%s", file->path);
-	table_cell(table, "%s", debug_names[file->debug]);
-	table_cell(table, "%s", *file->package ? file->package : "-");
-	table_cell(table, "%s", *file->build_id ? file->build_id : "-");
+	text_table_cell(table, "%s", file->path);
+	text_table_cell(table, "%s", debug_names[file->debug]);
+	text_table_cell(table, "%s", *file->package ? file->package : "-");
+	text_table_cell(table, "%s", *file->build_id ? file->build_id : "-");
 	return NULL;
 }
 
@@ -53,11 +53,11 @@ static struct err *print_files(const struct call *call)
 	struct table table;
 	struct err *err;
 
-	table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
 	err = symbol_file_each(session_symbols(call->session), add_file, &table);
 	if (err && !table.err)
 		table.err = err;
-	return table_print(&table, call->out);
+	return text_table_print(&table, call->out);
 }
 
 static struct err *run(struct call *call)

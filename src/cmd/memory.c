@@ -37,14 +37,14 @@ static struct err *run(struct call *call)
 
 	if (err)
 		return err;
-	err = memory_print(&use, last, call->out);
+	err = memory_text_print(&use, last, call->out);
 	session_memory_keep(call->session, &use.look);
 	if (err)
 		return err;
 	out_text(call->out, "\n");
 	if (use.quick)
 		out_text(call->out, MEMORY_QUICK_TEXT);
-	memory_verdict_print(&verdict, call->out);
+	memory_text_print_verdict(&verdict, call->out);
 	return NULL;
 }
 
@@ -58,7 +58,7 @@ static struct err *run_maps(struct call *call)
 		err = session_memory_changes(call->session, &use, &changes);
 	if (err)
 		return err;
-	err = memory_maps_print(&use, &changes, call->out);
+	err = memory_text_print_maps(&use, &changes, call->out);
 	vec_free(&changes.vec);
 	return err;
 }
@@ -261,7 +261,7 @@ static struct err *map_rows(struct call *call, struct answer *ret)
 	*ret = (struct answer)ANSWER_KEPT(&map_relation);
 	for (size_t i = 0; !err && i < use.vec.nr; i++) {
 		const struct memory_map *map = &use.vec.at[i];
-		const struct memory_thread_text thread = memory_thread_text(map);
+		const struct memory_thread_text thread = memory_text_thread(map);
 
 		err = answer_add(ret, &(struct map_row){
 			map->map->start, map->map->end, map->sum, changes.vec.at[i],

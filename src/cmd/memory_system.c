@@ -93,7 +93,7 @@ static struct err *run(struct call *call)
 		return err;
 	view.before = shell->machine_last;
 	view.now = look;
-	err = machine_print(&view, call->out);
+	err = machine_text_print(&view, call->out);
 	keep(shell, look);
 	return err;
 }
@@ -151,9 +151,9 @@ static void add_figures(const struct machine_view *view, Tcl_Obj *dict)
 	uint64_t ns = view->before ? view->now->time_ns - view->before->time_ns : 0;
 
 	for (const struct machine_figure *figure = machine_figures; figure->key; figure++) {
-		uint64_t now = machine_figure(&view->now->machine, figure);
+		uint64_t now = machine_text_figure(&view->now->machine, figure);
 		uint64_t before = view->before ?
-			machine_figure(&view->before->machine, figure) : KERNEL_UNKNOWN;
+			machine_text_figure(&view->before->machine, figure) : KERNEL_UNKNOWN;
 		int64_t change;
 		double rate;
 
@@ -226,7 +226,8 @@ static Tcl_Obj *group_dict(const struct machine_view *view, const struct memory_
 	dict_value(dict, "atlimit", figure_value(group->at_limit));
 	dict_value(dict, "oomkills", figure_value(group->oom_kills));
 	for (const struct group_figure *figure = group_figures; figure->key; figure++)
-		dict_value(dict, figure->key, figure_value(group_figure(group, figure)));
+		dict_value(dict, figure->key, figure_value(machine_groups_text_figure(group,
+										      figure)));
 	machine_look_forecast(view->before, view->now, group, &forecast);
 	if (forecast.known)
 		dict_double(dict, "rate", forecast.rate);

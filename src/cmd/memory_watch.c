@@ -115,8 +115,8 @@ static struct err *print(void *ctx, struct out *out)
 
 	if (watch->loop.in_place)
 		out->columns = watch->loop.screen.columns;
-	return memory_reading_print(watch->has_before ? &watch->before : NULL, &watch->now,
-				    watch->has_verdict ? &watch->verdict : NULL, out);
+	return memory_watch_text_print(watch->has_before ? &watch->before : NULL, &watch->now,
+				       watch->has_verdict ? &watch->verdict : NULL, out);
 }
 
 static const struct watch_kind kind = { .read = read_all, .print = print };

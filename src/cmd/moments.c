@@ -16,8 +16,8 @@ static struct err *not_so_early(const struct history *history, const char *word,
 
 	if (!history->samples.nr)
 		return err_hint(err, "the history has no sample yet; samples are taken while mdbg is attached");
-	format_time(begin, sizeof(begin), history->samples.at->time_ns);
-	format_duration(age, sizeof(age), now_ns - MIN(now_ns, history->samples.at->time_ns));
+	number_text_time(begin, sizeof(begin), history->samples.at->time_ns);
+	number_text_duration(age, sizeof(age), now_ns - MIN(now_ns, history->samples.at->time_ns));
 	return err_hint(err, "the history begins at %s, %s ago", begin, age);
 }
 

@@ -21,19 +21,19 @@ static struct err *list(struct call *call)
 
 	if (err)
 		return err;
-	table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
 	vec_each(probe, &probes.vec) {
 		if (!*probe->user)
 			continue;
-		table_cell(&table, "%s", probe->function);
-		table_cell(&table, "%s", probe->module);
-		table_cell(&table, "0x%016" PRIx64, probe->address);
-		table_cell(&table, "%s", probe->user);
-		table_cell(&table, "%s", probe->active ? probe->engine : "none");
-		table_cell(&table, "%s", probe->why);
+		text_table_cell(&table, "%s", probe->function);
+		text_table_cell(&table, "%s", probe->module);
+		text_table_cell(&table, "0x%016" PRIx64, probe->address);
+		text_table_cell(&table, "%s", probe->user);
+		text_table_cell(&table, "%s", probe->active ? probe->engine : "none");
+		text_table_cell(&table, "%s", probe->why);
 	}
 	vec_free(&probes.vec);
-	return table_print(&table, call->out);
+	return text_table_print(&table, call->out);
 }
 
 const struct cmd cmd_probe = {

@@ -78,7 +78,7 @@ static void print_times(const struct call *call, pid_t pid, const struct proc_st
 	char text[32];
 
 	if (!procfs_start_realtime(pid, &start)) {
-		format_time(text, sizeof(text), start);
+		number_text_time(text, sizeof(text), start);
 		line(call->out, "started", "%s\n", text);
 	}
 	line(call->out, "cpu time", "%.2f s user, %.2f s system\n", (double)stat->utime / tick,

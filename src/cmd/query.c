@@ -120,7 +120,7 @@ void query_free(struct query *query)
 	sites_free(&query->sites);
 	leak_marks_free(&query->found);
 	leaks_free(&query->leaks);
-	stack_suppress_free(&query->suppress);
+	suppressed_stack_free(&query->suppress);
 	block_list_free(query->list);
 	blocks_free(&query->blocks);
 	heaps_free(&query->heap);
@@ -151,11 +151,11 @@ struct err *query_print_brief(struct call *call,
 	if (err)
 		answer_free(&answer);
 	else
-		err = rows_print(&answer, &names, call->out);
+		err = rows_text_print(&answer, &names, call->out);
 	if (err)
 		return err;
 	out_f(call->out, "\n%" PRIu64 " rows\n", nr);
-	return session_log(call->session) ? lacks_print(call->session, call->out) : NULL;
+	return session_log(call->session) ? lack_text_print(call->session, call->out) : NULL;
 }
 
 struct err *query_warn_of_nobody(const struct call *call, struct query *query)

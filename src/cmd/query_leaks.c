@@ -90,7 +90,7 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	matching.env = query_env(call, query);
 	spec.mean = log_config(matching.env.log).sample;
 	if (spec.nr_suppressions)
-		spec.suppression_of = stack_suppress_of;
+		spec.suppression_of = suppressed_stack_of;
 	query->suppress.session = call->session;
 	query->suppress.suppressions = &call->shell->suppressions;
 	err = leaks_build(&query->found.held, &query->found.mark, &spec, &query->leaks);

@@ -38,7 +38,7 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	print(call, &regs);
-	stood_print(call->out, session_stood(call->session), "");
+	stood_text_print(call->out, session_stood(call->session), "");
 	return NULL;
 }
 

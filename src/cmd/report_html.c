@@ -64,7 +64,7 @@ static struct err *make_note(const struct history *history, uint64_t from_ns, ui
 	uint64_t unrecorded = history_unrecorded(history, from_ns, to_ns);
 	char lasted[64];
 
-	format_duration(lasted, sizeof(lasted), unrecorded);
+	number_text_duration(lasted, sizeof(lasted), unrecorded);
 	if (!unrecorded)
 		*ret = strdup("");
 	else if (asprintf(ret, "For %s of that nothing was recorded.", lasted) < 0)
@@ -93,7 +93,7 @@ static struct err *add_difference(struct making *making, const char *what, uint6
 	if (!err)
 		err = make_note(&session_history(report->session)->history, time_ns, now_ns,
 				&made->note);
-	format_duration(over, sizeof(over), now_ns - time_ns);
+	number_text_duration(over, sizeof(over), now_ns - time_ns);
 	if (!err && asprintf(&made->title, "Since %s, %s ago", what, over) < 0) {
 		made->title = NULL;
 		err = err_nomem;
@@ -183,14 +183,14 @@ static struct err *run(struct call *call)
 	/* What reads a pipe expects the page and nothing else. */
 	if (err || stream)
 		return err;
-	stood_print(call->out, MAX(making.leaks.found.pause_ns, making.sites.heap.pause_ns),
-		    *making.sites.heap.no_snapshot ? making.sites.heap.no_snapshot :
+	stood_text_print(call->out, MAX(making.leaks.found.pause_ns, making.sites.heap.pause_ns),
+			 *making.sites.heap.no_snapshot ? making.sites.heap.no_snapshot :
 						     making.leaks.found.no_snapshot);
-	err = lacks_print(call->session, call->out);
+	err = lack_text_print(call->session, call->out);
 	if (err)
 		return err;
 	out_f(call->out, "%zu sites, %" PRIu64 " allocations, %s bytes written to %s\n", model->held,
-	      model->count, size_text(call->out, model->bytes).at, call->argv[0]);
+	      model->count, number_text_size(call->out, model->bytes).at, call->argv[0]);
 	return NULL;
 }
 

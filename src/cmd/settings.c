@@ -510,7 +510,7 @@ static void add_value(struct table *table, const struct setting *setting, const 
 {
 	bool cut = setting->kind == LIST && strlen(value) > LIST_SHOWN;
 
-	table_cell(table, "%.*s%s", cut ? LIST_SHOWN : INT_MAX, value, cut ? "..." : "");
+	text_table_cell(table, "%.*s%s", cut ? LIST_SHOWN : INT_MAX, value, cut ? "..." : "");
 }
 
 static struct err *run(struct call *call)
@@ -525,18 +525,18 @@ static struct err *run(struct call *call)
 		return set_list(call, list);
 	if (call->argc)
 		return call_bad_word(call->argv[0]);
-	table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
 	for (i = 0; !err && i < ARRAY_SIZE(settings); i++) {
 		AUTO_STR struct str value = STR_INIT;
 
 		err = get(call->shell, &settings[i], &value);
-		table_cell(&table, "%s", settings[i].name);
+		text_table_cell(&table, "%s", settings[i].name);
 		add_value(&table, &settings[i], str_text(&value));
-		table_cell(&table, "%s", settings[i].help);
+		text_table_cell(&table, "%s", settings[i].help);
 	}
 	if (err && !table.err)
 		table.err = err;
-	return table_print(&table, call->out);
+	return text_table_print(&table, call->out);
 }
 
 const struct cmd cmd_set = {

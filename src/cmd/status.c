@@ -59,7 +59,7 @@ static struct err *print_probes(const struct call *call, const struct session_th
 		figures_free(&figures);
 		return NULL;
 	}
-	format_time(since, sizeof(since), figures.since_ns);
+	number_text_time(since, sizeof(since), figures.since_ns);
 	out_f(call->out, "Allocator %s, %u jump and %u breakpoint probes%s.\n",
 	      figures.allocator ? figures.allocator : "unknown", figures.jump, figures.breakpoint,
 	      figures.armed ? "" : " (off)");

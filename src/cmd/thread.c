@@ -38,21 +38,21 @@ static struct err *print_threads(const struct call *call, const struct session_t
 	pid_t current = frames_current_thread(call->shell);
 	struct table table;
 
-	table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
 	vec_each(thread, &threads->vec) {
-		table_cell(&table, "%s", thread->lwp == current ? "*" : "");
-		table_cell(&table, "%d", thread->lwp);
+		text_table_cell(&table, "%s", thread->lwp == current ? "*" : "");
+		text_table_cell(&table, "%d", thread->lwp);
 		if (thread->pthread)
-			table_cell(&table, "0x%016" PRIx64, thread->pthread);
+			text_table_cell(&table, "0x%016" PRIx64, thread->pthread);
 		else
-			table_cell(&table, "-");
-		table_cell(&table, "%c", thread->state);
-		table_outside(&table, outside_of(&thread->name));
-		table_cell(&table, "%s%s%s", thread->main ? "main" : "",
-			   thread->main && thread->blocks_sigtrap ? ", " : "",
-			   thread->blocks_sigtrap ? "blocks SIGTRAP" : "");
+			text_table_cell(&table, "-");
+		text_table_cell(&table, "%c", thread->state);
+		text_table_outside(&table, outside_of(&thread->name));
+		text_table_cell(&table, "%s%s%s", thread->main ? "main" : "",
+				thread->main && thread->blocks_sigtrap ? ", " : "",
+				thread->blocks_sigtrap ? "blocks SIGTRAP" : "");
 	}
-	return table_print(&table, call->out);
+	return text_table_print(&table, call->out);
 }
 
 /* The call that has mapped the stack of a thread; NULL: growth has not seen it. */
@@ -73,7 +73,7 @@ static struct err *print_mapped_by(struct stack_texts *texts,
 	if (!piece)
 		return NULL;
 	out_text(out, "    its stack was mapped by\n        ");
-	return stack_texts_print(texts, piece->stack, out);
+	return traceback_texts_print(texts, piece->stack, out);
 }
 
 static struct err *print_ended(struct call *call, const struct ended_threads *ended)
@@ -89,12 +89,12 @@ static struct err *print_ended(struct call *call, const struct ended_threads *en
 		err = session_growth_view(call->session, &view);
 	if (err)
 		return err;
-	stack_texts_init(&texts, call->session, 8);
+	traceback_texts_init(&texts, call->session, 8);
 	for (size_t i = 0; !err && i < ended->vec.nr; i++) {
 		out_f(call->out, "thread 0x%" PRIx64 " (ended, not joined)\n", ended->vec.at[i]);
 		err = print_mapped_by(&texts, &view, ended->vec.at[i], call->out);
 	}
-	stack_texts_free(&texts);
+	traceback_texts_free(&texts);
 	return err;
 }
 
@@ -111,7 +111,7 @@ static struct err *list(struct call *call)
 	if (!err)
 		err = print_ended(call, &ended);
 	if (!err)
-		stood_print(call->out, session_stood(call->session), "");
+		stood_text_print(call->out, session_stood(call->session), "");
 	vec_free(&threads.vec);
 	vec_free(&ended.vec);
 	return err;

@@ -31,19 +31,19 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 		};
 
 		str_clear(&text);
-		err = frame_lines(&text, call->session, symbols, pc, INDENT, &dim);
+		err = traceback_lines(&text, call->session, symbols, pc, INDENT, &dim);
 		if (!err)
 			err = cancel_check();
 		if (err)
 			break;
 		out_f(call->out, "#%-*zu", INDENT - 1, i);
-		frame_lines_print(call->out, text.at, text.len, dim);
+		traceback_print_lines(call->out, text.at, text.len, dim);
 	}
 	if (!err && stack->end == WALK_DEPTH && max < FRAMES_MAX)
 		out_f(call->out, "%*s(more frames follow)\n", INDENT, "");
 	else if (!err && stack->end != WALK_COMPLETE)
 		out_f(call->out, "%*s(stack ends here: %s)\n", INDENT, "",
-		      stack_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
+		      traceback_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
 	return err;
 }
 
@@ -120,7 +120,7 @@ static struct err *run(struct call *call)
 	if (!err)
 		err = print_stacks(call, &stacks, max);
 	if (!err)
-		stood_print(call->out, session_stood(call->session), "");
+		stood_text_print(call->out, session_stood(call->session), "");
 	return err;
 }
 
@@ -144,7 +144,7 @@ static Tcl_Obj *stack_dict(const struct session_stack *stack, struct stack_ends 
 
 	dict_number(dict, "thread", (uint64_t)stack->lwp);
 	dict_value(dict, "stack", value_list(&stack->pcs, pc, value_address(*pc)));
-	dict_text(dict, "end", stack_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
+	dict_text(dict, "end", traceback_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
 	return dict;
 }
 

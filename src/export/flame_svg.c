@@ -255,12 +255,12 @@ static void write_heading(const struct flame_graph *graph, struct export_file *f
 	const struct model *model = graph->model;
 	char time[64], over[64];
 
-	format_time(time, sizeof(time), model->now_ns);
+	number_text_time(time, sizeof(time), model->now_ns);
 	export_file_text(file, "<text class=\"heading\" x=\"3\" y=\"18\">");
 	flame_graph_program(model, file);
 	export_file_f(file, ": %s</text>\n<text x=\"3\" y=\"36\">%s", what_of[graph->flame.of], time);
 	if (graph->flame.of == FLAME_GROWTH) {
-		format_duration(over, sizeof(over), model->growth_ns);
+		number_text_duration(over, sizeof(over), model->growth_ns);
 		export_file_f(file, ", over the last %s", over);
 	}
 	if (model->sample)

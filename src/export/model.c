@@ -246,7 +246,7 @@ static struct err *add_path(struct builder *builder, struct model_site *site)
 	}
 	site->nr = (uint32_t)model->path.nr - site->first;
 	if (view.nr && view.end != WALK_COMPLETE)
-		site->end = stack_end_text(&builder->ends, view.end, view.pcs, view.nr);
+		site->end = traceback_end_text(&builder->ends, view.end, view.pcs, view.nr);
 	return err;
 }
 

@@ -185,8 +185,8 @@ static void write_facts(const struct page *page)
 	const struct model *model = page->model;
 	char now[64], since[64], number[96];
 
-	format_time(now, sizeof(now), model->now_ns);
-	format_time(since, sizeof(since), model->since_ns);
+	number_text_time(now, sizeof(now), model->now_ns);
+	number_text_time(since, sizeof(since), model->since_ns);
 	text(page, "<dl>\n");
 	snprintf(number, sizeof(number), "%" PRIu64 " bytes in %" PRIu64 " blocks", model->bytes,
 		 model->count);
@@ -253,7 +253,7 @@ static struct err *write_doubts(const struct page *page)
 
 	if (err)
 		return err;
-	leaks_print_summary(report->session, report->found, report->leaks, &out);
+	leak_text_print_summary(report->session, report->found, report->leaks, &out);
 	err = out_finish(&out);
 	if (!err && lseek(fd, 0, SEEK_SET))
 		err = err_sys("lseek");

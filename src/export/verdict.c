@@ -91,7 +91,7 @@ static struct err *say_growth(const struct verdict_facts *facts, struct str *to)
 
 	if (!facts->over_ns)
 		return str_add(to, "Whether it grows is not known yet");
-	format_duration(over, sizeof(over), facts->over_ns);
+	number_text_duration(over, sizeof(over), facts->over_ns);
 	if (from == now)
 		return str_addf(to, "In the last %s its recorded blocks have neither grown nor shrunk",
 				over);
@@ -105,7 +105,7 @@ static struct err *say_growth(const struct verdict_facts *facts, struct str *to)
 	}
 	if (err || !facts->grower)
 		return err;
-	format_duration(over, sizeof(over), facts->grower_ns);
+	number_text_duration(over, sizeof(over), facts->grower_ns);
 	err = str_addf(to, "; %s has grown most, by ", facts->grower);
 	if (!err)
 		err = size_in_words(to, facts->grower_bytes);

@@ -36,9 +36,9 @@ static struct err *print_event(struct session *session, const char *what, struct
 	struct err *err;
 
 	out_blanks(out, INDENT);
-	stack_texts_init(&texts, session, INDENT);
-	err = event_print(&texts, what, event, "", out);
-	stack_texts_free(&texts);
+	traceback_texts_init(&texts, session, INDENT);
+	err = traceback_print_event(&texts, what, event, "", out);
+	traceback_texts_free(&texts);
 	return err;
 }
 
@@ -67,8 +67,8 @@ static struct err *print_freed(struct session *session, const struct found_at *f
 	return err ? err : print_origin(session, &found->was, out);
 }
 
-struct err *find_print_block(struct session *session, const struct block *block, uint64_t address,
-			     struct out *out)
+struct err *address_text_print_block(struct session *session, const struct block *block,
+				     uint64_t address, struct out *out)
 {
 	uint64_t offset = address - block->address;
 
@@ -103,8 +103,8 @@ static void print_chunk(const struct heap_chunk *chunk, uint64_t address, struct
 	out_text(out, "\n");
 }
 
-struct err *find_in(struct session *session, const struct heaps *heap, uint64_t address,
-		    struct found_at *ret)
+struct err *address_text_in(struct session *session, const struct heaps *heap, uint64_t address,
+			    struct found_at *ret)
 {
 	struct in_hand in_hand = { VEC_INIT };
 	const struct find_source source = {
@@ -119,23 +119,23 @@ struct err *find_in(struct session *session, const struct heaps *heap, uint64_t 
 	return err;
 }
 
-struct err *find_print(struct session *session, const struct heaps *heap, uint64_t address,
-		       struct out *out)
+struct err *address_text_print(struct session *session, const struct heaps *heap, uint64_t address,
+			       struct out *out)
 {
 	struct found_at found;
-	struct err *err = find_in(session, heap, address, &found);
+	struct err *err = address_text_in(session, heap, address, &found);
 
 	if (err)
 		return err;
 	if (found.what == FOUND_BLOCK)
-		return find_print_block(session, &found.block, address, out);
+		return address_text_print_block(session, &found.block, address, out);
 	if (found.what == FOUND_CHUNK) {
 		print_chunk(&found.chunk, address, out);
 		return print_freed(session, &found, out);
 	}
 	out_f(out, PRI_ADDRESS " is in no block that is known\n", address);
 	err = print_freed(session, &found, out);
-	heap_notes_print(heap, out);
+	blocks_print_heap_notes(heap, out);
 	return err;
 }
 
@@ -146,7 +146,7 @@ static struct err *print_beside(struct session *session, const struct heaps *hea
 	if (!address)
 		return NULL;
 	out_f(out, "  %s: ", where);
-	return find_print(session, heap, address, out);
+	return address_text_print(session, heap, address, out);
 }
 
 /* Print why this place may not be damaged. */
@@ -167,8 +167,8 @@ static void print_doubt(struct heap_doubt doubt, struct out *out)
 	}
 }
 
-struct err *damage_print(struct session *session, const struct heaps *heap,
-			 struct out *out)
+struct err *address_text_damage(struct session *session, const struct heaps *heap,
+				struct out *out)
 {
 	const struct heap_walk *walk = &heap->walk;
 	struct err *err = NULL;

@@ -13,14 +13,14 @@ struct session;
 struct heaps;
 
 /* Find the block or chunk that holds address, in the heaps and in the log as it is now. */
-struct err *find_in(struct session *session, const struct heaps *heap, uint64_t address,
-		    struct found_at *ret) MUST_CHECK;
+struct err *address_text_in(struct session *session, const struct heaps *heap, uint64_t address,
+			    struct found_at *ret) MUST_CHECK;
 /* Print the block or free chunk that holds address, and where it was allocated. */
-struct err *find_print(struct session *session, const struct heaps *heap, uint64_t address,
-		       struct out *out) MUST_CHECK;
+struct err *address_text_print(struct session *session, const struct heaps *heap, uint64_t address,
+			       struct out *out) MUST_CHECK;
 /* Print a block that is known to hold address. */
-struct err *find_print_block(struct session *session, const struct block *block, uint64_t address,
-			     struct out *out) MUST_CHECK;
+struct err *address_text_print_block(struct session *session, const struct block *block,
+				     uint64_t address, struct out *out) MUST_CHECK;
 /* Print all damaged places, with the blocks on both sides of each. */
-struct err *damage_print(struct session *session, const struct heaps *heap,
-			 struct out *out) MUST_CHECK;
+struct err *address_text_damage(struct session *session, const struct heaps *heap,
+				struct out *out) MUST_CHECK;

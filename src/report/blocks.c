@@ -52,7 +52,7 @@ static void widen(struct layout *layout, const char *key, uint64_t value)
 	size_t at = (size_t)(relation_find(&block_relation, key) - block_relation.columns);
 	char text[U64_DIGITS];
 
-	layout->widths[at] = MAX(layout->widths[at], format_u64(text, value) + 1);
+	layout->widths[at] = MAX(layout->widths[at], number_text_u64(text, value) + 1);
 }
 
 static size_t row_width(const struct layout *layout)
@@ -110,7 +110,7 @@ static char *pad(char *at, size_t used, size_t width)
 
 static char *add_number(char *at, uint64_t value, size_t width)
 {
-	size_t used = format_u64(at, value);
+	size_t used = number_text_u64(at, value);
 
 	return pad(at + used, used, width);
 }
@@ -127,7 +127,7 @@ static char *add_hex(char *at, uint64_t value, size_t width)
 {
 	at[0] = '0';
 	at[1] = 'x';
-	format_hex16(at + 2, value);
+	number_text_hex16(at + 2, value);
 	return pad(at + 18, 18, width);
 }
 
@@ -144,7 +144,7 @@ static char *add_value(char *at, const struct out *out, const struct column *col
 	if (column->kind == COLUMN_AGE || column->kind == COLUMN_TIME)
 		return add_number(at, is->number / 1000000000, width);
 	if (column->kind == COLUMN_BYTES && out->units)
-		return add_word(at, size_text(out, is->number).at, width);
+		return add_word(at, number_text_size(out, is->number).at, width);
 	heap = column->kind == COLUMN_HEAP ? block_heap_name((uint16_t)is->number) : NULL;
 	return heap ? add_word(at, heap, width) : add_number(at, is->number, width);
 }
@@ -170,7 +170,7 @@ static struct err *print_row(const struct layout *layout, const struct block *bl
 		out_blanks(out, layout->indent);
 	}
 	if (!block->preattach)
-		return stack_texts_print(texts, block->stack, out);
+		return traceback_texts_print(texts, block->stack, out);
 	out_f(out, "%s\n", no_stack_text(block->unrecorded));
 	return NULL;
 }
@@ -248,7 +248,7 @@ static struct err *print_rows(const struct layout *layout, struct stack_texts *t
 	return err;
 }
 
-void heap_notes_print(const struct heaps *heap, struct out *out)
+void blocks_print_heap_notes(const struct heaps *heap, struct out *out)
 {
 	if (*heap->why)
 		out_f(out, "%s from before the attach are not known: %s\n",
@@ -274,20 +274,20 @@ void heap_notes_print(const struct heaps *heap, struct out *out)
 		  "allocate, resize or free them\n", heap->under_way);
 }
 
-void heap_stood_print(const struct heaps *heap, struct out *out)
+void blocks_print_heap_stood(const struct heaps *heap, struct out *out)
 {
-	stood_print(out, heap->pause_ns, heap->no_snapshot);
+	stood_text_print(out, heap->pause_ns, heap->no_snapshot);
 }
 
 /* Print what must be known of the listed blocks. */
 static struct err *print_notes(struct session *session, const struct block_source *source,
 			       const struct heaps *heap, struct out *out)
 {
-	heap_notes_print(heap, out);
+	blocks_print_heap_notes(heap, out);
 	out_count(out,
 		  "Up to %" PRIu64 " blocks more were freed or resized before they could be listed\n",
 		  block_list_gone(source->list) + heap->gone.blocks);
-	return lacks_print(session, out);
+	return lack_text_print(session, out);
 }
 
 struct err *blocks_print(struct session *session, const struct block_source *source,
@@ -300,7 +300,7 @@ struct err *blocks_print(struct session *session, const struct block_source *sou
 	struct err *err;
 
 	layout_init(&layout, session, source, verbose, out->columns);
-	stack_texts_init(&texts, session, layout.indent);
+	traceback_texts_init(&texts, session, layout.indent);
 	print_head(&layout, out);
 	err = print_rows(&layout, &texts, &sums, out);
 	if (!err) {
@@ -308,18 +308,18 @@ struct err *blocks_print(struct session *session, const struct block_source *sou
 		print_left_out(&layout, verbose, out);
 		err = print_notes(session, source, heap, out);
 	}
-	stack_texts_free(&texts);
+	traceback_texts_free(&texts);
 	if (err)
 		return err;
-	heap_stood_print(heap, out);
+	blocks_print_heap_stood(heap, out);
 	out_f(out, "%" PRIu64 " allocations, %s bytes; %" PRIu64 " allocations, %s bytes %s\n",
-	      sums.blocks, size_text(out, sums.bytes).at, sums.early,
-	      size_text(out, sums.early_bytes).at,
+	      sums.blocks, number_text_size(out, sums.bytes).at, sums.early,
+	      number_text_size(out, sums.early_bytes).at,
 	      heap->complete || !sums.early ? "from before the attach" : "not recorded");
 	if (sample)
 		out_f(out, "Sampled (one in %" PRIu64 " bytes): they stand for %" PRIu64
 			   " allocations, %s bytes\n",
-		      sample, sums.all.blocks, size_text(out, sums.all.bytes).at);
+		      sample, sums.all.blocks, number_text_size(out, sums.all.bytes).at);
 	return NULL;
 }
 
@@ -332,14 +332,14 @@ struct err *blocks_print_brief(struct session *session, const struct block_sourc
 	if (err)
 		return err;
 	out_heading(out, "Allocations Held by the Process:");
-	err = rows_print(&rows, NULL, out);
+	err = rows_text_print(&rows, NULL, out);
 	out_text(out, "\n");
 	if (!err)
 		err = print_notes(session, source, heap, out);
 	if (err)
 		return err;
-	heap_stood_print(heap, out);
+	blocks_print_heap_stood(heap, out);
 	out_f(out, "%" PRIu64 " allocations, %s bytes\n", block_list_given(source->list).blocks,
-	      size_text(out, block_list_given(source->list).bytes).at);
+	      number_text_size(out, block_list_given(source->list).bytes).at);
 	return NULL;
 }

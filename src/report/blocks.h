@@ -25,6 +25,6 @@ struct err *blocks_print_brief(struct session *session, const struct block_sourc
 struct err *chunks_print(struct list *list, const struct heaps *heap,
 			 struct out *out) MUST_CHECK;
 /* Print a line for each uncertainty of the walk. */
-void heap_notes_print(const struct heaps *heap, struct out *out);
+void blocks_print_heap_notes(const struct heaps *heap, struct out *out);
 /* Print for how long the process was stopped for the walk; nothing if it was not stopped. */
-void heap_stood_print(const struct heaps *heap, struct out *out);
+void blocks_print_heap_stood(const struct heaps *heap, struct out *out);

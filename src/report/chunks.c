@@ -20,7 +20,8 @@ static struct err *print_rows(struct list *list, struct sums *sums, struct out *
 
 	while (!err && block && !out_done(out)) {
 		out_f(out, PRI_ADDRESS " %-10s %-5u %s\n", block->address,
-		      size_text(out, block->size).at, block->heap, heap_chunk_kind(block->free_kind));
+		      number_text_size(out, block->size).at, block->heap,
+		      heap_chunk_kind(block->free_kind));
 		sums->bytes[block->free_kind] += block->size;
 		sums->chunks[block->free_kind]++;
 		sums->all_bytes += block->size;
@@ -44,11 +45,11 @@ struct err *chunks_print(struct list *list, const struct heaps *heap, struct out
 	for (unsigned kind = CHUNK_CACHED; kind < CHUNK_KINDS; kind++) {
 		if (sums.chunks[kind])
 			out_f(out, "%s: %" PRIu64 " chunks, %s bytes\n", heap_chunk_kind(kind),
-			      sums.chunks[kind], size_text(out, sums.bytes[kind]).at);
+			      sums.chunks[kind], number_text_size(out, sums.bytes[kind]).at);
 	}
-	heap_notes_print(heap, out);
-	heap_stood_print(heap, out);
+	blocks_print_heap_notes(heap, out);
+	blocks_print_heap_stood(heap, out);
 	out_f(out, "%" PRIu64 " free chunks, %s bytes\n", sums.all,
-	      size_text(out, sums.all_bytes).at);
+	      number_text_size(out, sums.all_bytes).at);
 	return err;
 }

@@ -15,14 +15,14 @@ static void print_end(const char *which, const struct diff_end *end, struct samp
 		      struct out *out)
 {
 	out_f(out, "    %-5s", which);
-	moment_name_print(&end->name, out);
+	moment_text_print_name(&end->name, out);
 	if (end->command)
 		out_f(out, " of process %d", (int)end->pid);
 	if (end->command && *end->command) {
 		out_text(out, ", ");
 		out_outside(out, (struct outside){ end->command });
 	}
-	out_f(out, ": %s bytes in %" PRIu64 " blocks\n", size_text(out, total.bytes).at,
+	out_f(out, ": %s bytes in %" PRIu64 " blocks\n", number_text_size(out, total.bytes).at,
 	      total.blocks);
 }
 
@@ -32,7 +32,8 @@ static void print_rank(size_t rank, const struct change *change, struct out *out
 	int64_t bytes = change->bytes;
 
 	out_f(out, "#%zu  %c%s bytes in %+" PRId64 " blocks\n", rank + 1, bytes < 0 ? '-' : '+',
-	      size_text(out, bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes).at, change->count);
+	      number_text_size(out, bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes).at,
+	      change->count);
 }
 
 struct err *diff_print(const struct diff_view *view, struct out *out)
@@ -65,10 +66,10 @@ struct stacks {
 static struct err *print_stack(void *ctx, const struct change *change, struct out *out)
 {
 	struct stacks *stacks = ctx;
-	struct err *err = headline_print(&stacks->names, change->to, out);
+	struct err *err = sites_print_headline(&stacks->names, change->to, out);
 
 	out_blanks(out, DIFF_INDENT);
-	return err ? err : stack_texts_print(&stacks->texts, change->to, out);
+	return err ? err : traceback_texts_print(&stacks->texts, change->to, out);
 }
 
 struct err *diff_moments_print(struct session *session, const struct moment_name *from,
@@ -83,11 +84,11 @@ struct err *diff_moments_print(struct session *session, const struct moment_name
 	};
 	struct err *err;
 
-	stack_texts_init(&stacks.texts, session, DIFF_INDENT);
+	traceback_texts_init(&stacks.texts, session, DIFF_INDENT);
 	stack_names_init(&stacks.names, session);
 	err = diff_print(&view, out);
 	stack_names_free(&stacks.names);
-	stack_texts_free(&stacks.texts);
+	traceback_texts_free(&stacks.texts);
 	return err;
 }
 
@@ -95,6 +96,6 @@ void diff_sums_print(const struct difference *difference, struct out *out)
 {
 	out_count(out, "%zu more are left out by limit\n", difference->unlisted);
 	out_f(out, "%zu sites changed; grown %s bytes, ", difference->vec.nr + difference->unlisted,
-	      size_text(out, difference->grown).at);
-	out_f(out, "shrunk %s bytes\n", size_text(out, difference->shrunk).at);
+	      number_text_size(out, difference->grown).at);
+	out_f(out, "shrunk %s bytes\n", number_text_size(out, difference->shrunk).at);
 }

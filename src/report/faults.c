@@ -57,10 +57,10 @@ static struct err *print_sum(struct stack_names *names, const struct session_fau
 
 	out_f(out, "#%zu  ", i + 1);
 	print_figures(faults, sum, out);
-	err = headline_print(names, sum->stack, out);
+	err = sites_print_headline(names, sum->stack, out);
 	out_blanks(out, INDENT);
 	if (!err)
-		err = stack_texts_print(texts, sum->stack, out);
+		err = traceback_texts_print(texts, sum->stack, out);
 	out_text(out, "\n");
 	return err;
 }
@@ -121,13 +121,13 @@ struct err *faults_print(struct stack_names *names, const struct session_faults 
 	struct err *err = NULL;
 
 	out_heading(out, "Page faults:");
-	stack_texts_init(&texts, names->session, INDENT);
+	traceback_texts_init(&texts, names->session, INDENT);
 	for (size_t i = 0; !err && !out_done(out) && i < MIN(faults->sums.nr, limit); i++) {
 		err = print_sum(names, faults, i, &texts, out);
 		if (!err)
 			err = cancel_check();
 	}
-	stack_texts_free(&texts);
+	traceback_texts_free(&texts);
 	if (!err)
 		err = print_files(faults, out);
 	if (!err)

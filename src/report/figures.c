@@ -215,7 +215,7 @@ static void statistic(struct out *out, size_t indent, const char *text, uint64_t
 static void bytes_statistic(struct out *out, size_t indent, const char *text, uint64_t bytes)
 {
 	label(out, indent, text, 33);
-	out_f(out, "%s\n", size_text(out, bytes).at);
+	out_f(out, "%s\n", number_text_size(out, bytes).at);
 }
 
 static void print_options(const struct figures *figures, struct out *out)
@@ -248,7 +248,7 @@ static void print_options(const struct figures *figures, struct out *out)
 	else
 		out_text(out, "off\n");
 	option(out, 8, "Recording since");
-	format_time(since, sizeof(since), figures->since_ns);
+	number_text_time(since, sizeof(since), figures->since_ns);
 	out_f(out, "%s (%" PRIu64 " s)\n\n", since,
 	      (figures->now_ns > figures->since_ns ?
 				   (figures->now_ns - figures->since_ns) / 1000000000 : 0));
@@ -420,19 +420,19 @@ static struct err *print_probes(struct session *session, struct out *out)
 
 	if (err)
 		return err;
-	table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
 	for (size_t i = 0; i < probes.vec.nr; i++) {
 		const struct session_probe *probe = &probes.vec.at[i];
 
-		table_cell(&table, "%s", probe->function);
-		table_cell(&table, "%s", probe->module);
-		table_cell(&table, "0x%016" PRIx64, probe->address);
-		table_cell(&table, "%s", probe->active ? probe->engine : "none");
-		table_cell(&table, "%s", probe->why);
+		text_table_cell(&table, "%s", probe->function);
+		text_table_cell(&table, "%s", probe->module);
+		text_table_cell(&table, "0x%016" PRIx64, probe->address);
+		text_table_cell(&table, "%s", probe->active ? probe->engine : "none");
+		text_table_cell(&table, "%s", probe->why);
 	}
 	vec_free(&probes.vec);
 	out_heading(out, "Probes:");
-	err = table_print(&table, out);
+	err = text_table_print(&table, out);
 	out_text(out, "\n");
 	return err;
 }
@@ -453,21 +453,21 @@ struct err *figures_print(struct session *session, const struct figures *figures
 	print_statistics(figures, out);
 	if (!figures->with_log) {
 		print_runtimes(figures->runtimes, out);
-		heap_stood_print(&figures->heap, out);
+		blocks_print_heap_stood(&figures->heap, out);
 		return NULL;
 	}
 	if (verbose) {
 		print_accounts(figures, out);
-		history_print(session, out);
+		moment_text_print_history(session, out);
 		err = print_probes(session, out);
 		if (err)
 			return err;
 	}
 	print_runtimes(figures->runtimes, out);
-	err = lacks_print(session, out);
+	err = lack_text_print(session, out);
 	if (err)
 		return err;
-	heap_stood_print(&figures->heap, out);
+	blocks_print_heap_stood(&figures->heap, out);
 	out_f(out, "Log: %" PRIu64 " records, %" PRIu64 " not recorded (table full), %" PRIu64
 		   " frees of unknown blocks",
 	      figures->records, figures->accounts.table_full, figures->accounts.unknown_frees);

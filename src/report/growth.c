@@ -104,12 +104,12 @@ static struct err *print_sum(struct stack_names *names, const struct session_gro
 	struct err *err;
 
 	out_f(out, "#%zu  %s bytes in %" PRIu64 " mappings\n", rank,
-	      size_text(out, sum->bytes).at, sum->count);
+	      number_text_size(out, sum->bytes).at, sum->count);
 	print_ended(view, session_log(names->session), sum->stack, out);
-	err = headline_print(names, sum->stack, out);
+	err = sites_print_headline(names, sum->stack, out);
 	out_blanks(out, GROWTH_INDENT);
 	if (!err)
-		err = stack_texts_print(texts, sum->stack, out);
+		err = traceback_texts_print(texts, sum->stack, out);
 	out_text(out, "\n");
 	return err;
 }
@@ -121,16 +121,16 @@ struct err *growth_print(struct stack_names *names, const struct session_growth_
 	struct err *err = NULL;
 
 	out_heading(out, heading);
-	stack_texts_init(&texts, names->session, GROWTH_INDENT);
+	traceback_texts_init(&texts, names->session, GROWTH_INDENT);
 	for (size_t i = 0; !err && !out_done(out) && i < sums->vec.nr; i++) {
 		err = print_sum(names, view, &sums->vec.at[i], i + 1, &texts, out);
 		if (!err)
 			err = cancel_check();
 	}
-	stack_texts_free(&texts);
+	traceback_texts_free(&texts);
 	if (!err)
 		out_f(out, "%zu stacks listed; %" PRIu64 " mappings, %s bytes in all stacks\n\n",
-		      sums->vec.nr, sums->count, size_text(out, sums->bytes).at);
+		      sums->vec.nr, sums->count, number_text_size(out, sums->bytes).at);
 	return err;
 }
 
@@ -138,16 +138,17 @@ void growth_print_end(const struct session_growth_view *view, struct out *out)
 {
 	uint64_t held = view->held[HELD_BRK] + view->held[HELD_MMAP] + view->held[HELD_SHM];
 
-	out_f(out, "held      %s bytes: brk %s, mmap %s, shm %s\n", size_text(out, held).at,
-	      size_text(out, view->held[HELD_BRK]).at, size_text(out, view->held[HELD_MMAP]).at,
-	      size_text(out, view->held[HELD_SHM]).at);
+	out_f(out, "held      %s bytes: brk %s, mmap %s, shm %s\n", number_text_size(out, held).at,
+	      number_text_size(out, view->held[HELD_BRK]).at,
+	      number_text_size(out, view->held[HELD_MMAP]).at,
+	      number_text_size(out, view->held[HELD_SHM]).at);
 	out_f(out, "not seen  %s bytes: mapped, and not seen being made; %s of them are mdbg's\n",
-	      size_text(out, view->mapped - held).at, size_text(out, view->own).at);
+	      number_text_size(out, view->mapped - held).at, number_text_size(out, view->own).at);
 	out_f(out, "mapped    %s bytes in /proc/PID/maps, without [vsyscall]\n",
-	      size_text(out, view->mapped).at);
+	      number_text_size(out, view->mapped).at);
 	if (view->gone)
 		out_f(out, "%s bytes were unmapped by calls that were not seen\n",
-		      size_text(out, view->gone).at);
+		      number_text_size(out, view->gone).at);
 	if (view->lost)
 		out_f(out, "%" PRIu64 " events were lost: what was held before them is not seen\n",
 		      view->lost);

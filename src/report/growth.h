@@ -35,8 +35,8 @@ struct err *growth_print(struct stack_names *names, const struct session_growth_
 /* Print the lines `held`, `not seen` and `mapped`, and what is to be known about them. */
 void growth_print_end(const struct session_growth_view *view, struct out *out);
 /* Print the line of one event, and its traceback unless texts is NULL. */
-struct err *growth_print_event(struct session *session, const struct growth_event *event,
+struct err *growth_event_print(struct session *session, const struct growth_event *event,
 			       const struct mapped_file_list *files, struct stack_texts *texts,
 			       struct out *out) MUST_CHECK;
-/* The indent that texts of growth_print_event have. */
+/* The indent that texts of growth_event_print have. */
 #define GROWTH_INDENT	8

@@ -171,7 +171,7 @@ static void print_arguments(struct session *session, const struct growth_event *
 	}
 }
 
-struct err *growth_print_event(struct session *session, const struct growth_event *event,
+struct err *growth_event_print(struct session *session, const struct growth_event *event,
 			       const struct mapped_file_list *files, struct stack_texts *texts,
 			       struct out *out)
 {
@@ -188,6 +188,6 @@ struct err *growth_print_event(struct session *session, const struct growth_even
 	if (!texts)
 		return NULL;
 	out_blanks(out, GROWTH_INDENT);
-	return stack_texts_print(texts, log_deferred_whole(session_log(session), event->stack),
-				 out);
+	return traceback_texts_print(texts, log_deferred_whole(session_log(session), event->stack),
+				     out);
 }

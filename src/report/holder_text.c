@@ -39,7 +39,7 @@ static void print_where(struct session *session, struct symbols *symbols,
 
 	out_text(out, " ");
 	if (holder->in == LEAK_HOLDER_STACK)
-		stack_word_print(session, symbols, holder->tid, pc, out);
+		traceback_print_word(session, symbols, holder->tid, pc, out);
 	else
 		out_f(out, "thread %d", holder->tid);
 }
@@ -71,8 +71,8 @@ static size_t count_holders(const struct leaks *leaks)
 	return nr;
 }
 
-void holders_print(struct session *session, const struct leak_marks *found,
-		   const struct leaks *leaks, struct out *out)
+void holder_text_print(struct session *session, const struct leak_marks *found,
+		       const struct leaks *leaks, struct out *out)
 {
 	size_t most = leaks->kinds & 1u << LEAK_REACHABLE ? LEAK_HOLDERS_MAX : HOLDERS_FEW;
 	struct symbols *symbols;

@@ -12,5 +12,5 @@ struct leak_marks;
  * of them or, if reachable blocks were asked for, all that were noted. Prints nothing if there are
  * none.
  */
-void holders_print(struct session *session, const struct leak_marks *found,
-		   const struct leaks *leaks, struct out *out);
+void holder_text_print(struct session *session, const struct leak_marks *found,
+		       const struct leaks *leaks, struct out *out);

@@ -217,7 +217,7 @@ static void print_sum(struct kernel_growth *growth, const struct kernel_names *n
 	uint32_t nr;
 	const uint64_t *pcs = kernel_stack(growth, names, sum->stack, &nr);
 
-	out_f(out, "#%zu  %s bytes in %" PRIu64 " %s", rank, size_text(out, sum->bytes).at,
+	out_f(out, "#%zu  %s bytes in %" PRIu64 " %s", rank, number_text_size(out, sum->bytes).at,
 	      sum->count, sum->pages ? "page allocations" : "objects");
 	if (sum->count != sum->seen)
 		out_f(out, " (estimated from %" PRIu64 ")", sum->seen);
@@ -246,9 +246,9 @@ struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names
 	}
 	kernel_growth_figures(growth, &figures);
 	out_f(out, "objects   %s bytes in %" PRIu64 " (kmalloc, kmem_cache)\n",
-	      size_text(out, sums->bytes[0]).at, sums->count[0]);
+	      number_text_size(out, sums->bytes[0]).at, sums->count[0]);
 	out_f(out, "pages     %s bytes in %" PRIu64 "; the objects lie in some of them\n",
-	      size_text(out, sums->bytes[1]).at, sums->count[1]);
+	      number_text_size(out, sums->bytes[1]).at, sums->count[1]);
 	out_count(out, "%" PRIu64 " of the allocations are estimated: they came too fast for all "
 		  "to be recorded (`set kernel-sampling off`)\n", sums->estimated);
 	out_count(out, "%" PRIu64 " allocations are not in it: the table was full (--log-limit)\n",
@@ -261,7 +261,7 @@ struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names
 	return err;
 }
 
-void allocinfo_print(const struct allocinfo *info, uint64_t limit, struct out *out)
+void kernel_print_allocinfo(const struct allocinfo *info, uint64_t limit, struct out *out)
 {
 	uint64_t nr = MIN(info->vec.nr, limit);
 
@@ -269,7 +269,8 @@ void allocinfo_print(const struct allocinfo *info, uint64_t limit, struct out *o
 	for (uint64_t i = 0; i < nr && !out_done(out); i++) {
 		const struct allocinfo_line *line = &info->vec.at[i];
 
-		out_f(out, "%s bytes in %" PRIu64 "  ", size_text(out, line->bytes).at, line->calls);
+		out_f(out, "%s bytes in %" PRIu64 "  ", number_text_size(out, line->bytes).at,
+		      line->calls);
 		out_outside(out, (struct outside){ line->place });
 		out_text(out, "\n");
 	}

@@ -50,4 +50,4 @@ struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names
 			 const struct kernel_sums *sums, uint64_t limit,
 			 struct out *out) MUST_CHECK;
 /* Print the first `limit` lines of /proc/allocinfo. */
-void allocinfo_print(const struct allocinfo *info, uint64_t limit, struct out *out);
+void kernel_print_allocinfo(const struct allocinfo *info, uint64_t limit, struct out *out);

@@ -6,7 +6,7 @@
 #include "report/out.h"
 #include "session/lacks.h"
 
-struct err *lacks_print(struct session *session, struct out *out)
+struct err *lack_text_print(struct session *session, struct out *out)
 {
 	struct session_lacks lacks = { VEC_INIT };
 	struct err *err = session_lacks(session, &lacks);

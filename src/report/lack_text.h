@@ -11,4 +11,4 @@ struct session;
  * Print "Incomplete: FUNCTION is not watched: WHY" or "Incomplete: WHY", a line for each gap;
  * nothing if there is none.
  */
-struct err *lacks_print(struct session *session, struct out *out) MUST_CHECK;
+struct err *lack_text_print(struct session *session, struct out *out) MUST_CHECK;

@@ -31,18 +31,18 @@ static void print_sums(const struct leaks *leaks, struct out *out)
 		const char *name = leak_kind_name(i);
 
 		out_f(out, "    %s%s %s bytes in %" PRIu64 " blocks\n", name,
-		      dots + strlen(name) + 1, size_text(out, leaks->sum[i].bytes).at,
+		      dots + strlen(name) + 1, number_text_size(out, leaks->sum[i].bytes).at,
 		      leaks->sum[i].blocks);
 		all.bytes += leaks->sum[i].bytes;
 		all.blocks += leaks->sum[i].blocks;
 	}
 	if (leaks->suppressed.blocks)
 		out_f(out, "    suppressed........... %s bytes in %" PRIu64 " blocks\n",
-		      size_text(out, leaks->suppressed.bytes).at, leaks->suppressed.blocks);
+		      number_text_size(out, leaks->suppressed.bytes).at, leaks->suppressed.blocks);
 	all.bytes += leaks->suppressed.bytes;
 	all.blocks += leaks->suppressed.blocks;
 	out_f(out, "    all of them.......... %s bytes in %" PRIu64 " blocks\n",
-	      size_text(out, all.bytes).at, all.blocks);
+	      number_text_size(out, all.bytes).at, all.blocks);
 }
 
 #define LIKELY_TEXT	"    of those possibly lost, %s bytes in %" PRIu64 " blocks are "
@@ -64,7 +64,8 @@ static void print_likely(const struct leaks *leaks, struct out *out)
 	}
 	if (!all.blocks)
 		return;
-	out_f(out, LIKELY_TEXT "most likely in use", size_text(out, all.bytes).at, all.blocks);
+	out_f(out, LIKELY_TEXT "most likely in use", number_text_size(out, all.bytes).at,
+	      all.blocks);
 	for (unsigned i = LIKELY_NOT + 1; i < LIKELY_KINDS; i++) {
 		if (!leaks->likely[i].blocks)
 			continue;
@@ -72,22 +73,22 @@ static void print_likely(const struct leaks *leaks, struct out *out)
 		before = ", ";
 	}
 	out_f(out, ")\n" LIKELY_TEXT "not known to be\n",
-	      size_text(out, leaks->sum[LEAK_POSSIBLE].bytes - all.bytes).at,
+	      number_text_size(out, leaks->sum[LEAK_POSSIBLE].bytes - all.bytes).at,
 	      leaks->sum[LEAK_POSSIBLE].blocks - all.blocks);
 }
 
-void unread_print(const struct search_unread *unread, const char *may, struct out *out)
+void leak_text_print_unread(const struct search_unread *unread, const char *may, struct out *out)
 {
 	const char *before = "not read: ";
 
 	if (unread->absent) {
 		out_f(out, "%s%s bytes of shared memory never touched (or taken back by the kernel)",
-		      before, size_text(out, unread->absent).at);
+		      before, number_text_size(out, unread->absent).at);
 		before = ", ";
 	}
 	if (unread->elsewhere)
 		out_f(out, "%s%s bytes of devices, or of files of FUSE or other machines: %s", before,
-		      size_text(out, unread->elsewhere).at, may);
+		      number_text_size(out, unread->elsewhere).at, may);
 	if (unread->absent || unread->elsewhere)
 		out_text(out, "\n");
 }
@@ -123,7 +124,7 @@ static void print_doubts(const struct leak_marks *found, struct out *out)
 		  "lost\n", found->mark.unread_blocks.bytes);
 	if (found->unread.absent || found->unread.elsewhere)
 		out_blanks(out, 4);
-	unread_print(&found->unread, "some blocks may only seem lost", out);
+	leak_text_print_unread(&found->unread, "some blocks may only seem lost", out);
 	out_count(out, "    the registers of %" PRIu64 " threads could not be read: some blocks may "
 		  "only seem lost\n", found->blind_threads);
 	out_count(out, "    realloc is at work on %" PRIu64 " blocks: blocks that they point to may "
@@ -167,10 +168,10 @@ static void print_notes(const struct leak *leak, struct out *out)
 /* Print the function that has allocated it, and the traceback. */
 static struct err *print_stack(struct listing *list, uint32_t stack)
 {
-	struct err *err = headline_print(&list->names, stack, list->out);
+	struct err *err = sites_print_headline(&list->names, stack, list->out);
 
 	out_blanks(list->out, INDENT);
-	return err ? err : stack_texts_print(&list->texts, stack, list->out);
+	return err ? err : traceback_texts_print(&list->texts, stack, list->out);
 }
 
 static struct err *print_leak(struct listing *list, const struct leak *leak)
@@ -179,15 +180,16 @@ static struct err *print_leak(struct listing *list, const struct leak *leak)
 
 	if (leak->indirect_blocks)
 		out_f(out, "%s (%s direct, %s indirect) bytes",
-		      size_text(out, leak->bytes + leak->indirect_bytes).at,
-		      size_text(out, leak->bytes).at, size_text(out, leak->indirect_bytes).at);
+		      number_text_size(out, leak->bytes + leak->indirect_bytes).at,
+		      number_text_size(out, leak->bytes).at,
+		      number_text_size(out, leak->indirect_bytes).at);
 	else
-		out_f(out, "%s bytes", size_text(out, leak->bytes).at);
+		out_f(out, "%s bytes", number_text_size(out, leak->bytes).at);
 	out_f(out, " in %" PRIu64 " blocks are %s", leak->blocks, leak_kind_name(leak->kind));
 	print_notes(leak, out);
 	if (leak->suppression != SUPPRESS_NONE) {
 		out_text(out, ", suppressed by ");
-		suppression_print(list->suppressions, leak->suppression, out);
+		suppressed_print_one(list->suppressions, leak->suppression, out);
 	}
 	out_text(out, "\n");
 	if (!leak->preattach)
@@ -210,9 +212,9 @@ static struct err *print_listing(struct listing *list, const struct leak_marks *
 	struct err *err = NULL;
 
 	print_doubts(found, out);
-	stood_print_search(out, found);
+	stood_text_print_search(out, found);
 	out_text(out, "\n");
-	stack_texts_init(&list->texts, list->session, INDENT);
+	traceback_texts_init(&list->texts, list->session, INDENT);
 	stack_names_init(&list->names, list->session);
 	for (size_t i = 0; !err && !out_done(out) && i < nr; i++) {
 		out_f(out, "#%zu  ", i + 1);
@@ -223,8 +225,8 @@ static struct err *print_listing(struct listing *list, const struct leak_marks *
 			err = cancel_check();
 	}
 	stack_names_free(&list->names);
-	stack_texts_free(&list->texts);
-	return err ? err : lacks_print(list->session, out);
+	traceback_texts_free(&list->texts);
+	return err ? err : lack_text_print(list->session, out);
 }
 
 static void print_head(struct session *session, const struct leak_marks *found,
@@ -234,11 +236,11 @@ static void print_head(struct session *session, const struct leak_marks *found,
 	print_sums(leaks, out);
 	out_text(out, "\n");
 	print_likely(leaks, out);
-	holders_print(session, found, leaks, out);
+	holder_text_print(session, found, leaks, out);
 }
 
-void leaks_print_summary(struct session *session, const struct leak_marks *found,
-			 const struct leaks *leaks, struct out *out)
+void leak_text_print_summary(struct session *session, const struct leak_marks *found,
+			     const struct leaks *leaks, struct out *out)
 {
 	print_head(session, found, leaks, out);
 	print_doubts(found, out);
@@ -251,14 +253,14 @@ static void print_listed(struct session *session, const struct leaks *leaks,
 	if (leaks->unlisted)
 		out_f(out, "%zu more loss records are left out by limit\n", leaks->unlisted);
 	out_f(out, "%zu loss records listed; %s bytes in %" PRIu64 " blocks\n",
-	      leaks->vec.nr, size_text(out, leaks->listed.bytes).at, leaks->listed.blocks);
+	      leaks->vec.nr, number_text_size(out, leaks->listed.bytes).at, leaks->listed.blocks);
 	suppressed_print(leaks, suppressions, out);
-	sampling_print(session, out);
+	sites_print_sampling(session, out);
 }
 
-struct err *leaks_print(struct session *session, const struct leak_marks *found,
-			const struct leaks *leaks, const struct suppressions *suppressions,
-			struct out *out)
+struct err *leak_text_print(struct session *session, const struct leak_marks *found,
+			    const struct leaks *leaks, const struct suppressions *suppressions,
+			    struct out *out)
 {
 	struct listing list = { .session = session, .leaks = leaks, .suppressions = suppressions,
 				.out = out };
@@ -271,9 +273,9 @@ struct err *leaks_print(struct session *session, const struct leak_marks *found,
 	return err;
 }
 
-struct err *leaks_print_brief(struct session *session, const struct leak_marks *found,
-			      const struct leaks *leaks, const struct suppressions *suppressions,
-			      struct out *out)
+struct err *leak_text_print_brief(struct session *session, const struct leak_marks *found,
+				  const struct leaks *leaks,
+				  const struct suppressions *suppressions, struct out *out)
 {
 	struct answer rows;
 	struct err *err = leak_rows(session, found, leaks, suppressions, &rows);
@@ -282,19 +284,19 @@ struct err *leaks_print_brief(struct session *session, const struct leak_marks *
 		return err;
 	print_head(session, found, leaks, out);
 	print_doubts(found, out);
-	stood_print_search(out, found);
+	stood_text_print_search(out, found);
 	out_text(out, "\n");
-	err = rows_print(&rows, NULL, out);
+	err = rows_text_print(&rows, NULL, out);
 	out_text(out, "\n");
 	if (!err)
-		err = lacks_print(session, out);
+		err = lack_text_print(session, out);
 	if (!err)
 		print_listed(session, leaks, suppressions, out);
 	return err;
 }
 
-struct err *stale_print(struct session *session, const struct leak_marks *found,
-			const struct sites *sites, struct out *out)
+struct err *leak_text_print_stale(struct session *session, const struct leak_marks *found,
+				  const struct sites *sites, struct out *out)
 {
 	struct listing list = { .session = session, .sites = sites, .out = out };
 	struct err *err;
@@ -303,6 +305,6 @@ struct err *stale_print(struct session *session, const struct leak_marks *found,
 	err = print_listing(&list, found);
 	if (!err)
 		out_f(out, "%zu sites listed; %s bytes in %" PRIu64 " blocks\n",
-		      sites->vec.nr, size_text(out, sites->bytes).at, sites->count);
+		      sites->vec.nr, number_text_size(out, sites->bytes).at, sites->count);
 	return err;
 }

@@ -16,25 +16,26 @@ struct suppressions;
  * Print a summary of all kinds, what is uncertain about it, a block of lines for each loss record,
  * and how much each of suppressions has suppressed.
  */
-struct err *leaks_print(struct session *session, const struct leak_marks *found,
-			const struct leaks *leaks, const struct suppressions *suppressions,
-			struct out *out) MUST_CHECK;
+struct err *leak_text_print(struct session *session, const struct leak_marks *found,
+			    const struct leaks *leaks, const struct suppressions *suppressions,
+			    struct out *out) MUST_CHECK;
 
 /* The same with a line for each loss record, which has its function. */
-struct err *leaks_print_brief(struct session *session, const struct leak_marks *found,
-			      const struct leaks *leaks, const struct suppressions *suppressions,
-			      struct out *out) MUST_CHECK;
+struct err *leak_text_print_brief(struct session *session, const struct leak_marks *found,
+				  const struct leaks *leaks,
+				  const struct suppressions *suppressions,
+				  struct out *out) MUST_CHECK;
 
 /* Print what was not read, in a line, if anything was; `may` is what follows from it. */
-void unread_print(const struct search_unread *unread, const char *may, struct out *out);
+void leak_text_print_unread(const struct search_unread *unread, const char *may, struct out *out);
 
 /* Print nothing but the summary, and what is uncertain about it. */
-void leaks_print_summary(struct session *session, const struct leak_marks *found,
-			 const struct leaks *leaks, struct out *out);
+void leak_text_print_summary(struct session *session, const struct leak_marks *found,
+			     const struct leaks *leaks, struct out *out);
 
 /*
  * Print the sites by stack of blocks that are old and reachable, with the share of all blocks of a
  * site that were freed.
  */
-struct err *stale_print(struct session *session, const struct leak_marks *found,
-			const struct sites *sites, struct out *out) MUST_CHECK;
+struct err *leak_text_print_stale(struct session *session, const struct leak_marks *found,
+				  const struct sites *sites, struct out *out) MUST_CHECK;

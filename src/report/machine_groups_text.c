@@ -24,7 +24,8 @@ const struct group_figure group_figures[] = {
 	{ .key = NULL },
 };
 
-uint64_t group_figure(const struct memory_group *group, const struct group_figure *figure)
+uint64_t machine_groups_text_figure(const struct memory_group *group,
+				    const struct group_figure *figure)
 {
 	return *(const uint64_t *)((const char *)group + figure->offset);
 }
@@ -37,19 +38,19 @@ static struct err *print_table(const struct memory_groups *groups, struct out *o
 	};
 	struct table table;
 
-	table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
 	vec_each(group, &groups->vec) {
-		table_outside(&table, (struct outside){ group->path });
-		bytes_cell(&table, out, group->limit);
-		bytes_cell(&table, out, group->high);
-		bytes_cell(&table, out, group->use);
-		bytes_cell(&table, out, memory_group_left(group));
-		bytes_cell(&table, out, group->swap_limit);
-		bytes_cell(&table, out, group->swap_use);
-		count_cell(&table, group->at_limit);
-		count_cell(&table, group->oom_kills);
+		text_table_outside(&table, (struct outside){ group->path });
+		number_cell_bytes(&table, out, group->limit);
+		number_cell_bytes(&table, out, group->high);
+		number_cell_bytes(&table, out, group->use);
+		number_cell_bytes(&table, out, memory_group_left(group));
+		number_cell_bytes(&table, out, group->swap_limit);
+		number_cell_bytes(&table, out, group->swap_use);
+		number_cell_count(&table, group->at_limit);
+		number_cell_count(&table, group->oom_kills);
 	}
-	return table_print(&table, out);
+	return text_table_print(&table, out);
 }
 
 static void print_forecast(const struct machine_view *view, const struct memory_group *group,
@@ -67,9 +68,9 @@ static void print_forecast(const struct machine_view *view, const struct memory_
 		out_text(out, "It is not reached at the present rate: its use does not grow.\n");
 		return;
 	}
-	format_duration(time, sizeof(time), (uint64_t)(forecast.seconds * 1e9));
+	number_text_duration(time, sizeof(time), (uint64_t)(forecast.seconds * 1e9));
 	out_f(out, "It is reached in %s at the present rate of +%s bytes a second.\n", time,
-	      size_text(out, (uint64_t)forecast.rate).at);
+	      number_text_size(out, (uint64_t)forecast.rate).at);
 }
 
 static void print_parts(const struct memory_group *group, struct out *out)
@@ -78,10 +79,11 @@ static void print_parts(const struct memory_group *group, struct out *out)
 
 	out_text(out, "Against it count: ");
 	for (const struct group_figure *figure = group_figures; figure->key; figure++) {
-		uint64_t value = group_figure(group, figure);
+		uint64_t value = machine_groups_text_figure(group, figure);
 
 		if (kernel_is_number(value))
-			out_f(out, "%s%s %s", before, figure->label, size_text(out, value).at);
+			out_f(out, "%s%s %s", before, figure->label,
+			      number_text_size(out, value).at);
 		else
 			out_f(out, "%s%s -", before, figure->label);
 		before = ", ";
@@ -108,13 +110,13 @@ static void print_nearest(const struct machine_view *view, struct out *out)
 	out_text(out, "The nearest limit is that of ");
 	out_outside(out, (struct outside){ group->path });
 	out_f(out, ": %s bytes are left of %s (%s).\n",
-	      size_text(out, memory_group_left(group)).at,
-	      size_text(out, memory_group_limit(group)).at, limit_file(groups, group));
+	      number_text_size(out, memory_group_left(group)).at,
+	      number_text_size(out, memory_group_limit(group)).at, limit_file(groups, group));
 	print_forecast(view, group, out);
 	print_parts(group, out);
 }
 
-struct err *machine_groups_print(const struct machine_view *view, struct out *out)
+struct err *machine_groups_text_print(const struct machine_view *view, struct out *out)
 {
 	const struct memory_groups *groups = &view->now->groups;
 	struct err *err = NULL;

@@ -5,7 +5,7 @@
 #include "report/machine_text.h"
 
 /* Print the groups above the look's process, the nearest limit, and when it is reached. */
-struct err *machine_groups_print(const struct machine_view *view, struct out *out) MUST_CHECK;
+struct err *machine_groups_text_print(const struct machine_view *view, struct out *out) MUST_CHECK;
 
 /* A part of what counts as a group's use. */
 struct group_figure {
@@ -16,4 +16,5 @@ struct group_figure {
 
 /* All parts; ends with a key that is NULL. */
 extern const struct group_figure group_figures[];
-uint64_t group_figure(const struct memory_group *group, const struct group_figure *figure);
+uint64_t machine_groups_text_figure(const struct memory_group *group,
+				    const struct group_figure *figure);

@@ -63,14 +63,14 @@ const struct machine_figure machine_figures[] = {
 	{ .key = NULL },
 };
 
-uint64_t machine_figure(const struct machine *machine, const struct machine_figure *figure)
+uint64_t machine_text_figure(const struct machine *machine, const struct machine_figure *figure)
 {
 	return *(const uint64_t *)((const char *)machine + figure->offset);
 }
 
 static uint64_t figure_before(const struct machine_view *view, const struct machine_figure *figure)
 {
-	return view->before ? machine_figure(&view->before->machine, figure) : KERNEL_UNKNOWN;
+	return view->before ? machine_text_figure(&view->before->machine, figure) : KERNEL_UNKNOWN;
 }
 
 static void rate_cell(struct table *table, const struct machine_view *view, uint64_t before,
@@ -80,45 +80,45 @@ static void rate_cell(struct table *table, const struct machine_view *view, uint
 
 	if (view->before &&
 	    machine_look_rate(before, now, view->now->time_ns - view->before->time_ns, &rate))
-		table_cell(table, "%.1f", rate);
+		text_table_cell(table, "%.1f", rate);
 	else
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 }
 
 static void percent_cell(struct table *table, uint64_t hundredths)
 {
 	if (kernel_is_number(hundredths))
-		table_cell(table, "%" PRIu64 ".%02u %%", hundredths / 100,
-			   (unsigned)(hundredths % 100));
+		text_table_cell(table, "%" PRIu64 ".%02u %%", hundredths / 100,
+				(unsigned)(hundredths % 100));
 	else
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 }
 
 static void add_row(struct table *table, const struct machine_view *view,
 		    const struct machine_figure *figure, const struct out *out)
 {
-	uint64_t now = machine_figure(&view->now->machine, figure);
+	uint64_t now = machine_text_figure(&view->now->machine, figure);
 	uint64_t before = figure_before(view, figure);
 
-	table_cell(table, "%s", figure->label);
+	text_table_cell(table, "%s", figure->label);
 	switch (figure->part) {
 	case MACHINE_BYTES:
-		bytes_cell(table, out, now);
-		change_cell(table, out, before, now);
+		number_cell_bytes(table, out, now);
+		number_cell_change(table, out, before, now);
 		break;
 	case MACHINE_RATE:
 		rate_cell(table, view, before, now);
-		count_cell(table, now);
+		number_cell_count(table, now);
 		break;
 	case MACHINE_PRESSURE:
 		percent_cell(table, now);
-		percent_cell(table, machine_figure(&view->now->machine, figure + 1));
+		percent_cell(table, machine_text_figure(&view->now->machine, figure + 1));
 		break;
 	default:
-		count_cell(table, now);
-		change_cell(table, NULL, before, now);
+		number_cell_count(table, now);
+		number_cell_change(table, NULL, before, now);
 	}
-	table_cell(table, "%s", figure->source);
+	text_table_cell(table, "%s", figure->source);
 }
 
 /* Print the figures of one part; of pressure, two of them are a row. */
@@ -134,11 +134,11 @@ static struct err *print_part(const struct machine_view *view, enum machine_part
 	struct table table;
 	struct err *err;
 
-	table_init(&table, ARRAY_SIZE(titles[part]), titles[part]);
+	text_table_init(&table, ARRAY_SIZE(titles[part]), titles[part]);
 	for (const struct machine_figure *figure = machine_figures; figure->key; figure++)
 		if (figure->part == part && *figure->label)
 			add_row(&table, view, figure, out);
-	err = table_print(&table, out);
+	err = text_table_print(&table, out);
 	out_text(out, "\n");
 	return err;
 }
@@ -151,14 +151,14 @@ static struct err *print_ranks(const char *title, const struct machine_ranks *ra
 	struct err *err;
 
 	out_text(out, title);
-	table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
 	vec_each(rank, &ranks->vec) {
-		table_cell(&table, "%d", rank->process->pid);
-		bytes_cell(&table, out, rank->process->resident);
-		signed_cell(&table, out, rank->known, rank->change);
-		table_outside(&table, outside_of(&rank->process->name));
+		text_table_cell(&table, "%d", rank->process->pid);
+		number_cell_bytes(&table, out, rank->process->resident);
+		number_cell_signed(&table, out, rank->known, rank->change);
+		text_table_outside(&table, outside_of(&rank->process->name));
 	}
-	err = table_print(&table, out);
+	err = text_table_print(&table, out);
 	out_text(out, "\n");
 	return err;
 }
@@ -207,12 +207,12 @@ static void print_interval(const struct machine_view *view, struct out *out)
 		out_text(out, "There is no earlier answer to compare with.\n\n");
 		return;
 	}
-	format_duration(time, sizeof(time), view->now->time_ns - view->before->time_ns);
+	number_text_duration(time, sizeof(time), view->now->time_ns - view->before->time_ns);
 	out_f(out, view->asked ? "Changes and rates are since it was last asked, %s ago.\n\n" :
 	      "Changes and rates are over %s.\n\n", time);
 }
 
-struct err *machine_print(const struct machine_view *view, struct out *out)
+struct err *machine_text_print(const struct machine_view *view, struct out *out)
 {
 	struct err *err = NULL;
 
@@ -221,5 +221,5 @@ struct err *machine_print(const struct machine_view *view, struct out *out)
 		err = print_part(view, part, out);
 	if (!err)
 		err = print_processes(view, out);
-	return err ? err : machine_groups_print(view, out);
+	return err ? err : machine_groups_text_print(view, out);
 }

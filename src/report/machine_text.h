@@ -29,7 +29,7 @@ struct machine_figure {
 
 /* All that are shown; ends with a key that is NULL. */
 extern const struct machine_figure machine_figures[];
-uint64_t machine_figure(const struct machine *machine, const struct machine_figure *figure);
+uint64_t machine_text_figure(const struct machine *machine, const struct machine_figure *figure);
 
 /* before: the look to compare with; NULL: there is none. */
 struct machine_view {
@@ -38,4 +38,4 @@ struct machine_view {
 	size_t most;		/* processes in each list */
 };
 
-struct err *machine_print(const struct machine_view *view, struct out *out) MUST_CHECK;
+struct err *machine_text_print(const struct machine_view *view, struct out *out) MUST_CHECK;

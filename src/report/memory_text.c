@@ -11,26 +11,27 @@
 static void cell(struct table *table, const struct out *out, uint64_t bytes)
 {
 	if (bytes == MEMORY_UNKNOWN)
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 	else
-		table_cell(table, "%s", size_text(out, bytes).at);
+		text_table_cell(table, "%s", number_text_size(out, bytes).at);
 }
 
 static void change_cell(struct table *table, const struct out *out, bool known, int64_t change)
 {
 	if (!known)
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 	else
-		table_cell(table, "%s%s", change > 0 ? "+" : change < 0 ? "-" : "",
-			   size_text(out, change < 0 ? -(uint64_t)change : (uint64_t)change).at);
+		text_table_cell(table, "%s%s", change > 0 ? "+" : change < 0 ? "-" : "",
+				number_text_size(out, change < 0 ?
+						 -(uint64_t)change : (uint64_t)change).at);
 }
 
 static void count_cell(struct table *table, uint64_t count)
 {
 	if (count == MEMORY_UNKNOWN)
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 	else
-		table_cell(table, "%" PRIu64, count);
+		text_table_cell(table, "%" PRIu64, count);
 }
 
 static void growth_cell(struct table *table, const struct out *out, const struct memory_sum *sum,
@@ -54,8 +55,8 @@ static void add_row(struct table *table, const struct out *out, const struct mem
 	cell(table, out, sum->at[MEMORY_LOCKED]);
 }
 
-struct err *memory_print(const struct memory_use *use, const struct memory_look *last,
-			 struct out *out)
+struct err *memory_text_print(const struct memory_use *use, const struct memory_look *last,
+			      struct out *out)
 {
 	static const char *const titles[] = {
 		"KIND", ">VSIZE", ">RSIZE", ">VGROW", ">RGROW", "?>PSS", "?>SWAP", "?>LOCKED",
@@ -63,21 +64,21 @@ struct err *memory_print(const struct memory_use *use, const struct memory_look 
 	};
 	struct table table;
 
-	table_init(&table, ARRAY_SIZE(titles), titles);
-	table_cell(&table, "all");
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_cell(&table, "all");
 	add_row(&table, out, &use->look.all, last ? &last->all : NULL);
 	count_cell(&table, use->min_faults);
 	count_cell(&table, use->maj_faults);
 	for (unsigned kind = 0; kind < MEMORY_KINDS; kind++) {
-		table_cell(&table, "%s", memory_kind_names[kind]);
+		text_table_cell(&table, "%s", memory_kind_names[kind]);
 		add_row(&table, out, &use->look.kind[kind], last ? &last->kind[kind] : NULL);
-		table_cell(&table, "-");
-		table_cell(&table, "-");
+		text_table_cell(&table, "-");
+		text_table_cell(&table, "-");
 	}
-	return table_print(&table, out);
+	return text_table_print(&table, out);
 }
 
-struct memory_thread_text memory_thread_text(const struct memory_map *map)
+struct memory_thread_text memory_text_thread(const struct memory_map *map)
 {
 	struct memory_thread_text text = { "-" };
 
@@ -88,8 +89,8 @@ struct memory_thread_text memory_thread_text(const struct memory_map *map)
 	return text;
 }
 
-struct err *memory_maps_print(const struct memory_use *use, const struct memory_changes *changes,
-			      struct out *out)
+struct err *memory_text_print_maps(const struct memory_use *use,
+				   const struct memory_changes *changes, struct out *out)
 {
 	static const char *const titles[] = {
 		"START-END", ">SIZE", ">RESIDENT", "?>DIRTY", "?>SWAPPED", "?>LOCKED", "?>HUGE",
@@ -100,27 +101,29 @@ struct err *memory_maps_print(const struct memory_use *use, const struct memory_
 	};
 	struct table table;
 
-	table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
 	for (size_t i = 0; i < use->vec.nr; i++) {
 		const struct memory_map *map = &use->vec.at[i];
 		bool known = changes->known && map->sum.at[MEMORY_RSIZE] != MEMORY_UNKNOWN;
 
-		table_cell(&table, PRI_ADDRESS "-" PRI_ADDRESS, map->map->start, map->map->end);
+		text_table_cell(&table, PRI_ADDRESS "-" PRI_ADDRESS, map->map->start,
+				map->map->end);
 		for (size_t j = 0; j < ARRAY_SIZE(figures); j++)
 			cell(&table, out, map->sum.at[figures[j]]);
 		change_cell(&table, out, known, changes->vec.at[i]);
-		table_cell(&table, "%s", memory_kind_names[map->kind]);
-		table_cell(&table, "%s", memory_thread_text(map).at);
-		table_cell(&table, "%s%s", map->map->path, map->map->deleted ? " (deleted)" : "");
+		text_table_cell(&table, "%s", memory_kind_names[map->kind]);
+		text_table_cell(&table, "%s", memory_text_thread(map).at);
+		text_table_cell(&table, "%s%s", map->map->path, map->map->deleted ?
+				" (deleted)" : "");
 	}
-	return table_print(&table, out);
+	return text_table_print(&table, out);
 }
 
-void memory_verdict_print(const struct memory_verdict *verdict, struct out *out)
+void memory_text_print_verdict(const struct memory_verdict *verdict, struct out *out)
 {
 	char time[32];
 
-	format_duration(time, sizeof(time), verdict->ns);
+	number_text_duration(time, sizeof(time), verdict->ns);
 	out_f(out, "Verdict: %s%s%s. Ask `%s`.\n", verdict->text, verdict->ns ? ", in " : "",
 	      verdict->ns ? time : "", verdict->ask);
 }

@@ -58,13 +58,14 @@ static void print_words(const char *line, const struct word *words, size_t nr,
 
 		out_f(out, "  %s ", words[i].name);
 		if (!words[i].unit && kernel_is_number(value))
-			out_text(out, size_text(out, value).at);
+			out_text(out, number_text_size(out, value).at);
 		else if (words[i].unit &&
 			 machine_look_change(figure_of(before, &words[i]), value, &change) &&
 			 change >= 0)
 			out_f(out, "%s", words[i].unit == 1 ?
-			      size_text(&(struct out){ .units = false }, (uint64_t)change).at :
-			      size_text(out, (uint64_t)change * words[i].unit).at);
+			      number_text_size(&(struct out){ .units = false },
+					       (uint64_t)change).at :
+			      number_text_size(out, (uint64_t)change * words[i].unit).at);
 		else
 			out_text(out, "-");
 	}
@@ -77,9 +78,9 @@ static void events_cell(struct table *table, uint64_t before, uint64_t now)
 	int64_t change;
 
 	if (machine_look_change(before, now, &change) && change >= 0)
-		table_cell(table, "%" PRId64, change);
+		text_table_cell(table, "%" PRId64, change);
 	else
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 }
 
 /* The part of the machine's memory. */
@@ -88,9 +89,9 @@ static void share_cell(struct table *table, const struct memory_reading *now)
 	uint64_t total = now->machine.total;
 
 	if (kernel_is_number(total) && total && kernel_is_number(now->rsize))
-		table_cell(table, "%.0f%%", 100.0 * (double)now->rsize / (double)total);
+		text_table_cell(table, "%.0f%%", 100.0 * (double)now->rsize / (double)total);
 	else
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 }
 
 static struct err *print_process(const struct memory_reading *before,
@@ -108,33 +109,33 @@ static struct err *print_process(const struct memory_reading *before,
 
 	if (!before)
 		before = &none;
-	table_init(&table, ARRAY_SIZE(titles), titles);
-	table_cell(&table, "%d", now->pid);
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
+	text_table_cell(&table, "%d", now->pid);
 	events_cell(&table, before->min_faults, now->min_faults);
 	events_cell(&table, before->maj_faults, now->maj_faults);
-	bytes_cell(&table, out, now->vsize);
-	bytes_cell(&table, out, now->rsize);
-	bytes_cell(&table, out, now->psize);
-	change_cell(&table, out, before->vsize, now->vsize);
-	change_cell(&table, out, before->rsize, now->rsize);
-	bytes_cell(&table, out, now->swap);
+	number_cell_bytes(&table, out, now->vsize);
+	number_cell_bytes(&table, out, now->rsize);
+	number_cell_bytes(&table, out, now->psize);
+	number_cell_change(&table, out, before->vsize, now->vsize);
+	number_cell_change(&table, out, before->rsize, now->rsize);
+	number_cell_bytes(&table, out, now->swap);
 	share_cell(&table, now);
-	table_outside(&table, outside_of(&now->name));
-	return table_print(&table, out);
+	text_table_outside(&table, outside_of(&now->name));
+	return text_table_print(&table, out);
 }
 
-struct err *memory_reading_print(const struct memory_reading *before,
-				 const struct memory_reading *now,
-				 const struct memory_verdict *verdict, struct out *out)
+struct err *memory_watch_text_print(const struct memory_reading *before,
+				    const struct memory_reading *now,
+				    const struct memory_verdict *verdict, struct out *out)
 {
 	struct err *err;
 	char time[32];
 
-	format_time(time, sizeof(time), procfs_clock(CLOCK_REALTIME) -
-		    (procfs_clock(CLOCK_MONOTONIC) - now->time_ns));
+	number_text_time(time, sizeof(time), procfs_clock(CLOCK_REALTIME) -
+			 (procfs_clock(CLOCK_MONOTONIC) - now->time_ns));
 	out_f(out, "%s", time);
 	if (before) {
-		format_duration(time, sizeof(time), now->time_ns - before->time_ns);
+		number_text_duration(time, sizeof(time), now->time_ns - before->time_ns);
 		out_f(out, "  over %s", time);
 	}
 	out_text(out, "\n");
@@ -145,7 +146,7 @@ struct err *memory_reading_print(const struct memory_reading *before,
 	print_words("SWP", swp, ARRAY_SIZE(swp), NULL, now, out);
 	print_words("PAG", pag, ARRAY_SIZE(pag), before, now, out);
 	if (verdict)
-		memory_verdict_print(verdict, out);
+		memory_text_print_verdict(verdict, out);
 	out_text(out, "\n");
 	return NULL;
 }

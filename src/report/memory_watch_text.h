@@ -23,6 +23,7 @@ struct memory_reading {
  * Print a reading. before: the one before it, or NULL; verdict: NULL if there is none. The names of
  * figures are atop's; all are bytes or numbers of events, those of PAG since the reading before.
  */
-struct err *memory_reading_print(const struct memory_reading *before,
-				 const struct memory_reading *now,
-				 const struct memory_verdict *verdict, struct out *out) MUST_CHECK;
+struct err *memory_watch_text_print(const struct memory_reading *before,
+				    const struct memory_reading *now,
+				    const struct memory_verdict *verdict,
+				    struct out *out) MUST_CHECK;

@@ -10,19 +10,20 @@
 #include "session/history.h"
 #include "session/session.h"
 
-void moment_name_print(const struct moment_name *moment, struct out *out)
+void moment_text_print_name(const struct moment_name *moment, struct out *out)
 {
 	char time[32], age[32];
 
 	out_outside(out, (struct outside){ moment->word });
 	if (moment->time_ns >= moment->now_ns)
 		return;
-	format_time(time, sizeof(time), moment->time_ns);
-	format_duration(age, sizeof(age), moment->now_ns - moment->time_ns);
+	number_text_time(time, sizeof(time), moment->time_ns);
+	number_text_duration(age, sizeof(age), moment->now_ns - moment->time_ns);
 	out_f(out, " (%s, %s ago)", time, age);
 }
 
-void unrecorded_print(struct session *session, uint64_t one_ns, uint64_t other_ns, struct out *out)
+void moment_text_print_unrecorded(struct session *session, uint64_t one_ns, uint64_t other_ns,
+				  struct out *out)
 {
 	const struct log_history *history = session_history(session);
 	uint64_t ns = !history ? 0 : history_unrecorded(&history->history, MIN(one_ns, other_ns),
@@ -31,7 +32,7 @@ void unrecorded_print(struct session *session, uint64_t one_ns, uint64_t other_n
 
 	if (!ns)
 		return;
-	format_duration(time, sizeof(time), ns);
+	number_text_duration(time, sizeof(time), ns);
 	out_f(out, "Recording was off for %s in between: allocations of that time are missing, "
 		   "and blocks freed in it still count\n", time);
 }
@@ -53,15 +54,15 @@ static void print_samples(const struct log_history *is, struct out *out)
 	snprintf(text, sizeof(text), "%zu", nr);
 	statistic(out, "samples", text);
 	if (nr) {
-		format_time(text, sizeof(text), sample->time_ns);
+		number_text_time(text, sizeof(text), sample->time_ns);
 		statistic(out, "first sample", text);
-		format_duration(text, sizeof(text), sample[nr - 1].time_ns - sample->time_ns);
+		number_text_duration(text, sizeof(text), sample[nr - 1].time_ns - sample->time_ns);
 		statistic(out, "from first to last sample", text);
 	}
-	statistic(out, "bytes of samples", size_text(out, history->bytes).at);
+	statistic(out, "bytes of samples", number_text_size(out, history->bytes).at);
 }
 
-void history_print(struct session *session, struct out *out)
+void moment_text_print_history(struct session *session, struct out *out)
 {
 	const struct log_history *is = session_history(session);
 	uint64_t interval = session_history_interval(session);
@@ -70,13 +71,13 @@ void history_print(struct session *session, struct out *out)
 	if (!is)
 		return;
 	out_heading(out, "History (samples of the sites):");
-	format_duration(text, sizeof(text), interval);
+	number_text_duration(text, sizeof(text), interval);
 	statistic(out, "interval", interval ? text : "none: `set history-seconds`");
-	format_duration(text, sizeof(text), is->cost_ns);
+	number_text_duration(text, sizeof(text), is->cost_ns);
 	statistic(out, "processor time of a sample", is->cost_ns ? text : "-");
 	print_samples(is, out);
 	snprintf(text, sizeof(text), "%zu", marks_count(&is->marks));
 	statistic(out, "marks", text);
-	statistic(out, "bytes of marks", size_text(out, is->marks.bytes).at);
+	statistic(out, "bytes of marks", number_text_size(out, is->marks.bytes).at);
 	out_text(out, "\n");
 }

@@ -17,8 +17,9 @@ struct moment_name {
 };
 
 /* Print "-10m (2026-11-20 10:00:00, 10 m 1 s ago)", or "now" alone. */
-void moment_name_print(const struct moment_name *moment, struct out *out);
+void moment_text_print_name(const struct moment_name *moment, struct out *out);
 /* Print a line if nothing was recorded for a part of the time between the two, in any order. */
-void unrecorded_print(struct session *session, uint64_t one_ns, uint64_t other_ns, struct out *out);
+void moment_text_print_unrecorded(struct session *session, uint64_t one_ns, uint64_t other_ns,
+				  struct out *out);
 /* Print the part of `malloc -v` about samples and marks, if there is a log. */
-void history_print(struct session *session, struct out *out);
+void moment_text_print_history(struct session *session, struct out *out);

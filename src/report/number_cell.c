@@ -9,41 +9,41 @@
 #include "report/out.h"
 #include "report/text_table.h"
 
-void bytes_cell(struct table *table, const struct out *out, uint64_t bytes)
+void number_cell_bytes(struct table *table, const struct out *out, uint64_t bytes)
 {
 	if (bytes == KERNEL_NO_LIMIT)
-		table_cell(table, "no limit");
+		text_table_cell(table, "no limit");
 	else if (bytes == KERNEL_UNKNOWN)
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 	else
-		table_cell(table, "%s", size_text(out, bytes).at);
+		text_table_cell(table, "%s", number_text_size(out, bytes).at);
 }
 
-void count_cell(struct table *table, uint64_t count)
+void number_cell_count(struct table *table, uint64_t count)
 {
 	if (kernel_is_number(count))
-		table_cell(table, "%" PRIu64, count);
+		text_table_cell(table, "%" PRIu64, count);
 	else
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 }
 
-void signed_cell(struct table *table, const struct out *out, bool known, int64_t change)
+void number_cell_signed(struct table *table, const struct out *out, bool known, int64_t change)
 {
 	uint64_t size = change < 0 ? -(uint64_t)change : (uint64_t)change;
 	const char *sign = change > 0 ? "+" : change < 0 ? "-" : "";
 
 	if (!known)
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 	else if (out)
-		table_cell(table, "%s%s", sign, size_text(out, size).at);
+		text_table_cell(table, "%s%s", sign, number_text_size(out, size).at);
 	else
-		table_cell(table, "%s%" PRIu64, sign, size);
+		text_table_cell(table, "%s%" PRIu64, sign, size);
 }
 
-void change_cell(struct table *table, const struct out *out, uint64_t before, uint64_t now)
+void number_cell_change(struct table *table, const struct out *out, uint64_t before, uint64_t now)
 {
 	int64_t change = 0;
 	bool known = machine_look_change(before, now, &change);
 
-	signed_cell(table, out, known, change);
+	number_cell_signed(table, out, known, change);
 }

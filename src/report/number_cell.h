@@ -9,8 +9,8 @@ struct out;
 struct table;
 
 /* Bytes; "no limit" for KERNEL_NO_LIMIT. */
-void bytes_cell(struct table *table, const struct out *out, uint64_t bytes);
-void count_cell(struct table *table, uint64_t count);
+void number_cell_bytes(struct table *table, const struct out *out, uint64_t bytes);
+void number_cell_count(struct table *table, uint64_t count);
 /* "+1536", "-1.5K", "0"; "-" if one of the two is no number. out: NULL: these are no bytes. */
-void change_cell(struct table *table, const struct out *out, uint64_t before, uint64_t now);
-void signed_cell(struct table *table, const struct out *out, bool known, int64_t change);
+void number_cell_change(struct table *table, const struct out *out, uint64_t before, uint64_t now);
+void number_cell_signed(struct table *table, const struct out *out, bool known, int64_t change);

@@ -10,7 +10,7 @@
 
 #include "report/out.h"
 
-size_t format_u64(char *text, uint64_t value)
+size_t number_text_u64(char *text, uint64_t value)
 {
 	char digits[U64_DIGITS];
 	size_t at = sizeof(digits), len;
@@ -26,7 +26,7 @@ size_t format_u64(char *text, uint64_t value)
 	return len;
 }
 
-struct size_text size_text(const struct out *out, uint64_t bytes)
+struct size_text number_text_size(const struct out *out, uint64_t bytes)
 {
 	static const char units[] = "KMGTPE";
 	double value = (double)bytes / 1024;
@@ -34,7 +34,7 @@ struct size_text size_text(const struct out *out, uint64_t bytes)
 	unsigned unit = 0;
 
 	if (!out->units || bytes < 1024) {
-		format_u64(text.at, bytes);
+		number_text_u64(text.at, bytes);
 		return text;
 	}
 	/* A value that would be rounded to 1024.0 is printed as 1.0 of the next unit. */
@@ -44,7 +44,7 @@ struct size_text size_text(const struct out *out, uint64_t bytes)
 	return text;
 }
 
-void format_hex16(char *text, uint64_t value)
+void number_text_hex16(char *text, uint64_t value)
 {
 	static const char digits[] = "0123456789abcdef";
 	int i;
@@ -57,7 +57,7 @@ void format_hex16(char *text, uint64_t value)
 
 #define SECOND	1000000000ull
 
-void format_duration(char *text, size_t room, uint64_t ns)
+void number_text_duration(char *text, size_t room, uint64_t ns)
 {
 	uint64_t s = ns / SECOND;
 
@@ -76,7 +76,7 @@ void format_duration(char *text, size_t room, uint64_t ns)
 			 s % 86400 / 3600);
 }
 
-void format_time(char *text, size_t room, uint64_t ns)
+void number_text_time(char *text, size_t room, uint64_t ns)
 {
 	time_t seconds = (time_t)(ns / SECOND);
 	struct tm tm;
@@ -85,7 +85,7 @@ void format_time(char *text, size_t room, uint64_t ns)
 		snprintf(text, room, "%" PRIu64, seconds);
 }
 
-size_t text_width(const char *text)
+size_t number_text_width(const char *text)
 {
 	size_t width = 0;
 

@@ -305,7 +305,7 @@ void out_blanks(struct out *out, size_t n)
 
 void out_column(struct out *out, const char *text, size_t width)
 {
-	size_t used = text_width(text);
+	size_t used = number_text_width(text);
 
 	out_text(out, text);
 	out_blanks(out, used < width ? width - used : 1);
@@ -337,7 +337,7 @@ void out_address(struct out *out, uint64_t address)
 {
 	char text[18] = "0x";
 
-	format_hex16(text + 2, address);
+	number_text_hex16(text + 2, address);
 	out_bytes(out, text, sizeof(text));
 }
 

@@ -114,18 +114,18 @@ void out_heading(struct out *out, const char *text);
  * Write value in decimal digits to text, which has room for U64_DIGITS. Returns how many digits
  * there are.
  */
-size_t format_u64(char *text, uint64_t value);
+size_t number_text_u64(char *text, uint64_t value);
 /* Write 16 hex digits, without a NUL. */
-void format_hex16(char *text, uint64_t value);
+void number_text_hex16(char *text, uint64_t value);
 struct size_text {
 	char at[U64_DIGITS];
 };
 
 /* The text for a number of bytes in this output: "1536", or "1.5K" with units (powers of 1024). */
-struct size_text size_text(const struct out *out, uint64_t bytes);
+struct size_text number_text_size(const struct out *out, uint64_t bytes);
 /* The text is "312 s", "12.3 s", "4.5 ms", "5 m 12 s", "3 h 4 m" or "2 d 3 h". */
-void format_duration(char *text, size_t room, uint64_t ns);
+void number_text_duration(char *text, size_t room, uint64_t ns);
 /* The text is "2026-11-20 10:00:00", in local time. */
-void format_time(char *text, size_t room, uint64_t ns);
+void number_text_time(char *text, size_t room, uint64_t ns);
 /* The number of characters of UTF-8 text; each byte that is no UTF-8 counts as one. */
-size_t text_width(const char *text);
+size_t number_text_width(const char *text);

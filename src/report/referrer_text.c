@@ -23,9 +23,10 @@ struct printer {
 	struct out *out;
 };
 
-struct referrer_memory referrer_memory(struct symbols *symbols, const struct find_address *find,
-				       const struct find_referrer *referrer,
-				       enum symbol_names names)
+struct referrer_memory referrer_text_memory(struct symbols *symbols,
+					    const struct find_address *find,
+					    const struct find_referrer *referrer,
+					    enum symbol_names names)
 {
 	const struct proc_map *map = procparse_maps_find(&find->maps, referrer->place);
 	const struct symbol_frame *frame;
@@ -42,8 +43,8 @@ struct referrer_memory referrer_memory(struct symbols *symbols, const struct fin
 
 static void print_memory(struct printer *printer, const struct find_referrer *referrer)
 {
-	struct referrer_memory is = referrer_memory(printer->symbols, printer->find, referrer,
-						    session_naming(printer->session)->names);
+	struct referrer_memory is = referrer_text_memory(printer->symbols, printer->find, referrer,
+							 session_naming(printer->session)->names);
 	struct out *out = printer->out;
 
 	if (is.module) {
@@ -61,15 +62,15 @@ static void print_memory(struct printer *printer, const struct find_referrer *re
 	}
 }
 
-struct symbol_tls referrer_tls(struct symbols *symbols, const struct find_address *find,
-			       const struct find_referrer *referrer)
+struct symbol_tls referrer_text_tls(struct symbols *symbols, const struct find_address *find,
+				    const struct find_referrer *referrer)
 {
 	return symbols_tls(symbols, referrer->tls_module, find->generation, referrer->tls_offset);
 }
 
 static void print_tls(struct printer *printer, const struct find_referrer *referrer)
 {
-	struct symbol_tls is = referrer_tls(printer->symbols, printer->find, referrer);
+	struct symbol_tls is = referrer_text_tls(printer->symbols, printer->find, referrer);
 	const char *name = symbol_tls_name(&is, session_naming(printer->session)->names);
 	struct out *out = printer->out;
 
@@ -90,7 +91,7 @@ static void print_stack(struct printer *printer, const struct find_referrer *ref
 {
 	const struct stack_pc pc = { referrer->pc, printer->find->generation, !referrer->returns };
 
-	stack_word_print(printer->session, printer->symbols, referrer->tid, pc, printer->out);
+	traceback_print_word(printer->session, printer->symbols, referrer->tid, pc, printer->out);
 }
 
 static void print_of_block(struct printer *printer, const struct find_referrer *referrer)
@@ -211,7 +212,7 @@ static void print_doubts(const struct find_address *find, struct out *out)
 	out_count(out, "%" PRIu64 " bytes of roots and blocks could not be read: there may be more "
 		  "pointers\n",
 		      find->unread);
-	unread_print(&in->unread, "there may be more pointers", out);
+	leak_text_print_unread(&in->unread, "there may be more pointers", out);
 	out_count(out, "The registers of %" PRIu64 " threads could not be read: there may be more "
 		  "pointers\n",
 		      in->blind_threads);
@@ -238,21 +239,21 @@ static struct err *print_pointers(struct printer *printer)
 	return err;
 }
 
-struct err *found_print(struct session *session, const struct find_address *find, uint64_t address,
-			struct out *out)
+struct err *referrer_text_print(struct session *session, const struct find_address *find,
+				uint64_t address, struct out *out)
 {
 	struct printer printer = { .session = session, .find = find, .out = out };
 	struct block block;
 	struct err *err;
 
 	if (find->block == REFERRERS_NO_BLOCK)
-		return find_print(session, &find->heap, address, out);
+		return address_text_print(session, &find->heap, address, out);
 	block = packed_block(&find->in.held, find->block);
-	err = find_print_block(session, &block, address, out);
+	err = address_text_print_block(session, &block, address, out);
 	if (!err && find->outer != REFERRERS_NO_BLOCK) {
 		out_text(out, "Around it: ");
 		block = packed_block(&find->in.held, find->outer);
-		err = find_print_block(session, &block, address, out);
+		err = address_text_print_block(session, &block, address, out);
 	}
 	if (err)
 		return err;

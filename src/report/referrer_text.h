@@ -22,14 +22,15 @@ struct referrer_memory {
 };
 
 /* The strings belong to the session's symbols and to find. */
-struct referrer_memory referrer_memory(struct symbols *symbols, const struct find_address *find,
-				       const struct find_referrer *referrer,
-				       enum symbol_names names);
+struct referrer_memory referrer_text_memory(struct symbols *symbols,
+					    const struct find_address *find,
+					    const struct find_referrer *referrer,
+					    enum symbol_names names);
 
 /* The thread-local variable that contains a referrer with a tls_module. */
-struct symbol_tls referrer_tls(struct symbols *symbols, const struct find_address *find,
-			       const struct find_referrer *referrer);
+struct symbol_tls referrer_text_tls(struct symbols *symbols, const struct find_address *find,
+				    const struct find_referrer *referrer);
 
 /* Print the block at address, and the pointers to it. */
-struct err *found_print(struct session *session, const struct find_address *find, uint64_t address,
-			struct out *out) MUST_CHECK;
+struct err *referrer_text_print(struct session *session, const struct find_address *find,
+				uint64_t address, struct out *out) MUST_CHECK;

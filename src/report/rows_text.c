@@ -16,7 +16,7 @@ static void add_change(struct table *table, const struct out *out, int64_t chang
 {
 	uint64_t bytes = change < 0 ? -(uint64_t)change : (uint64_t)change;
 
-	table_cell(table, "%s%s", change < 0 ? "-" : "+", size_text(out, bytes).at);
+	text_table_cell(table, "%s%s", change < 0 ? "-" : "+", number_text_size(out, bytes).at);
 }
 
 static void add_heap(struct table *table, uint16_t heap)
@@ -24,9 +24,9 @@ static void add_heap(struct table *table, uint16_t heap)
 	const char *name = block_heap_name(heap);
 
 	if (name)
-		table_cell(table, "%s", name);
+		text_table_cell(table, "%s", name);
 	else
-		table_cell(table, "%u", heap);
+		text_table_cell(table, "%u", heap);
 }
 
 static void add_function(struct table *table, struct stack_names *names, uint32_t stack)
@@ -34,7 +34,7 @@ static void add_function(struct table *table, struct stack_names *names, uint32_
 	AUTO_STR struct str text = STR_INIT;
 	struct err *err = stack_names_headline(names, stack, &text);
 
-	table_cell(table, "%s", text.len ? str_text(&text) : "-");
+	text_table_cell(table, "%s", text.len ? str_text(&text) : "-");
 	if (err && !table->err)
 		table->err = err;
 }
@@ -46,41 +46,41 @@ static void add_cell(struct table *table, const struct column *column, const voi
 	char text[32];
 
 	if (!is.known) {
-		table_cell(table, "-");
+		text_table_cell(table, "-");
 		return;
 	}
 	switch (column->kind) {
 	case COLUMN_BYTES:
-		table_cell(table, "%s", size_text(out, is.number).at);
+		text_table_cell(table, "%s", number_text_size(out, is.number).at);
 		break;
 	case COLUMN_CHANGE:
 		add_change(table, out, (int64_t)is.number);
 		break;
 	case COLUMN_AGE:
-		format_duration(text, sizeof(text), is.number);
-		table_cell(table, "%s", text);
+		number_text_duration(text, sizeof(text), is.number);
+		text_table_cell(table, "%s", text);
 		break;
 	case COLUMN_TIME:
-		format_time(text, sizeof(text), is.number);
-		table_cell(table, "%s", text);
+		number_text_time(text, sizeof(text), is.number);
+		text_table_cell(table, "%s", text);
 		break;
 	case COLUMN_REAL:
-		table_cell(table, "%.1f", is.real);
+		text_table_cell(table, "%.1f", is.real);
 		break;
 	case COLUMN_ADDRESS:
-		table_cell(table, PRI_ADDRESS, is.number);
+		text_table_cell(table, PRI_ADDRESS, is.number);
 		break;
 	case COLUMN_HEAP:
 		add_heap(table, (uint16_t)is.number);
 		break;
 	case COLUMN_TEXT:
-		table_cell(table, "%s", is.text);
+		text_table_cell(table, "%s", is.text);
 		break;
 	case COLUMN_STACK:
 		add_function(table, names, (uint32_t)is.number);
 		break;
 	default:
-		table_cell(table, "%" PRIu64, is.number);
+		text_table_cell(table, "%" PRIu64, is.number);
 		break;
 	}
 }
@@ -95,7 +95,7 @@ static struct err *print(struct answer *rows, const struct column *const *column
 		for (unsigned i = 0; i < table->columns; i++)
 			add_cell(table, columns[i], row, names, out);
 		if (nr % PIECE == 0) {
-			err = table_flush(table, out);
+			err = text_table_flush(table, out);
 			progress_step("listing", nr, rows->nr);
 		}
 		if (!err)
@@ -103,11 +103,11 @@ static struct err *print(struct answer *rows, const struct column *const *column
 		if (!err)
 			err = answer_next(rows, &row);
 	}
-	end_err = table_print(table, out);
+	end_err = text_table_print(table, out);
 	return err ? err : end_err;
 }
 
-struct err *rows_print(struct answer *rows, struct stack_names *names, struct out *out)
+struct err *rows_text_print(struct answer *rows, struct stack_names *names, struct out *out)
 {
 	size_t nr = rows->of->nr;
 	AUTO_FREE const struct column **columns = calloc(nr, sizeof(*columns));
@@ -125,7 +125,7 @@ struct err *rows_print(struct answer *rows, struct stack_names *names, struct ou
 		titles[used++] = column->title;
 	}
 	if (!err) {
-		table_init(&table, used, titles);
+		text_table_init(&table, used, titles);
 		err = print(rows, columns, names, &table, out);
 	}
 	answer_free(rows);

@@ -11,4 +11,5 @@ struct stack_names;
  * Print the columns that have a title and COLUMN_BRIEF. There may be millions of rows. names, for rows
  * with a column of a stack, which is shown by its function; it may be NULL otherwise. Frees the rows.
  */
-struct err *rows_print(struct answer *rows, struct stack_names *names, struct out *out) MUST_CHECK;
+struct err *rows_text_print(struct answer *rows, struct stack_names *names,
+			    struct out *out) MUST_CHECK;

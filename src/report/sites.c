@@ -54,9 +54,10 @@ static void print_growth(const struct sites *sites, const struct site *site, str
 		out_text(out, "-");
 		return;
 	}
-	format_duration(over, sizeof(over), sites->growth_ns);
+	number_text_duration(over, sizeof(over), sites->growth_ns);
 	out_f(out, "%c%s bytes in %s", site->growth < 0 ? '-' : '+',
-	      size_text(out, (uint64_t)(site->growth < 0 ? -site->growth : site->growth)).at, over);
+	      number_text_size(out, (uint64_t)(site->growth < 0 ? -site->growth : site->growth)).at,
+	      over);
 }
 
 static void print_value(const struct sites *sites, const struct site_row *row,
@@ -66,10 +67,10 @@ static void print_value(const struct sites *sites, const struct site_row *row,
 	char age[32];
 
 	if (column->kind == COLUMN_AGE) {
-		format_duration(age, sizeof(age), is.number);
+		number_text_duration(age, sizeof(age), is.number);
 		out_text(out, age);
 	} else if (column->kind == COLUMN_BYTES) {
-		out_text(out, size_text(out, is.number).at);
+		out_text(out, number_text_size(out, is.number).at);
 	} else if (column->kind == COLUMN_CHANGE) {
 		print_growth(sites, &row->site, out);
 	} else {
@@ -124,7 +125,7 @@ static void print_counts(const struct sites *sites, const struct site *site, str
 			print_figure(sites, &row, &site_lines[i], &site_lines[i].sites, out);
 }
 
-struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out)
+struct err *sites_print_headline(struct stack_names *names, uint32_t stack, struct out *out)
 {
 	AUTO_STR struct str text = STR_INIT;
 	struct err *err = stack_names_headline(names, stack, &text);
@@ -145,7 +146,7 @@ static struct err *print_site(struct stack_names *names, enum site_by by,
 	if (err)
 		return err;
 	out_f(out, "#%zu  %s bytes in %" PRIu64 " blocks (%.1f %%)", rank + 1,
-	      size_text(out, site->bytes).at, site->count,
+	      number_text_size(out, site->bytes).at, site->count,
 	      sites->bytes ? 100.0 * (double)site->bytes / (double)sites->bytes : 0.0);
 	if (label.len)
 		out_f(out, ": %s", str_text(&label));
@@ -154,15 +155,15 @@ static struct err *print_site(struct stack_names *names, enum site_by by,
 	if (by != SITE_STACK)
 		out_text(out, "    most of it from\n");
 	if (by != SITE_FUNCTION)
-		err = headline_print(names, site->stack, out);
+		err = sites_print_headline(names, site->stack, out);
 	out_blanks(out, INDENT);
 	if (!err)
-		err = stack_texts_print(texts, site->stack, out);
+		err = traceback_texts_print(texts, site->stack, out);
 	out_text(out, "\n");
 	return err;
 }
 
-void sampling_print(struct session *session, struct out *out)
+void sites_print_sampling(struct session *session, struct out *out)
 {
 	out_count(out, "Sampled (one in %" PRIu64 " bytes): all figures are estimates\n",
 		  log_config(session_log(session)).sample);
@@ -188,7 +189,7 @@ static void print_heading(const struct moment_name *at, struct out *out)
 	}
 	out_bold(out, true);
 	out_text(out, "Allocation Sites of the Process at ");
-	moment_name_print(at, out);
+	moment_text_print_name(at, out);
 	out_text(out, ":");
 	out_bold(out, false);
 	out_text(out, "\n\n");
@@ -200,10 +201,10 @@ static void print_since(struct session *session, const struct sites_when *when, 
 	if (!when->since.word)
 		return;
 	out_text(out, "Growth is since ");
-	moment_name_print(&when->since, out);
+	moment_text_print_name(&when->since, out);
 	out_text(out, "\n");
-	unrecorded_print(session, when->since.time_ns,
-			 when->at.word ? when->at.time_ns : when->since.now_ns, out);
+	moment_text_print_unrecorded(session, when->since.time_ns,
+				     when->at.word ? when->at.time_ns : when->since.now_ns, out);
 }
 
 static struct err *print_blocks(struct stack_names *names, enum site_by by,
@@ -212,14 +213,14 @@ static struct err *print_blocks(struct stack_names *names, enum site_by by,
 	struct stack_texts texts;
 	struct err *err = NULL;
 
-	stack_texts_init(&texts, names->session, INDENT);
+	traceback_texts_init(&texts, names->session, INDENT);
 	for (size_t i = 0; !err && !out_done(out) && i < sites->vec.nr; i++) {
 		err = print_site(names, by, sites, i, &texts, out);
 		if (!err)
 			err = cancel_check();
 		progress_step("listing sites", i, sites->vec.nr);
 	}
-	stack_texts_free(&texts);
+	traceback_texts_free(&texts);
 	return err;
 }
 
@@ -232,12 +233,12 @@ static struct err *print_end(struct stack_names *names, enum site_by by, const s
 
 	print_no_growth(by, sites, out);
 	print_since(session, when, out);
-	err = lacks_print(session, out);
+	err = lack_text_print(session, out);
 	if (err)
 		return err;
 	out_f(out, "%zu sites listed; %" PRIu64 " allocations, %s bytes in all sites\n",
-	      sites->vec.nr, sites->count, size_text(out, sites->bytes).at);
-	sampling_print(session, out);
+	      sites->vec.nr, sites->count, number_text_size(out, sites->bytes).at);
+	sites_print_sampling(session, out);
 	return NULL;
 }
 
@@ -261,7 +262,7 @@ struct err *sites_print_brief(struct stack_names *names, enum site_by by, struct
 	if (err)
 		return err;
 	print_heading(&when->at, out);
-	err = rows_print(&rows, NULL, out);
+	err = rows_text_print(&rows, NULL, out);
 	out_text(out, "\n");
 	return err ? err : print_end(names, by, &sums, when, out);
 }

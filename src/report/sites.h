@@ -21,7 +21,8 @@ void site_print_stale(const struct sites *sites, const struct site *site, struct
  * Print the line "    in load_history (history.c:42)", by stack_names_headline. If there is no such
  * frame, nothing is printed.
  */
-struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out) MUST_CHECK;
+struct err *sites_print_headline(struct stack_names *names, uint32_t stack,
+				 struct out *out) MUST_CHECK;
 /* The moments that an answer was asked for with `since` and `at`. */
 struct sites_when {
 	struct moment_name since, at;
@@ -38,4 +39,4 @@ struct err *sites_print_brief(struct stack_names *names, enum site_by by, struct
 			      const struct sites_when *when, struct out *out) MUST_CHECK;
 
 /* If the log samples, print that the figures are estimates. */
-void sampling_print(struct session *session, struct out *out);
+void sites_print_sampling(struct session *session, struct out *out);

@@ -11,6 +11,6 @@ struct out;
 struct leak_marks;
 
 /* no_snapshot: why it could not be looked at while it runs on; or "". */
-void stood_print(struct out *out, uint64_t pause_ns, const char *no_snapshot);
+void stood_text_print(struct out *out, uint64_t pause_ns, const char *no_snapshot);
 /* The same among the lines about a search for leaks. */
-void stood_print_search(struct out *out, const struct leak_marks *found);
+void stood_text_print_search(struct out *out, const struct leak_marks *found);

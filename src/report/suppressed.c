@@ -66,7 +66,7 @@ static uint32_t compare(struct stack_suppress *suppress, uint32_t stack)
 	return SUPPRESS_NONE;
 }
 
-uint32_t stack_suppress_of(void *ctx, const struct block *block)
+uint32_t suppressed_stack_of(void *ctx, const struct block *block)
 {
 	struct stack_suppress *suppress = ctx;
 	uint32_t *at, result;
@@ -87,12 +87,12 @@ uint32_t stack_suppress_of(void *ctx, const struct block *block)
 	return result;
 }
 
-void stack_suppress_free(struct stack_suppress *suppress)
+void suppressed_stack_free(struct stack_suppress *suppress)
 {
 	vec_free(&suppress->known);
 }
 
-void suppression_print(const struct suppressions *suppressions, uint32_t i, struct out *out)
+void suppressed_print_one(const struct suppressions *suppressions, uint32_t i, struct out *out)
 {
 	const struct suppression *suppression = &suppressions->vec.at[i];
 
@@ -113,7 +113,7 @@ void suppressed_print(const struct leaks *leaks, const struct suppressions *supp
 		if (!sum->blocks)
 			continue;
 		out_f(out, "    %10" PRIu64 " %14" PRIu64 "  ", sum->blocks, sum->bytes);
-		suppression_print(suppressions, i, out);
+		suppressed_print_one(suppressions, i, out);
 		out_text(out, "\n");
 	}
 }

@@ -21,11 +21,11 @@ struct stack_suppress {
 };
 
 /* This is for struct leak_spec (heap/leak.h); ctx is the struct stack_suppress. */
-uint32_t stack_suppress_of(void *ctx, const struct block *block);
-void stack_suppress_free(struct stack_suppress *suppress);
+uint32_t suppressed_stack_of(void *ctx, const struct block *block);
+void suppressed_stack_free(struct stack_suppress *suppress);
 
 /* Print "leak:PATTERN", and say if it is built in. */
-void suppression_print(const struct suppressions *suppressions, uint32_t i, struct out *out);
+void suppressed_print_one(const struct suppressions *suppressions, uint32_t i, struct out *out);
 /* Print how much each suppression has suppressed; nothing if none has. */
 void suppressed_print(const struct leaks *leaks, const struct suppressions *suppressions,
 		      struct out *out);

@@ -16,7 +16,7 @@
 #define LAST_LEAST	24u	/* the last column should have so much of a terminal */
 #define LEFT_OUT	0u	/* the width of a column that is not printed */
 
-void table_init(struct table *table, unsigned columns, const char *const *titles)
+void text_table_init(struct table *table, unsigned columns, const char *const *titles)
 {
 	*table = (struct table){ .columns = columns, .titles = titles };
 }
@@ -35,7 +35,7 @@ static void add_cell(struct table *table, const char *text)
 	table->err = err;
 }
 
-void table_cell(struct table *table, const char *fmt, ...)
+void text_table_cell(struct table *table, const char *fmt, ...)
 {
 	AUTO_FREE char *text = NULL;
 	va_list ap;
@@ -54,7 +54,7 @@ void table_cell(struct table *table, const char *fmt, ...)
 	add_cell(table, text);
 }
 
-void table_outside(struct table *table, struct outside text)
+void text_table_outside(struct table *table, struct outside text)
 {
 	if (!table->err)
 		add_cell(table, text.bytes);
@@ -94,13 +94,13 @@ static void print_row(const struct table *table, const size_t *widths, char *con
 			continue;
 		text = cells ? cells[column] : title(table, column);
 		at += widths[column] + GAP;
-		if (text_width(text) > widths[column] && column + 1 < columns) {
+		if (number_text_width(text) > widths[column] && column + 1 < columns) {
 			out_text(out, text);
 			out_text(out, "\n");
 			out_blanks(out, at);
 			continue;
 		}
-		blanks = widths[column] - MIN(text_width(text), widths[column]);
+		blanks = widths[column] - MIN(number_text_width(text), widths[column]);
 		if (to_right(table, column))
 			out_blanks(out, blanks);
 		out_text(out, text);
@@ -158,9 +158,10 @@ static struct err *begin(struct table *table, struct out *out)
 	if (!widths)
 		return err_nomem;
 	for (unsigned column = 0; column < columns; column++)
-		widths[column] = text_width(title(table, column));
+		widths[column] = number_text_width(title(table, column));
 	for (size_t i = 0; i < table->cells.nr; i++)
-		widths[i % columns] = MAX(widths[i % columns], text_width(table->cells.at[i]));
+		widths[i % columns] = MAX(widths[i % columns],
+					  number_text_width(table->cells.at[i]));
 	if (out->columns)
 		fit(table, widths, out->columns);
 	out_bold(out, true);
@@ -169,7 +170,7 @@ static struct err *begin(struct table *table, struct out *out)
 	return NULL;
 }
 
-struct err *table_flush(struct table *table, struct out *out)
+struct err *text_table_flush(struct table *table, struct out *out)
 {
 	unsigned columns = table->columns;
 
@@ -183,9 +184,9 @@ struct err *table_flush(struct table *table, struct out *out)
 	return table->err;
 }
 
-struct err *table_print(struct table *table, struct out *out)
+struct err *text_table_print(struct table *table, struct out *out)
 {
-	struct err *err = table_flush(table, out);
+	struct err *err = text_table_flush(table, out);
 
 	if (!err)
 		print_left_out(table, table->widths, out);

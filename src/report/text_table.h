@@ -6,12 +6,12 @@
  *
  *	struct table table;
  *
- *	table_init(&table, ARRAY_SIZE(titles), titles);
- *	table_cell(&table, "%d", lwp);		cells from left to right, row by row
+ *	text_table_init(&table, ARRAY_SIZE(titles), titles);
+ *	text_table_cell(&table, "%d", lwp);		cells from left to right, row by row
  *	...
- *	return table_print(&table, out);	frees it
+ *	return text_table_print(&table, out);	frees it
  *
- * Lack of memory is kept, and table_print returns it.
+ * Lack of memory is kept, and text_table_print returns it.
  */
 #pragma once
 
@@ -33,13 +33,13 @@ struct table {
 	struct err *err;
 };
 
-void table_init(struct table *table, unsigned columns, const char *const *titles);
+void text_table_init(struct table *table, unsigned columns, const char *const *titles);
 /* The cell is shown in one line, whatever is in it (base/outside.h). */
-void table_cell(struct table *table, const char *fmt, ...) PRINTF(2, 3);
-void table_outside(struct table *table, struct outside text);
+void text_table_cell(struct table *table, const char *fmt, ...) PRINTF(2, 3);
+void text_table_outside(struct table *table, struct outside text);
 /*
  * Print the rows so far, and forget them; with the first ones the heading, and they decide how wide
- * the columns are. For tables of very many rows. table_print must follow.
+ * the columns are. For tables of very many rows. text_table_print must follow.
  */
-struct err *table_flush(struct table *table, struct out *out) MUST_CHECK;
-struct err *table_print(struct table *table, struct out *out) MUST_CHECK;
+struct err *text_table_flush(struct table *table, struct out *out) MUST_CHECK;
+struct err *text_table_print(struct table *table, struct out *out) MUST_CHECK;

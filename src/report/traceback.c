@@ -16,8 +16,8 @@
 /* A program has fewer call sites than this; a damaged log may have any number. */
 #define LINES_MOST	(1u << 19)
 
-struct err *inlined_text(struct str *str, const struct symbol_frame *frame,
-			 enum symbol_names names)
+struct err *traceback_inlined(struct str *str, const struct symbol_frame *frame,
+			      enum symbol_names names)
 {
 	struct err *err = function_text(str, frame, names);
 
@@ -34,7 +34,7 @@ static struct err *add_start(struct str *str, uint64_t pc, size_t indent)
 	char start[19] = "0x";
 	struct err *err = add_blanks(str, indent);
 
-	format_hex16(start + 2, pc);
+	number_text_hex16(start + 2, pc);
 	start[18] = ' ';
 	return err ? err : str_add_bytes(str, start, sizeof(start));
 }
@@ -63,7 +63,7 @@ static uint64_t dim_lines(struct session *session, const struct symbol_frame *fr
 	return dim;
 }
 
-void frame_lines_print(struct out *out, const char *text, size_t len, uint64_t dim)
+void traceback_print_lines(struct out *out, const char *text, size_t len, uint64_t dim)
 {
 	const char *end = text + len, *next;
 
@@ -87,8 +87,8 @@ void frame_lines_print(struct out *out, const char *text, size_t len, uint64_t d
 	}
 }
 
-struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
-			struct stack_pc pc, size_t indent, uint64_t *dim_ret)
+struct err *traceback_lines(struct str *str, struct session *session, struct symbols *symbols,
+			    struct stack_pc pc, size_t indent, uint64_t *dim_ret)
 {
 	enum symbol_names names = session_naming(session)->names;
 	const char *name = pc.entry ? session_entry_name(session, pc.pc) : NULL;
@@ -105,7 +105,7 @@ struct err *frame_lines(struct str *str, struct session *session, struct symbols
 		if (!err && name)
 			err = str_add(str, name);
 		else if (!err && i < nr - 1)
-			err = inlined_text(str, &frames[i], names);
+			err = traceback_inlined(str, &frames[i], names);
 		else if (!err)
 			err = str_add(str, !frames[i].module && !frames[i].function ? "??" :
 				      symbols_text(symbols, pc.pc, pc.generation, !pc.entry, names));
@@ -115,8 +115,8 @@ struct err *frame_lines(struct str *str, struct session *session, struct symbols
 	return err;
 }
 
-void stack_word_print(struct session *session, struct symbols *symbols, pid_t tid,
-		      struct stack_pc pc, struct out *out)
+void traceback_print_word(struct session *session, struct symbols *symbols, pid_t tid,
+			  struct stack_pc pc, struct out *out)
 {
 	const char *entry = pc.entry ? session_entry_name(session, pc.pc) : NULL;
 
@@ -142,8 +142,8 @@ static void find_uprobes(struct stack_ends *ends)
 	procparse_maps_free(&maps);
 }
 
-const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
-			   size_t nr)
+const char *traceback_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
+			       size_t nr)
 {
 	if (end != WALK_NO_MODULE || !nr)
 		return walk_end_name(end);
@@ -154,7 +154,7 @@ const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uin
 	return walk_end_name(end);
 }
 
-void stack_texts_init(struct stack_texts *texts, struct session *session, size_t indent)
+void traceback_texts_init(struct stack_texts *texts, struct session *session, size_t indent)
 {
 	*texts = (struct stack_texts){ .session = session, .indent = indent,
 					.ends = { .session = session } };
@@ -168,7 +168,7 @@ static void forget_lines(struct stack_texts *texts)
 	texts->nr_slots = texts->used = 0;
 }
 
-void stack_texts_free(struct stack_texts *texts)
+void traceback_texts_free(struct stack_texts *texts)
 {
 	forget_lines(texts);
 	*texts = (struct stack_texts){ 0 };
@@ -231,8 +231,8 @@ static struct err *get_line(struct stack_texts *texts, struct stack_pc pc, bool 
 		texts->symbols = session_symbols(texts->session);
 	err = add_blanks(&text, pc.entry ? 0 : texts->indent);
 	if (!err)
-		err = frame_lines(&text, texts->session, texts->symbols, pc, texts->indent,
-				  color ? &dim : NULL);
+		err = traceback_lines(&text, texts->session, texts->symbols, pc, texts->indent,
+				      color ? &dim : NULL);
 	if (err)
 		return err;
 	*line = (struct stack_line){ pc, (uint32_t)text.len, take(text.at), dim };
@@ -240,7 +240,7 @@ static struct err *get_line(struct stack_texts *texts, struct stack_pc pc, bool 
 	return NULL;
 }
 
-struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack, struct out *out)
+struct err *traceback_texts_print(struct stack_texts *texts, uint32_t stack, struct out *out)
 {
 	struct log_stack_view view = reader_stack(session_log(texts->session), stack);
 	const struct stack_line *line;
@@ -253,28 +253,28 @@ struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack, struct 
 		err = get_line(texts, (struct stack_pc){ view.pcs[i], view.generation, !i },
 			       out->color, &line);
 		if (!err)
-			frame_lines_print(out, line->at, line->len, line->dim);
+			traceback_print_lines(out, line->at, line->len, line->dim);
 	}
 	if (err || !view.nr || view.end == WALK_COMPLETE)
 		return err;
 	out_blanks(out, texts->indent);
 	out_f(out, "(stack ends here: %s)\n",
-	      stack_end_text(&texts->ends, view.end, view.pcs, view.nr));
+	      traceback_end_text(&texts->ends, view.end, view.pcs, view.nr));
 	return NULL;
 }
 
-struct err *event_print(struct stack_texts *texts, const char *what, struct stack_event event,
-			const char *end, struct out *out)
+struct err *traceback_print_event(struct stack_texts *texts, const char *what,
+				  struct stack_event event, const char *end, struct out *out)
 {
 	const struct log *log = session_log(texts->session);
 	uint32_t lwp = reader_thread(log, event.thread).lwp;
 	char text[32];
 
-	format_time(text, sizeof(text), log_clock_realtime(log, event.time));
+	number_text_time(text, sizeof(text), log_clock_realtime(log, event.time));
 	out_f(out, "%s at %s", what, text);
 	if (lwp)
 		out_f(out, " by thread %u", lwp);
 	out_f(out, "%s\n", end);
 	out_blanks(out, texts->indent);
-	return stack_texts_print(texts, event.stack, out);
+	return traceback_texts_print(texts, event.stack, out);
 }

@@ -21,8 +21,8 @@ struct out;
 struct session;
 
 /* A function that was inlined: "push (vector.h:12) (inlined)". */
-struct err *inlined_text(struct str *str, const struct symbol_frame *frame,
-			 enum symbol_names names) MUST_CHECK;
+struct err *traceback_inlined(struct str *str, const struct symbol_frame *frame,
+			      enum symbol_names names) MUST_CHECK;
 /*
  * A PC of a stack, under a generation of the module map. entry: the thread stands there; otherwise
  * it is a return address.
@@ -40,17 +40,17 @@ struct stack_pc {
  * for many frames. *dim_ret has a bit for each of the first 64 lines, from the lowest bit on; it is
  * set if the line shows the inside of allocators and containers. dim_ret may be NULL.
  */
-struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
-			struct stack_pc pc, size_t indent, uint64_t *dim_ret) MUST_CHECK;
+struct err *traceback_lines(struct str *str, struct session *session, struct symbols *symbols,
+			    struct stack_pc pc, size_t indent, uint64_t *dim_ret) MUST_CHECK;
 /* Print them; on a coloured terminal those of dim are faint. */
-void frame_lines_print(struct out *out, const char *text, size_t len, uint64_t dim);
+void traceback_print_lines(struct out *out, const char *text, size_t len, uint64_t dim);
 
 /*
  * Print where a word of a stack is: "stack of thread 17, in load_row() (x.c:42)". It is in the
  * frame of the function of this PC; pc.pc 0: that function is not known.
  */
-void stack_word_print(struct session *session, struct symbols *symbols, pid_t tid,
-		      struct stack_pc pc, struct out *out);
+void traceback_print_word(struct session *session, struct symbols *symbols, pid_t tid,
+			  struct stack_pc pc, struct out *out);
 
 /*
  * The text that says why a stack ends. A uretprobe replaces a function's return address by one in
@@ -63,11 +63,12 @@ struct stack_ends {
 	uint64_t uprobes_start, uprobes_end;	/* both 0: there is none, or it is not known */
 };
 
-const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
-			   size_t nr);
+const char *traceback_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
+			       size_t nr);
 
 /*
- * The lines of a PC by frame_lines. All begin with indent blanks, except the first one of an entry.
+ * The lines of a PC by traceback_lines. All begin with indent blanks, except the first one of an
+ * entry.
  */
 struct stack_line {
 	struct stack_pc pc;
@@ -85,14 +86,14 @@ struct stack_texts {
 	struct stack_ends ends;
 };
 
-void stack_texts_init(struct stack_texts *texts, struct session *session, size_t indent);
-void stack_texts_free(struct stack_texts *texts);
+void traceback_texts_init(struct stack_texts *texts, struct session *session, size_t indent);
+void traceback_texts_free(struct stack_texts *texts);
 /*
  * Print the traceback of a stack of the session's log, its first line without indent; "(no stack)"
  * for LOG_STACK_NONE.
  */
-struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack,
-			      struct out *out) MUST_CHECK;
+struct err *traceback_texts_print(struct stack_texts *texts, uint32_t stack,
+				  struct out *out) MUST_CHECK;
 /* An event of the log: the allocation of a block, or a free. */
 struct stack_event {
 	uint64_t time;
@@ -104,5 +105,6 @@ struct stack_event {
  * Print "WHAT at TIME by thread LWP" or "WHAT at TIME", then `end` and a newline, and the
  * traceback.
  */
-struct err *event_print(struct stack_texts *texts, const char *what, struct stack_event event,
-			const char *end, struct out *out) MUST_CHECK;
+struct err *traceback_print_event(struct stack_texts *texts, const char *what,
+				  struct stack_event event,
+				  const char *end, struct out *out) MUST_CHECK;

@@ -19,8 +19,8 @@ static struct err *print_first(struct stack_texts *texts, const struct log_unkno
 			       struct out *out)
 {
 	if (unknown->first.time)
-		return event_print(texts, "  it was freed first", EVENT_OF(&unknown->first), ":",
-				   out);
+		return traceback_print_event(texts, "  it was freed first",
+					     EVENT_OF(&unknown->first), ":", out);
 	if (unknown->history)
 		out_f(out,
 		      "  the first free is not among those that were remembered (the last %u)\n",
@@ -65,13 +65,13 @@ static struct err *print_unknown_free(struct stack_texts *texts,
 	out_f(out, "%s of " PRI_ADDRESS, !twice ? "Invalid free" :
 	      *unknown_frees->doubt ? "Perhaps a double free" : "Double free", unknown->address);
 	print_what(unknown, out);
-	err = event_print(texts, "", EVENT_OF(&unknown->free), ":", out);
+	err = traceback_print_event(texts, "", EVENT_OF(&unknown->free), ":", out);
 	if (!err && twice)
 		err = print_first(texts, &unknown->free, out);
 	if (err || (!twice && unknown->kind != UNKNOWN_FREE_INSIDE))
 		return err;
 	out_f(out, "  its %" PRIu64 " bytes were allocated", twice ? was->size : around->size);
-	return event_print(texts, "", twice ? EVENT_OF(was) : EVENT_OF(around), ":", out);
+	return traceback_print_event(texts, "", twice ? EVENT_OF(was) : EVENT_OF(around), ":", out);
 }
 
 static void print_sums(struct session *session, const struct unknown_frees *unknown_frees,
@@ -92,20 +92,20 @@ static void print_sums(struct session *session, const struct unknown_frees *unkn
 	      reader_accounts(session_log(session)).unknown_frees - unknown_frees->invalid);
 }
 
-struct err *unknown_frees_print(struct session *session,
-				const struct unknown_frees *unknown_frees,
-				struct out *out)
+struct err *unknown_free_text_print(struct session *session,
+				    const struct unknown_frees *unknown_frees,
+				    struct out *out)
 {
 	struct stack_texts texts;
 	struct err *err = NULL;
 
-	stack_texts_init(&texts, session, INDENT);
+	traceback_texts_init(&texts, session, INDENT);
 	for (size_t i = 0; i < unknown_frees->vec.nr && !err && !out_done(out); i++) {
 		err = print_unknown_free(&texts, unknown_frees, &unknown_frees->vec.at[i], out);
 		if (!err)
 			err = cancel_check();
 	}
-	stack_texts_free(&texts);
+	traceback_texts_free(&texts);
 	if (!err)
 		print_sums(session, unknown_frees, out);
 	return err;

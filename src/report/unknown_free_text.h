@@ -9,6 +9,6 @@ struct session;
 struct unknown_frees;
 
 /* Print each of them with its stacks, and a line with the sums. */
-struct err *unknown_frees_print(struct session *session,
-				const struct unknown_frees *unknown_frees,
-				struct out *out) MUST_CHECK;
+struct err *unknown_free_text_print(struct session *session,
+				    const struct unknown_frees *unknown_frees,
+				    struct out *out) MUST_CHECK;

@@ -46,7 +46,7 @@ static void growth_text(char ret[FIGURE_ROOM], const struct rates *rates, const 
 		snprintf(ret, FIGURE_ROOM, "-");
 	else
 		snprintf(ret, FIGURE_ROOM, "%c%s", rate->growth < 0 ? '-' : '+',
-			 size_text(out, bytes).at);
+			 number_text_size(out, bytes).at);
 }
 
 /* A letter for each of the last `most` readings; the lowest letter is for the least of them. */
@@ -86,7 +86,8 @@ static void print_figures(const struct watch_view *view, const struct rate *rate
 	per_second(frees, view->rates, rate->new_frees, counted);
 	spark_text(view, rate, RATES_PAST, spark);
 	out_f(out, "%s bytes in %" PRIu64 " blocks, growth %s bytes, %s allocations/s, %s frees/s"
-	      "  %s\n", size_text(out, rate->bytes).at, rate->count, growth, allocs, frees, spark);
+	      "  %s\n", number_text_size(out, rate->bytes).at, rate->count, growth, allocs, frees,
+	      spark);
 }
 
 /* Print the sums in two lines, for terminals on which one line would be cut. */
@@ -96,13 +97,13 @@ static void print_sums_short(const struct watch_view *view, struct out *out)
 	char time[32], growth[FIGURE_ROOM], allocs[FIGURE_ROOM], frees[FIGURE_ROOM];
 	char spark[SPARK_ROOM];
 
-	format_time(time, sizeof(time), rates->time_ns);
+	number_text_time(time, sizeof(time), rates->time_ns);
 	growth_text(growth, rates, &rates->all, out);
 	per_second(allocs, rates, rates->all.new_allocs, true);
 	per_second(frees, rates, rates->all.new_frees, true);
 	spark_text(view, &rates->all, RATES_PAST, spark);
 	out_f(out, "%s  %s bytes in %" PRIu64 " blocks, growth %s bytes\n", strchr(time, ' ') + 1,
-	      size_text(out, rates->all.bytes).at, rates->all.count, growth);
+	      number_text_size(out, rates->all.bytes).at, rates->all.count, growth);
 	out_f(out, "          %s allocations/s, %s frees/s  %s\n", allocs, frees, spark);
 }
 
@@ -111,7 +112,7 @@ static void print_sums(const struct watch_view *view, struct out *out)
 {
 	char time[32];
 
-	format_time(time, sizeof(time), view->rates->time_ns);
+	number_text_time(time, sizeof(time), view->rates->time_ns);
 	out_f(out, "%s  ", time);
 	print_figures(view, &view->rates->all, true, out);
 }
@@ -134,14 +135,14 @@ struct err *watch_print_block(const struct watch_view *view, struct out *out)
 		out_f(out, "#%zu  ", i + 1);
 		print_figures(view, &view->rates->vec.at[stack], is_counted(stack), out);
 		if (is_counted(stack))
-			err = headline_print(view->names, stack, out);
+			err = sites_print_headline(view->names, stack, out);
 		else
 			out_text(out, "    (no stack)\n");
 	}
 	if (!err)
-		err = lacks_print(view->session, out);
+		err = lack_text_print(view->session, out);
 	if (!err)
-		sampling_print(view->session, out);
+		sites_print_sampling(view->session, out);
 	out_text(out, "\n");
 	return err;
 }
@@ -160,7 +161,7 @@ static struct err *print_row(const struct watch_view *view, size_t row, bool sel
 	per_second(frees, view->rates, rate->new_frees, is_counted(stack));
 	spark_text(view, rate, spark_most, spark);
 	out_f(out, "%c%2zu %11s %8" PRIu64 " %10s %9s %9s ", selected ? '>' : ' ', row + 1,
-	      size_text(out, rate->bytes).at, rate->count, growth, allocs, frees);
+	      number_text_size(out, rate->bytes).at, rate->count, growth, allocs, frees);
 	out_column(out, spark, spark_most + 1);
 	out_f(out, "%s\n", headline.len ? str_text(&headline) : "(no stack)");
 	return err;
@@ -173,7 +174,7 @@ struct err *watch_print_table(const struct watch_view *view, size_t selected, si
 	char every[32];
 	struct err *err = NULL;
 
-	format_duration(every, sizeof(every), view->every_ns);
+	number_text_duration(every, sizeof(every), view->every_ns);
 	out_f(out, "malloc watch: process %d every %s, by %s%s%s\n", session_pid(view->session),
 	      every, watch_sort_words[view->sort], *view->note ? ", " : "", view->note);
 	out_text(out, "s: sort  1-9, Enter: open a site  up, down: choose one  m: mark  q: quit\n");
@@ -181,8 +182,8 @@ struct err *watch_print_table(const struct watch_view *view, size_t selected, si
 		print_sums_short(view, out);
 	else
 		print_sums(view, out);
-	err = lacks_print(view->session, out);
-	sampling_print(view->session, out);
+	err = lack_text_print(view->session, out);
+	sites_print_sampling(view->session, out);
 	out_text(out, columns < WIDE ? "" : "\n");
 	out_text(out, "  #       BYTES   BLOCKS     GROWTH  ALLOCS/S   FREES/S ");
 	out_column(out, "BYTES", spark_most + 1);
@@ -203,11 +204,11 @@ struct err *watch_print_site(const struct watch_view *view, uint32_t stack, stru
 	if (rate)
 		print_figures(view, rate, is_counted(stack), out);
 	if (is_counted(stack))
-		err = headline_print(view->names, stack, out);
+		err = sites_print_headline(view->names, stack, out);
 	out_blanks(out, INDENT);
-	stack_texts_init(&texts, view->session, INDENT);
+	traceback_texts_init(&texts, view->session, INDENT);
 	if (!err)
-		err = stack_texts_print(&texts, stack, out);
-	stack_texts_free(&texts);
+		err = traceback_texts_print(&texts, stack, out);
+	traceback_texts_free(&texts);
 	return err;
 }

@@ -15,7 +15,7 @@ TEST("lines of allocinfo")
 		CU_ASSERT_PTR_NULL_FATAL(vec_push(&info.vec, ((struct allocinfo_line){
 			i * 4096, i, "mm/a.c:1 func:\033f" })));
 	CU_ASSERT_PTR_NULL_FATAL(out_init_text(&out, &text));
-	allocinfo_print(&info, 2, &out);
+	kernel_print_allocinfo(&info, 2, &out);
 	CU_ASSERT_PTR_NULL(out_finish(&out));
 	CU_ASSERT_STRING_EQUAL(text.at,
 			       "All that the kernel holds since boot, by line (/proc/allocinfo):\n\n"

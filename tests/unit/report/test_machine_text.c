@@ -19,7 +19,7 @@ static char *print(const struct machine_view *view, bool units)
 
 	CU_ASSERT_PTR_NULL_FATAL(out_init_text(&out, &text));
 	out.units = units;
-	CU_ASSERT_PTR_NULL(machine_print(view, &out));
+	CU_ASSERT_PTR_NULL(machine_text_print(view, &out));
 	CU_ASSERT_PTR_NULL(out_finish(&out));
 	return text.at;
 }
@@ -181,7 +181,7 @@ static char *print_reading(const struct memory_reading *before, const struct mem
 	struct out out;
 
 	CU_ASSERT_PTR_NULL_FATAL(out_init_text(&out, &text));
-	CU_ASSERT_PTR_NULL(memory_reading_print(before, now, verdict, &out));
+	CU_ASSERT_PTR_NULL(memory_watch_text_print(before, now, verdict, &out));
 	CU_ASSERT_PTR_NULL(out_finish(&out));
 	return text.at;
 }

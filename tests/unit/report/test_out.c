@@ -63,20 +63,20 @@ TEST("prints units")
 {
 	struct out out = { .units = false };
 
-	CU_ASSERT_STRING_EQUAL(size_text(&out, 1536).at, "1536");
-	CU_ASSERT_STRING_EQUAL(size_text(&out, UINT64_MAX).at, "18446744073709551615");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, 1536).at, "1536");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, UINT64_MAX).at, "18446744073709551615");
 	out.units = true;
-	CU_ASSERT_STRING_EQUAL(size_text(&out, 0).at, "0");
-	CU_ASSERT_STRING_EQUAL(size_text(&out, 1023).at, "1023");
-	CU_ASSERT_STRING_EQUAL(size_text(&out, 1024).at, "1.0K");
-	CU_ASSERT_STRING_EQUAL(size_text(&out, 1536).at, "1.5K");
-	CU_ASSERT_STRING_EQUAL(size_text(&out, 300ull << 20).at, "300.0M");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, 0).at, "0");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, 1023).at, "1023");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, 1024).at, "1.0K");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, 1536).at, "1.5K");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, 300ull << 20).at, "300.0M");
 	/* 1023.94 and 1023.96 */
-	CU_ASSERT_STRING_EQUAL(size_text(&out, 1048515).at, "1023.9K");
-	CU_ASSERT_STRING_EQUAL(size_text(&out, 1048535).at, "1.0M");
-	CU_ASSERT_STRING_EQUAL(size_text(&out, (1 << 20) - 1).at, "1.0M");
-	CU_ASSERT_STRING_EQUAL(size_text(&out, (1ull << 60) - 1).at, "1.0E");
-	CU_ASSERT_STRING_EQUAL(size_text(&out, UINT64_MAX).at, "16.0E");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, 1048515).at, "1023.9K");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, 1048535).at, "1.0M");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, (1 << 20) - 1).at, "1.0M");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, (1ull << 60) - 1).at, "1.0E");
+	CU_ASSERT_STRING_EQUAL(number_text_size(&out, UINT64_MAX).at, "16.0E");
 }
 
 TEST("writes more than its buffer")
@@ -195,25 +195,25 @@ TEST("formats numbers")
 
 	for (i = 0; i < ARRAY_SIZE(values); i++) {
 		snprintf(want, sizeof(want), "%llu", (unsigned long long)values[i]);
-		CU_ASSERT_EQUAL(format_u64(text, values[i]), strlen(want));
+		CU_ASSERT_EQUAL(number_text_u64(text, values[i]), strlen(want));
 		CU_ASSERT_STRING_EQUAL(text, want);
 		snprintf(want, sizeof(want), "%016llx", (unsigned long long)values[i]);
-		format_hex16(text, values[i]);
+		number_text_hex16(text, values[i]);
 		text[16] = '\0';
 		CU_ASSERT_STRING_EQUAL(text, want);
 	}
-	format_duration(text, sizeof(text), 1500000);
+	number_text_duration(text, sizeof(text), 1500000);
 	CU_ASSERT_STRING_EQUAL(text, "1.5 ms");
-	format_duration(text, sizeof(text), 12300000000);
+	number_text_duration(text, sizeof(text), 12300000000);
 	CU_ASSERT_STRING_EQUAL(text, "12.3 s");
-	format_duration(text, sizeof(text), 312000000000);
+	number_text_duration(text, sizeof(text), 312000000000);
 	CU_ASSERT_STRING_EQUAL(text, "5 m 12 s");
-	format_duration(text, sizeof(text), 3 * 3600000000000 + 240000000000);
+	number_text_duration(text, sizeof(text), 3 * 3600000000000 + 240000000000);
 	CU_ASSERT_STRING_EQUAL(text, "3 h 4 m");
-	format_duration(text, sizeof(text), 51 * 3600000000000);
+	number_text_duration(text, sizeof(text), 51 * 3600000000000);
 	CU_ASSERT_STRING_EQUAL(text, "2 d 3 h");
-	CU_ASSERT_EQUAL(text_width("\303\244b\342\202\254"), 3);
-	CU_ASSERT_EQUAL(text_width("\377"), 1);
+	CU_ASSERT_EQUAL(number_text_width("\303\244b\342\202\254"), 3);
+	CU_ASSERT_EQUAL(number_text_width("\377"), 1);
 }
 
 TEST("aligns tables")
@@ -224,14 +224,14 @@ TEST("aligns tables")
 	struct out out;
 
 	text_out_init(&out);
-	table_init(&table, 3, titles);
-	table_cell(&table, "long name");
-	table_cell(&table, "%d", 1);
-	table_cell(&table, "note");
-	table_cell(&table, "\303\244");
-	table_cell(&table, "%d", 12345);
-	table_cell(&table, "%s", "");
-	CU_ASSERT_PTR_NULL(table_print(&table, &out));
+	text_table_init(&table, 3, titles);
+	text_table_cell(&table, "long name");
+	text_table_cell(&table, "%d", 1);
+	text_table_cell(&table, "note");
+	text_table_cell(&table, "\303\244");
+	text_table_cell(&table, "%d", 12345);
+	text_table_cell(&table, "%s", "");
+	CU_ASSERT_PTR_NULL(text_table_print(&table, &out));
 	text_out_finish(&out, &text);
 	CU_ASSERT_STRING_EQUAL(str_text(&text), "NAME        SIZE\n"
 						"long name      1  note\n"
@@ -248,14 +248,14 @@ TEST("fits tables to a terminal")
 
 	text_out_init(&out);
 	out.columns = 50;
-	table_init(&table, 3, titles);
-	table_cell(&table, "malloc");
-	table_cell(&table, "jump");
-	table_cell(&table, "%s", "");
-	table_cell(&table, "operator delete(void*, unsigned long)");
-	table_cell(&table, "breakpoint");
-	table_cell(&table, "its first instruction is a jump");
-	CU_ASSERT_PTR_NULL(table_print(&table, &out));
+	text_table_init(&table, 3, titles);
+	text_table_cell(&table, "malloc");
+	text_table_cell(&table, "jump");
+	text_table_cell(&table, "%s", "");
+	text_table_cell(&table, "operator delete(void*, unsigned long)");
+	text_table_cell(&table, "breakpoint");
+	text_table_cell(&table, "its first instruction is a jump");
+	CU_ASSERT_PTR_NULL(text_table_print(&table, &out));
 	text_out_finish(&out, &text);
 	CU_ASSERT_STRING_EQUAL(str_text(&text), "FUNCTION          ENGINE      WHY\n"
 						"malloc            jump\n"
@@ -300,10 +300,10 @@ TEST("leaves columns out")
 
 		text_out_init(&out);
 		out.columns = cases[i].columns;
-		table_init(&table, ARRAY_SIZE(titles), titles);
+		text_table_init(&table, ARRAY_SIZE(titles), titles);
 		for (size_t j = 0; j < ARRAY_SIZE(cells); j++)
-			table_cell(&table, "%s", cells[j]);
-		CU_ASSERT_PTR_NULL(table_print(&table, &out));
+			text_table_cell(&table, "%s", cells[j]);
+		CU_ASSERT_PTR_NULL(text_table_print(&table, &out));
 		text_out_finish(&out, &text);
 		if (strcmp(str_text(&text), cases[i].want)) {
 			printf("%s\n", str_text(&text));

@@ -40,7 +40,7 @@ static void check_frame(const struct symbol_frame *frame, const char *want)
 {
 	AUTO_STR struct str text = STR_INIT;
 
-	CU_ASSERT_PTR_NULL(inlined_text(&text, frame, SYMBOL_NAMES_SHORT));
+	CU_ASSERT_PTR_NULL(traceback_inlined(&text, frame, SYMBOL_NAMES_SHORT));
 	CU_ASSERT_STRING_EQUAL(str_text(&text), want);
 }
 
@@ -70,15 +70,15 @@ TEST("prints stacks")
 	char want[160];
 	unsigned i;
 
-	stack_texts_init(&texts, session, 7);
+	traceback_texts_init(&texts, session, 7);
 	text_out_init(&out);
 	for (i = 0; i < 3; i++)
-		CU_ASSERT_PTR_NULL(stack_texts_print(&texts, whole, &out));
-	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, cut, &out));
-	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, LOG_STACK_NONE, &out));
-	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, 99999, &out));
+		CU_ASSERT_PTR_NULL(traceback_texts_print(&texts, whole, &out));
+	CU_ASSERT_PTR_NULL(traceback_texts_print(&texts, cut, &out));
+	CU_ASSERT_PTR_NULL(traceback_texts_print(&texts, LOG_STACK_NONE, &out));
+	CU_ASSERT_PTR_NULL(traceback_texts_print(&texts, 99999, &out));
 	CU_ASSERT_EQUAL(texts.used, 3);
-	stack_texts_free(&texts);
+	traceback_texts_free(&texts);
 	text_out_finish(&out, &text);
 	CU_ASSERT_EQUAL(strncmp(text.at, "0x0000000000010000 malloc\n       0x", 35), 0);
 	snprintf(want, sizeof(want), "       (stack ends here: %s)\n(no stack)\n"
@@ -100,20 +100,22 @@ TEST("tells uretprobes")
 	struct stack_texts texts;
 	struct out out;
 
-	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_DEPTH, pcs, 2), "stack depth");
+	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_DEPTH, pcs, 2), "stack depth");
 	CU_ASSERT_FALSE(ends.looked);
-	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 2), uretprobe);
-	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &last, 1), uretprobe);
-	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 1), other);
-	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 0), other);
-	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &below, 1), other);
-	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &above, 1), other);
-	stack_texts_init(&texts, session, 2);
+	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, pcs, 2), uretprobe);
+	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, &last, 1), uretprobe);
+	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, pcs, 1), other);
+	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, pcs, 0), other);
+	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, &below, 1), other);
+	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, &above, 1), other);
+	traceback_texts_init(&texts, session, 2);
 	text_out_init(&out);
-	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, stack_table_insert(session_log(session), pcs,
-									2,
-									WALK_NO_MODULE, 0), &out));
-	stack_texts_free(&texts);
+	CU_ASSERT_PTR_NULL(traceback_texts_print(&texts,
+						 stack_table_insert(session_log(session), pcs,
+									    2,
+									    WALK_NO_MODULE, 0),
+						 &out));
+	traceback_texts_free(&texts);
 	text_out_finish(&out, &text);
 	CU_ASSERT_STRING_EQUAL(text.at, "0x0000000000010000 malloc\n  0xffffffffff700000 ??\n"
 			       "  (stack ends here: a uretprobe of another tool has taken the "
@@ -135,14 +137,14 @@ TEST("matches no damaged stacks")
 		CU_ASSERT_FALSE(stack_names_match(&names, damaged[i], FILTER_FUNCTION, "*"));
 		CU_ASSERT_FALSE(stack_names_match(&names, damaged[i], FILTER_FUNCTION, "*"));
 		CU_ASSERT_EQUAL(stack_names_key(&names, damaged[i], SITE_FUNCTION), 0);
-		CU_ASSERT_EQUAL(stack_suppress_of(&suppress, &block), SUPPRESS_NONE);
+		CU_ASSERT_EQUAL(suppressed_stack_of(&suppress, &block), SUPPRESS_NONE);
 	}
 	CU_ASSERT_TRUE(names.matches.nr == 0 || names.matches.at[0].known.nr < 1000);
 	CU_ASSERT_TRUE(suppress.known.nr < 1000);
 	/* Nor is the session asked for each of them. */
 	CU_ASSERT_PTR_NULL(names.symbols);
 	CU_ASSERT_PTR_NULL(suppress.symbols);
-	stack_suppress_free(&suppress);
+	suppressed_stack_free(&suppress);
 	stack_names_free(&names);
 }
 
@@ -235,14 +237,14 @@ TEST("looks through wrappers")
 		struct out out;
 
 		stack_names_init(&names, session);
-		stack_texts_init(&texts, session, 2);
+		traceback_texts_init(&texts, session, 2);
 		text_out_init(&out);
 		out.color = true;
 		CU_ASSERT_TRUE(stack_names_own(&names, stack, &frame));
 		CU_ASSERT_STRING_EQUAL(frame.function, own[i]);
-		CU_ASSERT_PTR_NULL(stack_texts_print(&texts, stack, &out));
+		CU_ASSERT_PTR_NULL(traceback_texts_print(&texts, stack, &out));
 		CU_ASSERT_FALSE(stack_names_own(&names, LOG_STACK_NONE, &frame));
-		stack_texts_free(&texts);
+		traceback_texts_free(&texts);
 		stack_names_free(&names);
 		text_out_finish(&out, &text);
 		/* The entry is the allocator's; the caller is dim as soon as it is skipped. */
@@ -265,7 +267,7 @@ TEST("breaks dim lines")
 	text_out_init(&out);
 	out.color = true;
 	out.columns = 40;
-	frame_lines_print(&out, lines, sizeof(lines) - 1, 1);
+	traceback_print_lines(&out, lines, sizeof(lines) - 1, 1);
 	text_out_finish(&out, &text);
 	CU_ASSERT_STRING_EQUAL(text.at, "        \033[2ma_name_of_25_characters_x\n"
 					"            (x.c:1)\033[0m\n"
