@@ -15,7 +15,7 @@
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 #include "cmd/word.h"
-#include "export/formats.h"
+#include "export/export_formats.h"
 #include "os/processes.h"
 #include "session/history.h"
 #include "symbol/symbol.h"

@@ -11,7 +11,7 @@
 #include "cmd/query.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
-#include "export/formats.h"
+#include "export/export_formats.h"
 #include "export/model.h"
 #include "heap/early.h"
 #include "report/blocks.h"
@@ -159,9 +159,9 @@ static struct err *write_to(const struct export_format *format, const char *name
 
 	if (!Tcl_TranslateFileName(NULL, name, &native))
 		return err_create(ERR_NOTFOUND, "write to %s: no such user", name);
-	err = export_write(format, &exported->model,
-			   exported->answer.of ? &exported->answer : NULL,
-			   Tcl_DStringValue(&native), &exported->done);
+	err = export_format_write(format, &exported->model,
+				  exported->answer.of ? &exported->answer : NULL,
+				  Tcl_DStringValue(&native), &exported->done);
 	Tcl_DStringFree(&native);
 	return err;
 }

@@ -25,7 +25,7 @@ struct making {
 
 static void making_free(struct making *making)
 {
-	report_free(&making->report);
+	report_html_free(&making->report);
 	moment_free(&making->now);
 	model_free(&making->model);
 	query_free(&making->sites);
@@ -166,7 +166,7 @@ static struct err *write_to(const char *name, const struct report *report, bool 
 
 	if (!Tcl_TranslateFileName(NULL, name, &native))
 		return err_create(ERR_NOTFOUND, "write to %s: no such user", name);
-	err = report_write(report, Tcl_DStringValue(&native), stream_ret);
+	err = report_html_write(report, Tcl_DStringValue(&native), stream_ret);
 	Tcl_DStringFree(&native);
 	return err;
 }

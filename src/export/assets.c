@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/embedded_file.h"
-#include "export/file.h"
+#include "export/export_file.h"
 
 /* Made by the Makefile from the style sheets and scripts of src/export. */
 extern const struct embedded_file export_assets[];

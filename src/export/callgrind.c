@@ -13,7 +13,7 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "export/file.h"
+#include "export/export_file.h"
 #include "export/format_list.h"
 #include "export/model.h"
 #include "export/text.h"

@@ -7,8 +7,8 @@
 #include <inttypes.h>
 
 #include "base/path.h"
+#include "export/export_file.h"
 #include "export/export_rows.h"
-#include "export/file.h"
 #include "export/format_list.h"
 #include "export/model.h"
 #include "export/text.h"

@@ -8,7 +8,7 @@
 
 #include "base/cleanup.h"
 #include "export/assets.h"
-#include "export/file.h"
+#include "export/export_file.h"
 #include "export/markup.h"
 #include "export/model.h"
 #include "report/out.h"
@@ -101,8 +101,8 @@ static struct err *build(struct flame_graph *graph, enum flame_of of, uint64_t r
 	return err ? err : flame_choose(&graph->flame, PARTS, room, cost_of, graph);
 }
 
-struct err *flame_graph_build(const struct model *model, enum flame_of of, uint64_t room,
-			      size_t name_most, struct flame_graph *ret)
+struct err *flame_svg_build(const struct model *model, enum flame_of of, uint64_t room,
+			    size_t name_most, struct flame_graph *ret)
 {
 	struct err *err;
 
@@ -113,11 +113,11 @@ struct err *flame_graph_build(const struct model *model, enum flame_of of, uint6
 				"ask again in a few seconds");
 	err = build(ret, of, room);
 	if (err)
-		flame_graph_free(ret);
+		flame_svg_free(ret);
 	return err;
 }
 
-void flame_graph_free(struct flame_graph *graph)
+void flame_svg_free(struct flame_graph *graph)
 {
 	flame_free(&graph->flame);
 	text_set_free(&graph->names);
@@ -239,7 +239,7 @@ static const char *const what_of[] = {
 	[FLAME_GROWTH] = "bytes grown (red) and shrunk (blue), by stack",
 };
 
-void flame_graph_program(const struct model *model, struct export_file *file)
+void flame_svg_program(const struct model *model, struct export_file *file)
 {
 	AUTO_FREE char *program = strndup(model->command, strcspn(model->command, " "));
 
@@ -257,7 +257,7 @@ static void write_heading(const struct flame_graph *graph, struct export_file *f
 
 	number_text_time(time, sizeof(time), model->now_ns);
 	export_file_text(file, "<text class=\"heading\" x=\"3\" y=\"18\">");
-	flame_graph_program(model, file);
+	flame_svg_program(model, file);
 	export_file_f(file, ": %s</text>\n<text x=\"3\" y=\"36\">%s", what_of[graph->flame.of], time);
 	if (graph->flame.of == FLAME_GROWTH) {
 		number_text_duration(over, sizeof(over), model->growth_ns);
@@ -282,7 +282,7 @@ static void write_rest(const struct flame *flame, uint32_t y, struct export_file
 			      "drawn, but counted in those below them</text>\n", y, rest);
 }
 
-void flame_graph_write(const struct flame_graph *graph, bool alone, struct export_file *file)
+void flame_svg_write(const struct flame_graph *graph, bool alone, struct export_file *file)
 {
 	const struct flame *flame = &graph->flame;
 	uint32_t top = alone ? HEAD : 0, bottom = top + flame->rows * ROW;

@@ -31,13 +31,13 @@ struct flame_graph {
  * room: how many bytes of the file frames may take. ERR_STATE: the graph is to show growth, and
  * that is not known.
  */
-struct err *flame_graph_build(const struct model *model, enum flame_of of, uint64_t room,
-			      size_t name_most, struct flame_graph *ret) MUST_CHECK;
-void flame_graph_free(struct flame_graph *graph);
+struct err *flame_svg_build(const struct model *model, enum flame_of of, uint64_t room,
+			    size_t name_most, struct flame_graph *ret) MUST_CHECK;
+void flame_svg_free(struct flame_graph *graph);
 /*
  * "NAME (PID)": the program's, without its folder and arguments. These may be secret, and exports
  * are sent to others.
  */
-void flame_graph_program(const struct model *model, struct export_file *file);
+void flame_svg_program(const struct model *model, struct export_file *file);
 /* The element <svg>. alone: it is a file of its own, with heading, style sheet and script. */
-void flame_graph_write(const struct flame_graph *graph, bool alone, struct export_file *file);
+void flame_svg_write(const struct flame_graph *graph, bool alone, struct export_file *file);

@@ -4,7 +4,7 @@
  * blocks with `sort count`, of growth with `sort growth` or `sort rate`.
  */
 
-#include "export/file.h"
+#include "export/export_file.h"
 #include "export/flame_svg.h"
 #include "export/format_list.h"
 #include "export/markup.h"
@@ -15,13 +15,13 @@
 static struct err *write_flamegraph(const struct model *model, struct export_file *file)
 {
 	struct flame_graph graph;
-	struct err *err = flame_graph_build(model, model->of, ROOM, MARKUP_WHOLE, &graph);
+	struct err *err = flame_svg_build(model, model->of, ROOM, MARKUP_WHOLE, &graph);
 
 	if (err)
 		return err;
 	export_file_text(file, "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?>\n");
-	flame_graph_write(&graph, true, file);
-	flame_graph_free(&graph);
+	flame_svg_write(&graph, true, file);
+	flame_svg_free(&graph);
 	return NULL;
 }
 

@@ -4,7 +4,7 @@
  * and others read it. Inlined functions are frames of their own.
  */
 
-#include "export/file.h"
+#include "export/export_file.h"
 #include "export/format_list.h"
 #include "export/model.h"
 #include "export/text.h"

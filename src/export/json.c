@@ -5,8 +5,8 @@
  * known is null.
  */
 
+#include "export/export_file.h"
 #include "export/export_rows.h"
-#include "export/file.h"
 #include "export/format_list.h"
 
 #ifdef HAVE_JANSSON

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/outside.h"
-#include "export/file.h"
+#include "export/export_file.h"
 
 #define ELLIPSIS	"\342\200\246"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The model is what every export is made of: the sites of an answer with their stacks. Each address
- * is resolved once. A format (formats.h) reads a model and writes a file (file.h); it does not ask
- * the session for anything.
+ * is resolved once. A format (export_formats.h) reads a model and writes a file (export_file.h); it
+ * does not ask the session for anything.
  *
  * Sites are by stack. They come in three parts, one behind the other:
  *

@@ -7,7 +7,7 @@
  * format asks for addresses inside of the calls, which are one less than the return addresses.
  */
 
-#include "export/file.h"
+#include "export/export_file.h"
 #include "export/format_list.h"
 
 #ifdef HAVE_PROTOBUF_C

@@ -24,7 +24,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "base/text_set.h"
-#include "export/file.h"
+#include "export/export_file.h"
 #include "export/markup.h"
 #include "export/model.h"
 #include "heap/leak.h"

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "export/assets.h"
-#include "export/file.h"
+#include "export/export_file.h"
 #include "export/flame_svg.h"
 #include "export/markup.h"
 #include "export/model.h"
@@ -221,16 +221,16 @@ static void write_time(const struct page *page)
 static struct err *write_flame(const struct page *page)
 {
 	struct flame_graph graph;
-	struct err *err = flame_graph_build(page->model, FLAME_BYTES, FLAME_ROOM, NAME_MOST, &graph);
+	struct err *err = flame_svg_build(page->model, FLAME_BYTES, FLAME_ROOM, NAME_MOST, &graph);
 
 	if (err)
 		return err;
 	text(page, "<section id=\"flame\"><h2>Flame graph</h2>\n<p>Bytes held: each frame is as wide as "
 	     "what was allocated in it and in what it has called; callers are below. Click, or Enter, "
 	     "zooms in; Esc shows the whole.</p>\n<div class=\"scroll\">");
-	flame_graph_write(&graph, false, page->file);
+	flame_svg_write(&graph, false, page->file);
 	text(page, "</div></section>\n");
-	flame_graph_free(&graph);
+	flame_svg_free(&graph);
 	return NULL;
 }
 
@@ -323,7 +323,7 @@ static struct err *make_nonce(struct page *page)
 static void write_title(const struct page *page)
 {
 	text(page, "Memory of ");
-	flame_graph_program(page->model, page->file);
+	flame_svg_program(page->model, page->file);
 }
 
 static void write_head(const struct page *page)
@@ -384,7 +384,7 @@ static struct err *write_page(const struct report *report, struct export_file *f
 	return err ? err : write_scripts(&page);
 }
 
-struct err *report_write(const struct report *report, const char *file_name, bool *stream_ret)
+struct err *report_html_write(const struct report *report, const char *file_name, bool *stream_ret)
 {
 	struct export_file *file;
 	struct err *err = export_file_begin(file_name, false, &file);
@@ -395,7 +395,7 @@ struct err *report_write(const struct report *report, const char *file_name, boo
 	return export_file_end(file, write_page(report, file));
 }
 
-void report_free(struct report *report)
+void report_html_free(struct report *report)
 {
 	vec_each(difference, &report->differences) {
 		free(difference->title);

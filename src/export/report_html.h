@@ -50,11 +50,14 @@ struct report {
 	const char *no_differences;	/* why there is none, or NULL */
 };
 
-/* Write it under that name, whole or not at all (file.h). *stream_ret: to a FIFO or a device. */
-struct err *report_write(const struct report *report, const char *name,
-			 bool *stream_ret) MUST_CHECK;
+/*
+ * Write it under that name, whole or not at all (export_file.h). *stream_ret: to a FIFO or a
+ * device.
+ */
+struct err *report_html_write(const struct report *report, const char *name,
+			      bool *stream_ret) MUST_CHECK;
 /* Frees the differences. */
-void report_free(struct report *report);
+void report_html_free(struct report *report);
 
 /* For report_html.c: everything between <script type="application/json"> and </script>. */
 struct err *report_data_write(const struct report *report, struct export_file *file) MUST_CHECK;

@@ -7,12 +7,13 @@
  * sites and allocations are read at different moments, some milliseconds apart. If it is stopped,
  * they agree.
  *
- * SQLite writes without a journal, because a file that is not whole never gets its name (file.h).
+ * SQLite writes without a journal, because a file that is not whole never gets its name
+ * (export_file.h).
  */
 
 #include "answer/block_rows.h"
+#include "export/export_file.h"
 #include "export/export_rows.h"
-#include "export/file.h"
 #include "export/format_list.h"
 #include "export/schema.h"
 

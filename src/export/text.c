@@ -4,7 +4,7 @@
 #include "export/text.h"
 
 #include "base/outside.h"
-#include "export/file.h"
+#include "export/export_file.h"
 
 static void write_plain(struct export_file *file, const char *at, size_t len,
 			const char *separators, char instead)

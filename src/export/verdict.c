@@ -7,7 +7,7 @@
 
 #include "report/out.h"
 
-struct err *size_in_words(struct str *to, uint64_t bytes)
+struct err *verdict_size(struct str *to, uint64_t bytes)
 {
 	static const char units[] = "KMGTPE";
 	double value = (double)bytes / 1024;
@@ -26,7 +26,7 @@ static struct err *add_size(struct str *to, const char *before, uint64_t bytes, 
 	struct err *err = str_add(to, before);
 
 	if (!err)
-		err = size_in_words(to, bytes);
+		err = verdict_size(to, bytes);
 	return err ? err : str_add(to, behind);
 }
 
@@ -108,7 +108,7 @@ static struct err *say_growth(const struct verdict_facts *facts, struct str *to)
 	number_text_duration(over, sizeof(over), facts->grower_ns);
 	err = str_addf(to, "; %s has grown most, by ", facts->grower);
 	if (!err)
-		err = size_in_words(to, facts->grower_bytes);
+		err = verdict_size(to, facts->grower_bytes);
 	return err ? err : str_addf(to, " in %s", over);
 }
 

@@ -41,4 +41,4 @@ struct verdict_facts {
 struct err *verdict_write(const struct verdict_facts *facts,
 			  struct str sentences[VERDICT_SENTENCES]) MUST_CHECK;
 /* "12.3 MiB", "640 bytes". */
-struct err *size_in_words(struct str *to, uint64_t bytes) MUST_CHECK;
+struct err *verdict_size(struct str *to, uint64_t bytes) MUST_CHECK;

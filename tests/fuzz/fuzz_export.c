@@ -11,7 +11,7 @@
 
 #include "base/compiler.h"
 #include "export/compare.h"
-#include "export/formats.h"
+#include "export/export_formats.h"
 #include "export/sqlite_read.h"
 #include "fuzz/writes.h"
 #include "unit/export/model.h"
@@ -42,7 +42,7 @@ static void begin(void)
 	if (export_format_find("sqlite", &format))
 		return;
 	model_make(&model);
-	check(export_write(format, &model, "export", &stream));
+	check(export_format_write(format, &model, "export", &stream));
 	model_free(&model);
 	fd = open("export", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &stat))

@@ -141,9 +141,9 @@ proc add_one_of_each {src} {
 		};
 	}
 	put_behind $src/export/format_list.h {extern const struct export_format } "export_sums, "
-	put_behind $src/export/formats.c {export_formats\[\] = \{\n} "\t&export_sums,\n"
+	put_behind $src/export/export_formats.c {export_formats\[\] = \{\n} "\t&export_sums,\n"
 	spit $src/export/sums.c {
-		#include "export/file.h"
+		#include "export/export_file.h"
 		#include "export/format_list.h"
 		#include "export/model.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* malloc diff, mdbg::diff with exports: what is a file, what is printed, given, refused. */
 
-#include "export/formats.h"
+#include "export/export_formats.h"
 #include "harness.h"
 #include "unit.h"
 #include "unwind/walk.h"

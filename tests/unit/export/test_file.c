@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The file that an export writes: the old one as it was, or the new one whole. */
 
-#include "export/file.h"
+#include "export/export_file.h"
 
 #include <fcntl.h>
 #include <signal.h>

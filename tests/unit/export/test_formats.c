@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Each format of a model with hostile names: what is written, and that it is legal. */
 
-#include "export/formats.h"
+#include "export/export_formats.h"
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "export/file.h"
+#include "export/export_file.h"
 #include "folder.h"
 #include "model.h"
 #include "unit.h"
@@ -61,7 +61,7 @@ static bool write_as(const char *name)
 
 	if (!format)
 		return false;
-	CU_ASSERT_PTR_NULL_FATAL(export_write(format, &model, NULL, "file", &done));
+	CU_ASSERT_PTR_NULL_FATAL(export_format_write(format, &model, NULL, "file", &done));
 	CU_ASSERT(!done.stream);
 	CU_ASSERT_EQUAL(folder_files(), 1);
 	return true;
@@ -328,7 +328,7 @@ TEST("sqlite needs a file")
 
 	if (!format)
 		return;
-	err = export_write(format, &model, NULL, "/dev/null", &done);
+	err = export_format_write(format, &model, NULL, "/dev/null", &done);
 	CU_ASSERT_FATAL(err && err->code == ERR_UNSUPPORTED);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->msg, "/dev/null"));
 }

@@ -3,7 +3,7 @@
 
 #include <fcntl.h>
 
-#include "export/file.h"
+#include "export/export_file.h"
 #include "export/markup.h"
 #include "unit.h"
 

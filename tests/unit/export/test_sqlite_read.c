@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "export/formats.h"
+#include "export/export_formats.h"
 #include "folder.h"
 #include "model.h"
 #include "unit.h"
@@ -47,7 +47,8 @@ static int start(void)
 	if (folder_enter())
 		return 1;
 	model_make(&model);
-	if (export_format_find("sqlite", &format) || export_write(format, &model, NULL, "db", &done))
+	if (export_format_find("sqlite", &format) || export_format_write(format, &model, NULL, "db",
+									 &done))
 		return 1;
 	return !get_whole();
 }

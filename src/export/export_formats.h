@@ -59,8 +59,8 @@ struct export_done {
 
 /*
  * Write the model, or the rows of an answer (may be NULL) with the model's stacks, in this format to
- * the file of that name, whole or not at all (file.h).
+ * the file of that name, whole or not at all (export_file.h).
  */
-struct err *export_write(const struct export_format *format, const struct model *model,
-			 struct answer *answer, const char *name,
-			 struct export_done *ret) MUST_CHECK;
+struct err *export_format_write(const struct export_format *format, const struct model *model,
+				struct answer *answer, const char *name,
+				struct export_done *ret) MUST_CHECK;

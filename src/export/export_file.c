@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The file that an export writes: beside, then renamed (file.h). */
+/* The file that an export writes: beside, then renamed (export_file.h). */
 
-#include "export/file.h"
+#include "export/export_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

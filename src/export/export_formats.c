@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The formats of `export`. */
 
-#include "export/formats.h"
+#include "export/export_formats.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "export/export_file.h"
 #include "export/export_rows.h"
-#include "export/file.h"
 #include "export/format_list.h"
 
 const struct export_format *const export_formats[] = {
@@ -82,8 +82,8 @@ static struct err *write_rows(const struct export_format *format, const struct m
 	return err;
 }
 
-struct err *export_write(const struct export_format *format, const struct model *model,
-			 struct answer *answer, const char *name, struct export_done *ret)
+struct err *export_format_write(const struct export_format *format, const struct model *model,
+				struct answer *answer, const char *name, struct export_done *ret)
 {
 	struct export_file *file;
 	struct err *err = export_file_begin(name, format->wants & EXPORT_PLAIN, &file);
