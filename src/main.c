@@ -322,13 +322,13 @@ static void run_init_file(struct shell *shell)
 		return;
 	err = trust_file(file, NULL);
 	if (err) {
-		shell_note(shell, "it is not run: %s%s%s%s", err->msg, *err->hint ? " (" : "",
-			   err->hint, *err->hint ? ", or use --no-init)" : "");
+		report_note(shell, "it is not run: %s%s%s%s", err->msg, *err->hint ? " (" : "",
+			    err->hint, *err->hint ? ", or use --no-init)" : "");
 		return;
 	}
 	channel = Tcl_OpenFileChannel(shell->tcl, file, "r", 0);
 	if (!channel) {
-		shell_note(shell, "%s", Tcl_GetStringResult(shell->tcl));
+		report_note(shell, "%s", Tcl_GetStringResult(shell->tcl));
 		return;
 	}
 	shell_lines(shell, channel, file);
@@ -376,11 +376,11 @@ static void get_target(struct shell *shell, const struct options *options)
 		err = target_command_run(shell, options->program);
 	raise_file_limit();
 	if (!err && shell->interactive && !shell->quiet && options->core)
-		shell_note(shell, "the core of process %d is open; `help` lists the commands",
-			   session_pid(shell->session));
+		report_note(shell, "the core of process %d is open; `help` lists the commands",
+			    session_pid(shell->session));
 	else if (!err && shell->interactive && !shell->quiet && session_pid(shell->session))
-		shell_note(shell, "process %d is attached to; `help` lists the commands",
-			   session_pid(shell->session));
+		report_note(shell, "process %d is attached to; `help` lists the commands",
+			    session_pid(shell->session));
 	if (!err)
 		return;
 	report_err(shell, err);
@@ -398,7 +398,7 @@ static void run_actions(struct shell *shell, const struct options *options)
 			shell_script(shell, action->text);
 		else
 			shell_line(shell, action->text);
-		shell_check_ending(shell);
+		events_check_ending(shell);
 	}
 }
 
@@ -435,7 +435,7 @@ static int program_status(struct shell *shell, const struct options *options)
 	err = target_command_wait_end(shell, WAIT_FOREVER);
 	if (err && err->code == ERR_CANCELLED && !signals_ending())
 		err = target_command_wait_end(shell, WAIT_FOREVER);
-	shell_check_ending(shell);
+	events_check_ending(shell);
 	if (err) {
 		report_err(shell, err);
 		return STATUS_FAILED;
@@ -480,7 +480,7 @@ static void note_environment(struct shell *shell)
 	const struct err *why;
 
 	for (unsigned at = 0; !shell->quiet && (why = environment_next(&at));)
-		shell_note(shell, "%s", why->msg);
+		report_note(shell, "%s", why->msg);
 }
 
 int main(int argc, char **argv)
@@ -515,7 +515,7 @@ int main(int argc, char **argv)
 		run_init_file(shell);
 	apply_options(shell, &options);
 	get_target(shell, &options);
-	shell_check_ending(shell);
+	events_check_ending(shell);
 	run_actions(shell, &options);
 	run_input(shell, &options);
 	status = program_status(shell, &options);

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "cmd/dict.h"
 #include "cmd/shell.h"
-#include "cmd/values.h"
 #include "session/leaks.h"
 
 #define OPTION	"-about"

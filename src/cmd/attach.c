@@ -40,7 +40,7 @@ static struct err *attach_option(struct session_config *config, const char *name
 					       "-stackdepth", NULL };
 	static const char *const settings[] = { "engine", "free-history", "log-limit", "sample",
 						"stack-depth" };
-	int setting = word_index(name, options);
+	int setting = call_word_index(name, options);
 	uint64_t number = 0;
 
 	if (setting >= 0)

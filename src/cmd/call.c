@@ -10,7 +10,7 @@ struct err *call_bad_word(const char *word)
 	return err_create(ERR_USAGE, "'%s' is not expected here", word);
 }
 
-int word_index(const char *word, const char *const *words)
+int call_word_index(const char *word, const char *const *words)
 {
 	for (int i = 0; words[i]; i++)
 		if (!strcmp(words[i], word))

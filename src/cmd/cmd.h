@@ -188,12 +188,12 @@ struct err *call_need_recording(const struct call *call) MUST_CHECK;
  */
 struct err *call_need_log(const struct call *call) MUST_CHECK;
 /*
- * Returns ERR_USAGE: `word` may not stand here. command_table.c adds the command's name and usage.
+ * Returns ERR_USAGE: `word` may not stand here. cmd.c adds the command's name and usage.
  */
 struct err *call_bad_word(const char *word) MUST_CHECK;
 /* The index of word in words, which end with NULL; -1: it is not among them. */
-int word_index(const char *word, const char *const *words);
+int call_word_index(const char *word, const char *const *words);
 /* Find a thread by LWP id or pthread_t; ERR_NOTFOUND if there is none. */
 struct err *call_thread(const struct call *call, const char *word, pid_t *ret) MUST_CHECK;
 /* The thread that the user has chosen by `thread`, else the main one. */
-pid_t frames_current_thread(const struct shell *shell);
+pid_t thread_current(const struct shell *shell);

@@ -22,7 +22,7 @@
 
 #define FUNCTIONS_MAX	200
 
-void matches_free(struct matches *matches)
+void complete_matches_free(struct matches *matches)
 {
 	vec_each(match, &matches->vec) {
 		free(match->name);
@@ -32,7 +32,7 @@ void matches_free(struct matches *matches)
 }
 
 /* If there is no memory, there are fewer matches. */
-void matches_offer(struct matches *matches, const char *name, const char *shown)
+void complete_offer(struct matches *matches, const char *name, const char *shown)
 {
 	struct match match;
 
@@ -50,7 +50,7 @@ void matches_offer(struct matches *matches, const char *name, const char *shown)
 
 static void offer(struct matches *matches, const char *word)
 {
-	matches_offer(matches, word, NULL);
+	complete_offer(matches, word, NULL);
 }
 
 static void offer_list(struct matches *matches, const char *const *list)
@@ -123,9 +123,9 @@ static void offer_subcommands(const char *first, struct matches *matches)
 
 static const char *const relops[] = { "==", "!=", "<", "<=", ">", ">=", NULL };
 
-bool matches_is_relation(const char *name)
+bool complete_is_relation(const char *name)
 {
-	return word_index(name, relops) >= 0;
+	return call_word_index(name, relops) >= 0;
 }
 
 static void offer_attrs(struct matches *matches)
@@ -164,7 +164,7 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 		offer_moments(shell, matches);
 	} else if (filter_parse_is_attr(last) && strcmp(before, "sort") && strcmp(before, "by")) {
 		offer_list(matches, relops);
-	} else if (word_index(last, relops) >= 0) {
+	} else if (call_word_index(last, relops) >= 0) {
 		if (!strcmp(before, "function") && session_log(shell->session))
 			offer_functions(shell, matches);
 	} else {
@@ -190,7 +190,7 @@ static void offer_growth(struct shell *shell, int nr, const char *const *words,
 		return;
 	}
 	offer_filter(shell, nr, words, false, matches);
-	if (!filter_parse_is_attr(last) && word_index(last, relops) < 0)
+	if (!filter_parse_is_attr(last) && call_word_index(last, relops) < 0)
 		offer(matches, "since");
 }
 
@@ -228,7 +228,7 @@ static void offer_processes(struct matches *matches)
 		}
 		snprintf(id, sizeof(id), "%d", process->pid);
 		snprintf(text, sizeof(text), "%s (%s)", id, process->name.bytes);
-		matches_offer(matches, id, text);
+		complete_offer(matches, id, text);
 	}
 	vec_free(&all.vec);
 }
@@ -248,7 +248,8 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	const char *word;
 	int i;
 
-	if ((cmd->rows || cmd->flags & CMD_EACH) && (!nr || word_index(words[nr - 1], relops) < 0))
+	if ((cmd->rows || cmd->flags & CMD_EACH) && (!nr || call_word_index(words[nr - 1],
+									    relops) < 0))
 		offer(matches, "-each");
 	switch (cmd->complete) {
 	case COMPLETE_NOTHING:
@@ -315,7 +316,7 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	}
 }
 
-void matches_find(struct shell *shell, int nr, const char *const *typed, struct matches *matches)
+void complete_find(struct shell *shell, int nr, const char *const *typed, struct matches *matches)
 {
 	const char *words[WORDS_MAX + 1];
 	const struct cmd *cmd;

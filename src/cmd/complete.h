@@ -22,10 +22,10 @@ struct matches {
 	unsigned functions;
 };
 
-void matches_free(struct matches *matches);
+void complete_matches_free(struct matches *matches);
 /* Add a name if it begins with the prefix and is not there yet; without memory it is left out. */
-void matches_offer(struct matches *matches, const char *name, const char *shown);
+void complete_offer(struct matches *matches, const char *name, const char *shown);
 /* Find what can stand after these words of one command. */
-void matches_find(struct shell *shell, int nr, const char *const *typed, struct matches *matches);
+void complete_find(struct shell *shell, int nr, const char *const *typed, struct matches *matches);
 /* Is this one of a FILTER's relations, which are no redirections there? */
-bool matches_is_relation(const char *name);
+bool complete_is_relation(const char *name);

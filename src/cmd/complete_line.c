@@ -45,7 +45,7 @@ static void offer_file(struct matches *matches, int dir_fd, const char *folder, 
 
 	if (!str_addf(&path, "%s%s%s%s", !*folder && needs_folder(name) ? "./" : "", folder, name,
 		      is_folder ? "/" : ""))
-		matches_offer(matches, path.at, name);
+		complete_offer(matches, path.at, name);
 }
 
 /* The folder of the file that is typed, as the kernel takes it; NULL: there is no such user. */
@@ -94,7 +94,7 @@ static void collect(struct shell *shell, const struct word *word, struct matches
 	if (word->kind == WORD_SHELL)
 		ret->files = true;
 	else if (word->kind != WORD_UNKNOWN)
-		matches_find(shell, word->nr, (const char *const *)word->before, ret);
+		complete_find(shell, word->nr, (const char *const *)word->before, ret);
 	/* Names of files are completed only where nothing else can stand. */
 	if (ret->files && !ret->vec.nr)
 		offer_files(ret);
@@ -122,7 +122,7 @@ static bool add_name(struct str *to, const struct matches *matches, const struct
 	if (matches->globs)
 		return !add_glob(&glob, name) && word_quote(to, word->kind, str_text(&glob));
 	/* Behind a command these words redirect it, quoted or not. */
-	return (!word->nr || !strchr("><|", *name) || matches_is_relation(name)) &&
+	return (!word->nr || !strchr("><|", *name) || complete_is_relation(name)) &&
 	       word_quote(to, word->kind, name);
 }
 
@@ -212,7 +212,7 @@ static struct err *take_names(struct matches *matches, struct completion *ret)
 
 struct err *complete_line(struct shell *shell, const char *line, struct completion *ret)
 {
-	CLEANUP(matches_free) struct matches matches = { .vec = VEC_INIT };
+	CLEANUP(complete_matches_free) struct matches matches = { .vec = VEC_INIT };
 	CLEANUP(word_free) struct word word = WORD_INIT;
 	struct err *err = word_find(shell, line, &word);
 
@@ -226,7 +226,7 @@ struct err *complete_line(struct shell *shell, const char *line, struct completi
 	return err ? err : take_names(&matches, ret);
 }
 
-void completion_free(struct completion *completion)
+void complete_line_free(struct completion *completion)
 {
 	free(take(completion->line));
 	while (completion->names.nr)
@@ -254,7 +254,7 @@ static char **lines_of(const struct completion *completion)
 static char **attempt(const char *text, int start UNUSED, int end UNUSED)
 {
 	rl_attempted_completion_over = 1;
-	completion_free(&last);
+	complete_line_free(&last);
 	if (complete_line(completing, text, &last) || !last.line)
 		return NULL;
 	rl_completion_append_character = last.ends_word ? ' ' : '\0';
@@ -278,7 +278,7 @@ static void show_names(char **lines UNUSED, int nr UNUSED, int longest UNUSED)
 	rl_forced_update_display();
 }
 
-void complete_init(struct shell *shell)
+void complete_line_init(struct shell *shell)
 {
 	completing = shell;
 	rl_attempted_completion_function = attempt;

@@ -113,6 +113,7 @@ void debuginfod_hint(struct shell *shell)
 	if (!nr)
 		return;
 	shell->lines_hinted = true;
-	shell_note(shell, "%zu %s without debug information, so without lines; `map -v` says which, "
-		   "and what to install", nr, nr == 1 ? "module is" : "modules are");
+	report_note(shell, "%zu %s without debug information, so without lines; `map -v` says "
+ "which, "
+		    "and what to install", nr, nr == 1 ? "module is" : "modules are");
 }

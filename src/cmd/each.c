@@ -7,9 +7,9 @@
 
 #include "base/cancel.h"
 #include "cmd/cmd.h"
+#include "cmd/dict.h"
 #include "cmd/shell.h"
 #include "cmd/suggest.h"
-#include "cmd/values.h"
 #include "report/progress.h"
 
 #define OPTION	"-each"

@@ -5,12 +5,12 @@
 
 #include "base/cancel.h"
 #include "cmd/cmd.h"
+#include "cmd/dict.h"
 #include "cmd/prompt.h"
 #include "cmd/sampling.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 #include "cmd/target_commands.h"
-#include "cmd/values.h"
 
 static const char *const names[EVENT_SCRIPTS + 1] = {
 	[SESSION_EVENT_EXIT]	= "exit",
@@ -23,7 +23,7 @@ static const char *const names[EVENT_SCRIPTS + 1] = {
 
 bool event_kind(const char *name, enum session_event_kind *ret)
 {
-	int kind = word_index(name, names);
+	int kind = call_word_index(name, names);
 
 	if (kind < 0)
 		return false;
@@ -55,14 +55,14 @@ static void show_exit(struct shell *shell, const struct session_event *event)
 
 	session_exit_status(shell->session, &known);
 	if (!known)
-		shell_note(shell, "process %d ended (its status is not known)", event->pid);
+		report_note(shell, "process %d ended (its status is not known)", event->pid);
 	else if (WIFSIGNALED(status))
-		shell_note(shell, "process %d was ended by %s (%s)%s", event->pid,
-			   signal_name(WTERMSIG(status)), strsignal(WTERMSIG(status)),
-			   WCOREDUMP(status) ? ", core dumped" : "");
+		report_note(shell, "process %d was ended by %s (%s)%s", event->pid,
+			    signal_name(WTERMSIG(status)), strsignal(WTERMSIG(status)),
+			    WCOREDUMP(status) ? ", core dumped" : "");
 	else
-		shell_note(shell, "process %d ended with status %d", event->pid,
-			   WEXITSTATUS(status));
+		report_note(shell, "process %d ended with status %d", event->pid,
+			    WEXITSTATUS(status));
 }
 
 /*
@@ -81,10 +81,10 @@ static bool stays_held(const struct shell *shell)
 
 static void show_death(struct shell *shell, const struct session_event *event)
 {
-	shell_note(shell, "process %d is about to die of %s (%s%s%s) in thread %d, and is held%s",
-		   event->pid, signal_name(event->signal), strsignal(event->signal),
-		   *event->text ? ", " : "", event->text, event->tid,
-		   stays_held(shell) ? ": `malloc check`, `where`; `cont` lets it die" : "");
+	report_note(shell, "process %d is about to die of %s (%s%s%s) in thread %d, and is held%s",
+		    event->pid, signal_name(event->signal), strsignal(event->signal),
+		    *event->text ? ", " : "", event->text, event->tid,
+		    stays_held(shell) ? ": `malloc check`, `where`; `cont` lets it die" : "");
 }
 
 /* The script may have let it go already. */
@@ -110,7 +110,7 @@ static void show(struct shell *shell, const struct session_event *event)
 	else if (event->kind == SESSION_EVENT_EXIT && !shell->quiet)
 		show_exit(shell, event);
 	else if (event->kind == SESSION_EVENT_EXEC && !shell->quiet)
-		shell_note(shell, "process %d executes %s now", event->pid, event->text);
+		report_note(shell, "process %d executes %s now", event->pid, event->text);
 	else if (event->kind == SESSION_EVENT_DEATH && !shell->quiet)
 		show_death(shell, event);
 }
@@ -252,13 +252,13 @@ void events_end(struct shell *shell)
 	}
 }
 
-void shell_wait_event(struct shell *shell)
+void events_wait(struct shell *shell)
 {
 	Tcl_DoOneEvent(TCL_ALL_EVENTS);
-	shell_check_ending(shell);
+	events_check_ending(shell);
 }
 
-void shell_check_ending(struct shell *shell)
+void events_check_ending(struct shell *shell)
 {
 	int number = signals_ending();
 
@@ -271,7 +271,7 @@ void shell_check_ending(struct shell *shell)
 		shell->leave(shell, 128 + SIGINT);
 }
 
-void shell_quit(struct shell *shell)
+void events_quit(struct shell *shell)
 {
 	shell->leave(shell, shell->failed ? 1 : 0);
 	__builtin_unreachable();

@@ -7,10 +7,10 @@
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/dict.h"
 #include "cmd/growth.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
-#include "cmd/values.h"
 #include "export/export_formats.h"
 #include "export/model.h"
 #include "heap/early.h"
@@ -321,7 +321,7 @@ static void print_early(const struct exported *exported, struct out *out)
 static void print_past(const struct exported *exported, bool blocks, struct out *out)
 {
 	const struct query *query = &exported->query;
-	const struct moment_name at = chosen_moment_name(&query->at, query->now_ns);
+	const struct moment_name at = moments_chosen_name(&query->at, query->now_ns);
 
 	if (!query->at.word)
 		return;

@@ -40,13 +40,13 @@ void fail_on_leak_begin(struct shell *shell)
 static struct err *print(struct shell *shell, const struct query *query)
 {
 	struct out out;
-	struct err *err = shell_flush(shell), *write_err;
+	struct err *err = report_flush(shell), *write_err;
 
 	if (!err)
 		err = out_init_fd(&out, STDERR_FILENO, "standard error");
 	if (err)
 		return err;
-	out.color = shell_colors(shell, STDERR_FILENO);
+	out.color = report_colors(shell, STDERR_FILENO);
 	err = leak_text_print(shell->session, &query->found, &query->leaks, &shell->suppressions,
 			      &out);
 	write_err = out_finish(&out);
@@ -64,10 +64,11 @@ static struct err *look(struct shell *shell)
 	if (!err && query.leaks.sum[LEAK_DEFINITE].blocks) {
 		shell->gate.leaked = true;
 		err = print(shell, &query);
-		shell_note(shell,
-			   "process %d has definitely lost %" PRIu64 " bytes in %" PRIu64 " blocks",
-			   session_pid(shell->session), query.leaks.sum[LEAK_DEFINITE].bytes,
-			   query.leaks.sum[LEAK_DEFINITE].blocks);
+		report_note(shell,
+			    "process %d has definitely lost %" PRIu64 " bytes in %" PRIu64 " "
+			    "blocks",
+			    session_pid(shell->session), query.leaks.sum[LEAK_DEFINITE].bytes,
+			    query.leaks.sum[LEAK_DEFINITE].blocks);
 	}
 	return err;
 }

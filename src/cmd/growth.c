@@ -78,7 +78,7 @@ static struct err *need_kind(const struct call *call, unsigned allowed)
 /* The kernel's memory needs no process: neither to begin, nor while it is recorded. */
 static bool is_machine(const struct call *call)
 {
-	return call->argc == 1 && word_index(call->argv[0], growth_words) == GROWTH_KERNEL;
+	return call->argc == 1 && call_word_index(call->argv[0], growth_words) == GROWTH_KERNEL;
 }
 
 static struct err *need_target(const struct call *call)
@@ -89,7 +89,7 @@ static struct err *need_target(const struct call *call)
 /* Page faults are answered from what was recorded, also when the process has ended. */
 static struct err *need_answer(const struct call *call)
 {
-	bool kernel = call->argc && word_index(call->argv[0], growth_words) == GROWTH_KERNEL;
+	bool kernel = call->argc && call_word_index(call->argv[0], growth_words) == GROWTH_KERNEL;
 
 	return kernel || growth_kernel.running(call->session) ||
 	       growth_faults.running(call->session) ? NULL : call_need_target(call);
@@ -102,7 +102,7 @@ static struct err *parse_kinds(const struct call *call, unsigned allowed, unsign
 	unsigned kinds = 0;
 
 	for (int i = 0; i < call->argc; i++) {
-		int kind = word_index(call->argv[i], growth_words);
+		int kind = call_word_index(call->argv[i], growth_words);
 
 		if (kind < 0 || !(allowed & 1u << kind))
 			return bad_kind(call->argv[i], allowed);
@@ -271,7 +271,7 @@ static bool is_unknown_name(const char *word)
 {
 	return word[strspn(word,
 			   "abcdefghijklmnopqrstuvwxyz")] == '\0' && !filter_parse_is_attr(word) &&
-	       word_index(word, query_site_words) < 0;
+	       call_word_index(word, query_site_words) < 0;
 }
 
 /*
@@ -281,7 +281,7 @@ static bool is_unknown_name(const char *word)
 static struct err *parse_ask(struct call *call, struct growth_ask *ask, bool *has_kind)
 {
 	struct call rest = *call;
-	int kind = call->argc ? word_index(call->argv[0], growth_words) : -1;
+	int kind = call->argc ? call_word_index(call->argv[0], growth_words) : -1;
 	const struct growth_source *source = kind < 0 ? NULL : source_of((enum growth_kind)kind);
 	struct err *err;
 
@@ -305,7 +305,7 @@ static struct err *parse_ask(struct call *call, struct growth_ask *ask, bool *ha
 /* What is held since a moment is a part of all, and says so. */
 static void print_since(const struct call *call, const struct query *query)
 {
-	const struct moment_name since = chosen_moment_name(&query->since, query->now_ns);
+	const struct moment_name since = moments_chosen_name(&query->since, query->now_ns);
 
 	if (!since.word)
 		return;

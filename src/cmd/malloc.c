@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cmd/cmd.h"
-#include "cmd/values.h"
+#include "cmd/dict.h"
 #include "probe/runtimes.h"
 #include "report/figures.h"
 #include "session/history.h"

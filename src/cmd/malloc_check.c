@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 
 #include <inttypes.h>
-#include "cmd/values.h"
+#include "cmd/dict.h"
 #include "report/address_text.h"
 #include "report/blocks.h"
 #include "report/lack_text.h"

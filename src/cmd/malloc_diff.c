@@ -145,7 +145,7 @@ static struct err *compare_files(const struct call *call, struct diff *ret)
 
 static struct err *compare_moments(const struct call *call, struct compare *compare)
 {
-	CLEANUP(chosen_moment_free) struct chosen_moment from = { 0 }, to = { 0 };
+	CLEANUP(moments_chosen_free) struct chosen_moment from = { 0 }, to = { 0 };
 	CLEANUP(moment_free) struct moment now = MOMENT_INIT;
 	struct log *log = session_log(call->session);
 	struct err *err = call_need_recording(call);
@@ -155,15 +155,15 @@ static struct err *compare_moments(const struct call *call, struct compare *comp
 		return err;
 	log_clock_update(log);
 	now_ns = log_clock_realtime(log, log_now());
-	err = moment_choose(call, compare->from.name.word, now_ns, &from);
+	err = moments_choose(call, compare->from.name.word, now_ns, &from);
 	if (!err)
-		err = moment_choose(call, compare->to.name.word, now_ns, &to);
+		err = moments_choose(call, compare->to.name.word, now_ns, &to);
 	if (!err && (from.now || to.now))
 		err = session_moment(call->session, &now);
 	if (err)
 		return err;
-	compare->from.name = chosen_moment_name(&from, now_ns);
-	compare->to.name = chosen_moment_name(&to, now_ns);
+	compare->from.name = moments_chosen_name(&from, now_ns);
+	compare->to.name = moments_chosen_name(&to, now_ns);
 	return difference_of_moments(log, from.now ? &now : &from.moment,
 				     to.now ? &now : &to.moment, &compare->difference);
 }

@@ -5,7 +5,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
-#include "cmd/values.h"
+#include "cmd/dict.h"
 #include "heap/filter.h"
 #include "report/address_text.h"
 #include "report/lack_text.h"

@@ -14,8 +14,8 @@ static struct err *run(struct call *call)
 
 	if (err)
 		return err;
-	when.since = chosen_moment_name(&query.since, query.now_ns);
-	when.at = chosen_moment_name(&query.at, query.now_ns);
+	when.since = moments_chosen_name(&query.since, query.now_ns);
+	when.at = moments_chosen_name(&query.at, query.now_ns);
 	err = query_warn_of_nobody(call, &query);
 	if (err)
 		return err;

@@ -11,7 +11,7 @@
 static struct err *rows(struct call *call, struct answer *ret)
 {
 	CLEANUP(query_free) struct query query;
-	struct err *err = query_stale(call, &query);
+	struct err *err = query_leaks_stale(call, &query);
 
 	if (!err)
 		err = about_give(call, &query.found);
@@ -37,7 +37,7 @@ static struct err *run(struct call *call)
 
 	if (call->brief)
 		return query_print_brief(call, rows);
-	err = query_stale(call, &query);
+	err = query_leaks_stale(call, &query);
 	return err ? err : leak_text_print_stale(call->session, &query.found, &query.sites,
 						 call->out);
 }

@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 
 #include <inttypes.h>
-#include "cmd/values.h"
+#include "cmd/dict.h"
 #include "session/trim.h"
 
 static struct err *run(struct call *call)

@@ -4,7 +4,7 @@
 #include "answer/answer.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
-#include "cmd/values.h"
+#include "cmd/dict.h"
 #include "report/memory_text.h"
 
 /* All four commands take -v, which has smaps read of a process of any size. */

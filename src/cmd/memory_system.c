@@ -2,9 +2,9 @@
 /* memory system, mdbg::memory_system: the memory of the machine, and its limits. */
 
 #include "cmd/cmd.h"
+#include "cmd/dict.h"
 #include "cmd/shell.h"
 #include "cmd/target_commands.h"
-#include "cmd/values.h"
 #include "heap/filter.h"
 #include "report/machine_groups_text.h"
 

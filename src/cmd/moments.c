@@ -49,8 +49,8 @@ static struct err *choose_mark(const struct marks *marks, const char *word, stru
 	return err ? err : moment_unpack(&mark->moment, mark->time_ns, ret);
 }
 
-struct err *moment_choose(const struct call *call, const char *word, uint64_t now_ns,
-			  struct chosen_moment *ret)
+struct err *moments_choose(const struct call *call, const char *word, uint64_t now_ns,
+			   struct chosen_moment *ret)
 {
 	const struct log_history *is = session_history(call->session);
 	struct chosen_moment chosen = { .word = word, .moment = { now_ns, VEC_INIT } };
@@ -72,12 +72,12 @@ struct err *moment_choose(const struct call *call, const char *word, uint64_t no
 	return err;
 }
 
-void chosen_moment_free(struct chosen_moment *chosen)
+void moments_chosen_free(struct chosen_moment *chosen)
 {
 	moment_free(&chosen->moment);
 }
 
-struct moment_name chosen_moment_name(const struct chosen_moment *chosen, uint64_t now_ns)
+struct moment_name moments_chosen_name(const struct chosen_moment *chosen, uint64_t now_ns)
 {
 	return (struct moment_name){ chosen->word, chosen->moment.time_ns, now_ns };
 }

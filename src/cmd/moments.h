@@ -21,8 +21,8 @@ struct chosen_moment {
  * ERR_NOTFOUND: there is no such mark; ERR_STATE: the mark is from before a reset; ERR_RANGE: the
  * history begins later; ERR_USAGE: word is no moment.
  */
-struct err *moment_choose(const struct call *call, const char *word, uint64_t now_ns,
-			  struct chosen_moment *ret) MUST_CHECK;
-void chosen_moment_free(struct chosen_moment *chosen);
+struct err *moments_choose(const struct call *call, const char *word, uint64_t now_ns,
+			   struct chosen_moment *ret) MUST_CHECK;
+void moments_chosen_free(struct chosen_moment *chosen);
 /* Returns the moment as the functions of report take it. */
-struct moment_name chosen_moment_name(const struct chosen_moment *chosen, uint64_t now_ns);
+struct moment_name moments_chosen_name(const struct chosen_moment *chosen, uint64_t now_ns);

@@ -55,8 +55,8 @@ static void on_input(ClientData data, int mask UNUSED)
 /* Report an error in one line, with its hint. */
 static void note_err(struct shell *shell, const struct err *err)
 {
-	shell_note(shell, "%s%s%s%s", err->msg, *err->hint ? " (" : "", err->hint,
-		   *err->hint ? ")" : "");
+	report_note(shell, "%s%s%s%s", err->msg, *err->hint ? " (" : "", err->hint,
+		    *err->hint ? ")" : "");
 }
 
 /*
@@ -96,7 +96,7 @@ static struct err *start(struct shell *shell)
 	if (!isatty(STDOUT_FILENO))
 		rl_outstream = stderr;
 	begin_readline();
-	complete_init(shell);
+	complete_line_init(shell);
 	err = history_load(&prompt->history);
 	if (err)
 		note_err(shell, err);
@@ -190,7 +190,7 @@ static void wait_line(struct shell *shell)
 	 */
 	Tcl_CreateFileHandler(STDIN_FILENO, TCL_READABLE, on_input, shell);
 	while (prompt->waiting)
-		shell_wait_event(shell);
+		events_wait(shell);
 	Tcl_DeleteFileHandler(STDIN_FILENO);
 }
 

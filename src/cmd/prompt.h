@@ -28,7 +28,7 @@ void prompt_interrupt(struct shell *shell);
 /* Completion: commands, subcommands, attributes, function names, files. */
 
 /* Set up completion in readline. */
-void complete_init(struct shell *shell);
+void complete_line_init(struct shell *shell);
 struct completion {
 	char *line;		/* as it is then; NULL: nothing can stand there */
 	bool ends_word;		/* nothing can be added to its last word */
@@ -40,7 +40,7 @@ struct completion {
  * (cmd/word.h). The caller has set *ret to zeros, and frees it also after an error.
  */
 struct err *complete_line(struct shell *shell, const char *line, struct completion *ret) MUST_CHECK;
-void completion_free(struct completion *completion);
+void complete_line_free(struct completion *completion);
 
 /* The history of its lines (theory in history.c). */
 

@@ -115,8 +115,8 @@ void query_free(struct query *query)
 	while (query->argc)
 		free(query->argv[--query->argc]);
 	free(query->argv);
-	chosen_moment_free(&query->since);
-	chosen_moment_free(&query->at);
+	moments_chosen_free(&query->since);
+	moments_chosen_free(&query->at);
 	sites_free(&query->sites);
 	leak_marks_free(&query->found);
 	leaks_free(&query->leaks);
@@ -240,7 +240,7 @@ struct err *query_free_chunks(const struct call *call, struct query *query)
 static struct err *choose(const char *what, const char *word, const char *const *names,
 			  unsigned *ret)
 {
-	int choice = word ? word_index(word, names) : -1;
+	int choice = word ? call_word_index(word, names) : -1;
 
 	if (choice >= 0) {
 		*ret = (unsigned)choice;
@@ -282,7 +282,7 @@ static int filter_end(const struct query *query, int at)
 	for (; at < query->argc; at++) {
 		const char *before = at ? query->argv[at - 1] : "";
 
-		if (word_index(query->argv[at], query_site_words) >= 0 &&
+		if (call_word_index(query->argv[at], query_site_words) >= 0 &&
 		    (!strchr("=!<>", before[0]) || !*before))
 			break;
 	}
@@ -307,8 +307,8 @@ static struct err *parse_word(const struct call *call, struct query *query,
 	if (word == WORD_LIMIT)
 		return parse_number(value, &spec->limit);
 	err = call_need_recording(call);
-	return err ? err : moment_choose(call, value, query->now_ns,
-					 word == WORD_SINCE ? &query->since : &query->at);
+	return err ? err : moments_choose(call, value, query->now_ns,
+					  word == WORD_SINCE ? &query->since : &query->at);
 }
 
 /* allowed: the bits of the words that may be there. */
@@ -319,7 +319,7 @@ static struct err *parse_words(const struct call *call, struct query *query,
 	struct err *err = NULL;
 
 	for (; !err && at < query->argc; at += 2) {
-		int word = word_index(query->argv[at], query_site_words);
+		int word = call_word_index(query->argv[at], query_site_words);
 
 		if (word < 0 || !(allowed & 1u << word))
 			return call_bad_word(query->argv[at]);

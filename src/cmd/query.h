@@ -26,7 +26,7 @@ struct query {
 	struct stack_names names;
 	uint64_t now_ns;	/* since the epoch */
 	struct list *list;	/* of query_blocks, query_free_chunks */
-	struct blocks blocks;	/* of query_stale */
+	struct blocks blocks;	/* of query_leaks_stale */
 	struct heaps heap;	/* of the list */
 	/* Of query_sites: */
 	enum site_by by;
@@ -82,7 +82,7 @@ struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK
  * Parse AGE, and make the sites of the recorded blocks that are older and not lost; `sites` has
  * their figures.
  */
-struct err *query_stale(const struct call *call, struct query *query) MUST_CHECK;
+struct err *query_leaks_stale(const struct call *call, struct query *query) MUST_CHECK;
 /*
  * What -brief prints for a list: its rows, one a line, how many there are, and what the answers of this
  * target lack.

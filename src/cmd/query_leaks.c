@@ -22,7 +22,7 @@ static bool parse_kind(const char *word, uint32_t *kinds)
 static bool parse_how(const char *word, uint32_t *asked)
 {
 	static const char *const words[] = { "-stop", "-snapshot", NULL };
-	int index = word_index(word, words);
+	int index = call_word_index(word, words);
 
 	if (index >= 0)
 		*asked |= 1u << (LOOK_STOP + index);
@@ -143,7 +143,7 @@ static struct err *parse_stale(struct query *query, uint64_t *age, struct answer
 	return !err && at < query->argc ? call_bad_word(argv[at]) : err;
 }
 
-struct err *query_stale(const struct call *call, struct query *query)
+struct err *query_leaks_stale(const struct call *call, struct query *query)
 {
 	struct err *err = query_begin_recorded(call, query);
 	struct answer_order order;

@@ -8,7 +8,7 @@
 
 static struct err *run_quit(struct call *call)
 {
-	shell_quit(call->shell);
+	events_quit(call->shell);
 }
 
 static struct err *run_exit(struct call *call)

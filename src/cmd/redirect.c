@@ -32,7 +32,7 @@ static bool wants_relation(int nr, const char *const *words)
 	};
 
 	return nr > 0 && filter_parse_is_attr(words[nr - 1]) &&
-	       (nr == 1 || word_index(words[nr - 2], takes_word) < 0);
+	       (nr == 1 || call_word_index(words[nr - 2], takes_word) < 0);
 }
 
 /* Do these words open a quote of a FILTER ('YYYY-MM-DD hh:mm:ss') and not close it? */
@@ -123,7 +123,7 @@ struct err *redirect_open(struct shell *shell, enum redirect_kind kind, const ch
 	if (!*rest)
 		return err_create(ERR_USAGE, kind == REDIRECT_PIPE ? "no command after |" :
 								     "no file name after >");
-	err = shell_flush(shell);
+	err = report_flush(shell);
 	if (err)
 		return err;
 	redirect->kind = kind;
@@ -184,7 +184,7 @@ static struct err *restore(struct redirect *redirect)
 struct err *redirect_close(struct shell *shell)
 {
 	AUTO_FREE struct redirect *redirect = shell->redirect;
-	struct err *flush_err = shell_flush(shell), *err;
+	struct err *flush_err = report_flush(shell), *err;
 	int status = 0;
 
 	shell->redirect = redirect->below;

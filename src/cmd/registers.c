@@ -27,7 +27,7 @@ static void print(const struct call *call, const struct regs *regs)
 
 static struct err *run(struct call *call)
 {
-	pid_t lwp = frames_current_thread(call->shell);
+	pid_t lwp = thread_current(call->shell);
 	struct err *err = NULL;
 	struct regs regs;
 

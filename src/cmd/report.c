@@ -55,7 +55,7 @@ void report_warning(struct shell *shell, const char *text, const char *hint)
 	print(shell, text, hint, OUTSIDE_ONE_LINE);
 }
 
-void shell_note(struct shell *shell, const char *fmt, ...)
+void report_note(struct shell *shell, const char *fmt, ...)
 {
 	AUTO_FREE char *text = NULL;
 	va_list ap;
@@ -135,13 +135,13 @@ void report_result(struct shell *shell, int code, const char *origin)
 	Tcl_DecrRefCount(options);
 }
 
-struct err *shell_write_err(const struct shell *shell)
+struct err *report_write_err(const struct shell *shell)
 {
 	errno = Tcl_GetErrno();
 	return err_recode(out_write_err(redirect_name(shell)), ERR_SYS);
 }
 
-struct err *shell_flush(struct shell *shell)
+struct err *report_flush(struct shell *shell)
 {
 	Tcl_Channel channel = Tcl_GetStdChannel(TCL_STDOUT);
 
@@ -149,10 +149,10 @@ struct err *shell_flush(struct shell *shell)
 		return NULL;
 	if (Tcl_GetErrno() == EPIPE && redirect_reader_may_leave(shell))
 		return NULL;
-	return shell_write_err(shell);
+	return report_write_err(shell);
 }
 
-bool shell_colors(const struct shell *shell, int fd)
+bool report_colors(const struct shell *shell, int fd)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 

@@ -91,8 +91,8 @@ static struct err *find_bare(struct shell *shell, const char *name, struct str *
 	if (!ret->len)
 		return add_here(name, ret);
 	if (!access(name, F_OK))
-		shell_note(shell, "%s is mdbg's own script, not the file in this folder, which is "
-			   "./%s", name, name);
+		report_note(shell, "%s is mdbg's own script, not the file in this folder, which is "
+			    "./%s", name, name);
 	return NULL;
 }
 
@@ -124,14 +124,14 @@ static struct err *add_given(const char *name, struct script *ret)
 	return err;
 }
 
-struct err *script_find(struct shell *shell, const char *name, struct script *ret)
+struct err *script_file_find(struct shell *shell, const char *name, struct script *ret)
 {
 	struct err *err = strchr(name, '/') ? NULL : find_bare(shell, name, &ret->path);
 
 	return err || ret->path.len ? err : add_given(name, ret);
 }
 
-void script_free(struct script *script)
+void script_file_free(struct script *script)
 {
 	str_free(&script->path);
 	if (script->fd >= 0)

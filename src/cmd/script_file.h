@@ -31,5 +31,5 @@ struct script {
  * ret->path is `name` as it is if there is no such file anywhere. ERR_PERM: somebody else could have
  * written it. A note says that a file in the current folder has the name of one of mdbg's own.
  */
-struct err *script_find(struct shell *shell, const char *name, struct script *ret) MUST_CHECK;
-void script_free(struct script *script);
+struct err *script_file_find(struct shell *shell, const char *name, struct script *ret) MUST_CHECK;
+void script_file_free(struct script *script);

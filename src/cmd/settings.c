@@ -55,7 +55,7 @@ struct setting {
 static struct err *choose(const struct setting *setting, const char *value, uint64_t *ret)
 {
 	AUTO_STR struct str list = STR_INIT;
-	int choice = word_index(value, setting->values);
+	int choice = call_word_index(value, setting->values);
 	struct err *err = NULL;
 
 	if (choice >= 0) {

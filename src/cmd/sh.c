@@ -28,7 +28,7 @@ static struct err *run(struct call *call)
 	int status;
 
 	if (!err)
-		err = shell_flush(call->shell);
+		err = report_flush(call->shell);
 	if (!err)
 		err = spawn_shell(str_text(&command), -1, &pid);
 	if (err)

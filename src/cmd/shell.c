@@ -111,8 +111,8 @@ static struct err *init_tcl(struct shell *shell, const char *program)
 	Tcl_SetVar(shell->tcl, "auto_noexec", "1", TCL_GLOBAL_ONLY);
 	tcl_paths_fix_library(shell->tcl);
 	if (embedded_tcl_init(shell->tcl) != TCL_OK)
-		shell_note(shell, "Tcl's library is missing, its plain commands are there: %s",
-			   Tcl_GetStringResult(shell->tcl));
+		report_note(shell, "Tcl's library is missing, its plain commands are there: %s",
+			    Tcl_GetStringResult(shell->tcl));
 	tcl_paths_clean(shell->tcl);
 	Tcl_LimitAddHandler(shell->tcl, TCL_LIMIT_TIME, on_watch, shell, NULL);
 	Tcl_CreateExitHandler(on_tcl_exit, shell);
@@ -236,7 +236,7 @@ static bool reader_left(const struct shell *shell, int code)
 		return false;
 	errno = EPIPE;
 	broken = out_write_err("standard output");
-	errno = errnum;	/* shell_write_err may yet need it */
+	errno = errnum;	/* report_write_err may yet need it */
 	return !strcmp(result, broken->msg) ||
 	       (error_code && !strncmp(error_code, "POSIX EPIPE", 11) &&
 		!strncmp(result, "error writing \"stdout\"", 22));
@@ -249,7 +249,7 @@ static bool finish(struct shell *shell, int code, const char *origin)
 
 	if (!ok)
 		report_result(shell, code, origin);
-	err = shell_flush(shell);
+	err = report_flush(shell);
 	if (err && ok) {
 		report_err(shell, err);
 		ok = false;
@@ -325,7 +325,7 @@ static int explain_write(struct shell *shell, int code)
 		return code;
 	if (reader_left(shell, code))
 		return TCL_OK;
-	return cmd_fail(shell->tcl, shell_write_err(shell));
+	return cmd_fail(shell->tcl, report_write_err(shell));
 }
 
 static bool run_line(struct shell *shell, const char *text, const struct line *line)
@@ -394,10 +394,10 @@ static bool run_stdin(struct shell *shell)
 
 bool shell_script(struct shell *shell, const char *name)
 {
-	CLEANUP(script_free) struct script script = SCRIPT_INIT;
+	CLEANUP(script_file_free) struct script script = SCRIPT_INIT;
 	bool from_stdin = !strcmp(name, "-");
 	struct err *err = from_stdin ? str_add(&script.path, name) :
-				       script_find(shell, name, &script);
+				       script_file_find(shell, name, &script);
 	const char *const words[] = { "::source", "-encoding", "utf-8", str_text(&script.path) };
 
 	if (err) {
@@ -435,7 +435,7 @@ static void wait_readable(struct shell *shell, Tcl_Channel channel)
 		return;
 	Tcl_CreateFileHandler((int)(intptr_t)handle, TCL_READABLE, readable, &ready);
 	while (!ready)
-		shell_wait_event(shell);
+		events_wait(shell);
 	Tcl_DeleteFileHandler((int)(intptr_t)handle);
 }
 
@@ -451,7 +451,7 @@ bool shell_lines(struct shell *shell, Tcl_Channel channel, const char *name)
 		wait_readable(shell, channel);
 		Tcl_SetObjLength(line, 0);
 		if (Tcl_GetsObj(channel, line) < 0) {
-			shell_check_ending(shell);
+			events_check_ending(shell);
 			if (!Tcl_Eof(channel) && errno == EINTR)
 				continue;
 			break;
@@ -463,7 +463,7 @@ bool shell_lines(struct shell *shell, Tcl_Channel channel, const char *name)
 			continue;
 		ok &= shell_line(shell, str_text(&text));
 		str_clear(&text);
-		shell_check_ending(shell);
+		events_check_ending(shell);
 	}
 	Tcl_DecrRefCount(line);
 	if (!err && text.len)

@@ -123,12 +123,12 @@ void report_warning(struct shell *shell, const char *text, const char *hint);
 void report_result(struct shell *shell, int code, const char *origin);
 
 /* Write one line on standard error, above the prompt if there is one. */
-void shell_note(struct shell *shell, const char *fmt, ...) PRINTF(2, 3);
+void report_note(struct shell *shell, const char *fmt, ...) PRINTF(2, 3);
 /* Flush the output of `puts`; the error says why that failed. */
-struct err *shell_flush(struct shell *shell) MUST_CHECK;
+struct err *report_flush(struct shell *shell) MUST_CHECK;
 /* Returns the error of Tcl's last write to standard output. */
-struct err *shell_write_err(const struct shell *shell) MUST_CHECK;
-bool shell_colors(const struct shell *shell, int fd);
+struct err *report_write_err(const struct shell *shell) MUST_CHECK;
+bool report_colors(const struct shell *shell, int fd);
 
 /* These handle events (the target's, and mdbg's own signals) in Tcl's event loop. */
 
@@ -143,11 +143,11 @@ const char *event_name(enum session_event_kind kind);
 /* Tell the session for which kinds there are scripts. */
 void events_want(struct shell *shell);
 /* Serve events (timers, the target's, signals) once; it waits for at least one. */
-void shell_wait_event(struct shell *shell);
+void events_wait(struct shell *shell);
 /* Leave if SIGTERM or SIGHUP (or, without a prompt, SIGINT) has come. */
-void shell_check_ending(struct shell *shell);
+void events_check_ending(struct shell *shell);
 /* Leave with the exit status that says whether a command or script has failed. */
-void shell_quit(struct shell *shell) NORETURN;
+void events_quit(struct shell *shell) NORETURN;
 
 /* --fail-on-leak. */
 

@@ -14,8 +14,8 @@ static bool for_tcl(int argc, const char *const *argv)
 
 static struct err *run(struct call *call)
 {
-	CLEANUP(script_free) struct script script = SCRIPT_INIT;
-	struct err *err = script_find(call->shell, call->argv[0], &script);
+	CLEANUP(script_file_free) struct script script = SCRIPT_INIT;
+	struct err *err = script_file_find(call->shell, call->argv[0], &script);
 	Tcl_Obj *path;
 
 	if (err)

@@ -148,7 +148,7 @@ struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, st
 		if (err)
 			return err;
 		if (!shell->depth)
-			shell_check_ending(shell);
+			events_check_ending(shell);
 		spent = tracer_now() - start;
 		if (spent >= ns)
 			return err_create(ERR_TIMEOUT, "time is over");

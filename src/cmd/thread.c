@@ -14,7 +14,7 @@
 #include "inspect/ended.h"
 #include "session/growth.h"
 
-pid_t frames_current_thread(const struct shell *shell)
+pid_t thread_current(const struct shell *shell)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
 	pid_t lwp = 0, first = 0;
@@ -35,7 +35,7 @@ pid_t frames_current_thread(const struct shell *shell)
 static struct err *print_threads(const struct call *call, const struct session_threads *threads)
 {
 	static const char *const titles[] = { "", "THREAD", "PTHREAD_T", "STATE", "NAME", "" };
-	pid_t current = frames_current_thread(call->shell);
+	pid_t current = thread_current(call->shell);
 	struct table table;
 
 	text_table_init(&table, ARRAY_SIZE(titles), titles);

@@ -4,8 +4,8 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/dict.h"
 #include "cmd/shell.h"
-#include "cmd/values.h"
 #include "report/stood_text.h"
 #include "report/traceback.h"
 
@@ -83,7 +83,7 @@ static struct err *parse(const struct call *call, pid_t *lwp_ret, uint32_t *max_
 	struct err *err, *no_thread = NULL;
 	uint64_t max;
 
-	*lwp_ret = frames_current_thread(call->shell);
+	*lwp_ret = thread_current(call->shell);
 	*max_ret = FRAMES_MAX;
 	if (!call->argc)
 		return NULL;
@@ -143,7 +143,7 @@ static Tcl_Obj *stack_dict(const struct session_stack *stack, struct stack_ends 
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
 	dict_number(dict, "thread", (uint64_t)stack->lwp);
-	dict_value(dict, "stack", value_list(&stack->pcs, pc, value_address(*pc)));
+	dict_value(dict, "stack", value_list(&stack->pcs, pc, dict_value_address(*pc)));
 	dict_text(dict, "end", traceback_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
 	return dict;
 }

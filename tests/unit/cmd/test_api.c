@@ -263,7 +263,7 @@ TEST("detaches at the end")
 /* The names, joined. */
 static const char *completed_in(struct shell *shell, const char *line)
 {
-	CLEANUP(completion_free) struct completion completion = { .line = NULL };
+	CLEANUP(complete_line_free) struct completion completion = { .line = NULL };
 	static char text[4096];
 
 	CU_ASSERT_PTR_NULL(complete_line(shell, line, &completion));
@@ -278,7 +278,7 @@ static const char *completed_in(struct shell *shell, const char *line)
 /* The line that is made of it. */
 static const char *line_in(struct shell *shell, const char *line)
 {
-	CLEANUP(completion_free) struct completion completion = { .line = NULL };
+	CLEANUP(complete_line_free) struct completion completion = { .line = NULL };
 	static char text[4096];
 
 	CU_ASSERT_PTR_NULL(complete_line(shell, line, &completion));

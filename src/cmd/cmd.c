@@ -272,14 +272,14 @@ static struct err *run_printing(struct call *call)
 	struct winsize size = { .ws_row = 0 };
 	struct out out;
 	struct pager pager;
-	struct err *err = shell_flush(shell), *write_err;
+	struct err *err = report_flush(shell), *write_err;
 
 	if (!err)
 		err = out_init_fd(&out, STDOUT_FILENO, redirect_name(shell));
 	if (err)
 		return err;
 	out.reader_may_leave = redirect_is_pipe(shell);
-	out.color = shell_colors(shell, STDOUT_FILENO);
+	out.color = report_colors(shell, STDOUT_FILENO);
 	if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size)) {
 		out.columns = size.ws_col;
 		out.units = shell->units;

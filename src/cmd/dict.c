@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tcl values: dicts with numbers and text. */
 
-#include "cmd/values.h"
+#include "cmd/dict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static Tcl_Obj *value_number(uint64_t value)
 				    Tcl_ObjPrintf("%" PRIu64, value);
 }
 
-Tcl_Obj *value_address(uint64_t address)
+Tcl_Obj *dict_value_address(uint64_t address)
 {
 	char text[32];
 
@@ -61,12 +61,12 @@ void dict_double(Tcl_Obj *dict, const char *key, double value)
 
 void dict_address(Tcl_Obj *dict, const char *key, uint64_t address)
 {
-	dict_value(dict, key, value_address(address));
+	dict_value(dict, key, dict_value_address(address));
 }
 
 void dict_address_or_none(Tcl_Obj *dict, const char *key, uint64_t address)
 {
-	dict_value(dict, key, address ? value_address(address) : Tcl_NewStringObj("-", -1));
+	dict_value(dict, key, address ? dict_value_address(address) : Tcl_NewStringObj("-", -1));
 }
 
 /* How the value of an integer is made. */
@@ -74,7 +74,7 @@ enum shared_kind { SHARED_NUMBER, SHARED_ADDRESS, SHARED_TEXT };
 
 static Tcl_Obj *integer_value(enum shared_kind kind, uint64_t number)
 {
-	return kind == SHARED_ADDRESS ? value_address(number) : value_number(number);
+	return kind == SHARED_ADDRESS ? dict_value_address(number) : value_number(number);
 }
 
 /* The place where a value is kept until another one takes its place. */
