@@ -36,7 +36,7 @@ static void begin(void)
 	const struct export_format *format;
 	struct model model;
 	struct stat stat;
-	bool stream;
+	struct export_done done;
 	int fd;
 
 	if (export_format_find("sqlite", &format))
