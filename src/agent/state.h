@@ -81,7 +81,7 @@
 
 /*
  * Increase this if agents from before and after a change cannot work on the same struct
- * agent_thread side by side: a later mdbg then begins a log of its own (session/handover.c).
+ * agent_thread side by side: a later mdbg then begins a log of its own (session/handover/handover.c).
  */
 #define AGENT_VERSION		2
 

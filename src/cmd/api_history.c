@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mdbg::history: the totals of all samples of the history. */
 
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "answer/answer.h"
 #include "session/history.h"
 

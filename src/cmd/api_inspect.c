@@ -3,9 +3,9 @@
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
-#include "cmd/dict.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/dict.h"
+#include "cmd/shell/shell.h"
 #include "heap/filter.h"
 #include "session/lacks.h"
 #include "symbol/symbol.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mdbg::on: scripts that run at the target's events. */
 
-#include "cmd/cmd.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
 
 static Tcl_Obj *all(const struct shell *shell)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* attach, mdbg::attach: take a running process as the target. */
 
-#include "cmd/cmd.h"
-#include "cmd/target_commands.h"
-#include "cmd/settings.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/target_commands.h"
+#include "cmd/shell/settings.h"
+#include "cmd/shell/shell.h"
 #include "heap/filter.h"
 
 static struct err *run(struct call *call)

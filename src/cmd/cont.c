@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cont, interrupt: let a stopped target run on, and stop it. */
 
-#include "cmd/cmd.h"
-#include "cmd/shell.h"
-#include "cmd/signals.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
+#include "cmd/shell/signals.h"
 
 static struct err *run(struct call *call)
 {

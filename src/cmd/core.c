@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* core, mdbg::core: look at a core file. */
 
-#include "cmd/cmd.h"
-#include "cmd/target_commands.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/target_commands.h"
+#include "cmd/shell/shell.h"
 
 static struct err *run(struct call *call)
 {

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
-#include "cmd/dict.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/dict.h"
 #include "cmd/growth.h"
 #include "cmd/query.h"
-#include "cmd/shell.h"
+#include "cmd/shell/shell.h"
 #include "export/export_formats.h"
 #include "export/model.h"
 #include "heap/early.h"

@@ -17,10 +17,10 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "cmd/query.h"
-#include "cmd/settings.h"
-#include "cmd/shell.h"
+#include "cmd/shell/settings.h"
+#include "cmd/shell/shell.h"
 #include "report/leak_text.h"
 
 #define LEAKED	23

@@ -7,7 +7,7 @@
 #include "cmd/growth.h"
 
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "report/out.h"
 #include "session/session.h"
 

@@ -4,7 +4,7 @@
 #include "answer/answer.h"
 #include "base/cancel.h"
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "cmd/growth.h"
 #include "log/growth_ring.h"
 #include "report/growth.h"

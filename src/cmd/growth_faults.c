@@ -3,7 +3,7 @@
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "cmd/growth.h"
 #include "report/faults.h"
 #include "session/session.h"

@@ -5,7 +5,7 @@
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "cmd/growth.h"
 #include "os/procfs.h"
 #include "report/kernel.h"

@@ -3,8 +3,8 @@
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
-#include "cmd/alias.h"
-#include "cmd/shell.h"
+#include "cmd/shell/alias.h"
+#include "cmd/shell/shell.h"
 
 static const char first_steps[] =
 	"To find a leak:\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* kill: end the target. */
 
-#include "cmd/cmd.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
 
 static struct err *run(struct call *call)
 {

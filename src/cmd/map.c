@@ -6,8 +6,8 @@
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
 #include "report/text_table.h"
 #include "symbol/symbol.h"
 

@@ -3,8 +3,8 @@
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
-#include "cmd/dict.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/dict.h"
 #include "report/memory_text.h"
 
 /* All four commands take -v, which has smaps read of a process of any size. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* memory system, mdbg::memory_system: the memory of the machine, and its limits. */
 
-#include "cmd/cmd.h"
-#include "cmd/dict.h"
-#include "cmd/shell.h"
-#include "cmd/target_commands.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/dict.h"
+#include "cmd/shell/shell.h"
+#include "cmd/shell/target_commands.h"
 #include "heap/filter.h"
 #include "report/machine_groups_text.h"
 

@@ -11,8 +11,8 @@
 
 #include <time.h>
 
-#include "cmd/cmd.h"
-#include "cmd/watch_loop.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/watch_loop.h"
 #include "os/procfs.h"
 #include "report/memory_text.h"
 #include "report/memory_watch_text.h"

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "heap/filter.h"
 #include "session/history.h"
 

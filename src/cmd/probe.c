@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "answer/answer.h"
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "heap/filter.h"
 #include "report/text_table.h"
 #include "session/session.h"

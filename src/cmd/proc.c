@@ -5,10 +5,10 @@
 #include <signal.h>
 
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
-#include "cmd/redirect.h"
-#include "cmd/shell.h"
-#include "cmd/signals.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/redirect.h"
+#include "cmd/shell/shell.h"
+#include "cmd/shell/signals.h"
 
 static void label(struct out *out, const char *name)
 {

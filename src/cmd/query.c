@@ -4,8 +4,8 @@
 #include "cmd/query.h"
 
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
 #include "report/lack_text.h"
 #include "report/rows_text.h"
 #include "session/history.h"

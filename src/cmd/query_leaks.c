@@ -2,9 +2,9 @@
 /* Parse the words of `malloc leaks` and `malloc stale`, and search for what they list. */
 
 #include "answer/site_rows.h"
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "cmd/query.h"
-#include "cmd/shell.h"
+#include "cmd/shell/shell.h"
 
 static bool parse_kind(const char *word, uint32_t *kinds)
 {

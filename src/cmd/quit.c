@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* quit and exit: detach and end. */
 
-#include "cmd/cmd.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
 
 #define STATUS_MAX	255	/* exit(-1) is 255, as in C */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* registers: show the registers of one thread. */
 
-#include "cmd/cmd.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
 #include "report/stood_text.h"
 #include "symbol/symbol.h"
 

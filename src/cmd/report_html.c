@@ -2,7 +2,7 @@
 /* report: what is known of the memory of a process, as one HTML file. */
 
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "cmd/export.h"
 #include "cmd/query.h"
 #include "export/model.h"

@@ -8,7 +8,7 @@
 
 #include <limits.h>
 
-#include "cmd/shell.h"
+#include "cmd/shell/shell.h"
 #include "session/history.h"
 
 static void on_timer(ClientData data)

@@ -3,10 +3,10 @@
 
 #include <sys/wait.h>
 
-#include "cmd/cmd.h"
-#include "cmd/shell.h"
-#include "cmd/signals.h"
-#include "cmd/spawn.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
+#include "cmd/shell/signals.h"
+#include "cmd/shell/spawn.h"
 
 static struct err *join(const struct call *call, struct str *ret)
 {

@@ -2,9 +2,9 @@
 /* source: run a Tcl script. */
 
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
-#include "cmd/script_file.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/script_file.h"
+#include "cmd/shell/shell.h"
 
 /* With options (-encoding) `source` is Tcl's. */
 static bool for_tcl(int argc, const char *const *argv)

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <sys/wait.h>
 
-#include "cmd/cmd.h"
-#include "cmd/shell.h"
-#include "cmd/signals.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
+#include "cmd/shell/signals.h"
 #include "report/figures.h"
 
 static void print_end(const struct call *call)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* thread, mdbg::threads: list the threads, or choose one. */
 
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 
 #include <inttypes.h>
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
-#include "cmd/shell.h"
+#include "cmd/shell/shell.h"
 #include "report/stood_text.h"
 #include "report/text_table.h"
 #include "report/traceback.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* wait: wait for a time, for the end of the target, or until an expression is true. */
 
-#include "cmd/cmd.h"
-#include "cmd/target_commands.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/target_commands.h"
+#include "cmd/shell/shell.h"
 #include "heap/filter.h"
 
 /* A time that is waited for is over when the process is held before its death. */

@@ -3,9 +3,9 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
-#include "cmd/cmd.h"
-#include "cmd/dict.h"
-#include "cmd/shell.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/dict.h"
+#include "cmd/shell/shell.h"
 #include "report/stood_text.h"
 #include "report/traceback.h"
 

@@ -2,7 +2,7 @@
 /* Loss records: marked blocks, added up by kind and by where they were allocated. */
 #pragma once
 
-#include "heap/reach.h"
+#include "heap/reach/reach.h"
 #include "heap/suppression.h"
 
 #define LEAK_OFFSETS	4u

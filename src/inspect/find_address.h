@@ -22,7 +22,7 @@
  */
 #pragma once
 
-#include "heap/referrers.h"
+#include "heap/reach/referrers.h"
 #include "inspect/leak_marks.h"
 #include "inspect/leak_search.h"
 #include "os/procfs.h"

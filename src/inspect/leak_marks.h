@@ -2,7 +2,7 @@
 /* The result of a leak search (leak_search.h): blocks, and which of them something leads to. */
 #pragma once
 
-#include "heap/reach.h"
+#include "heap/reach/reach.h"
 #include "inspect/heaps.h"
 
 /* The largest of mark.holders: where they are. */

@@ -11,7 +11,7 @@
  */
 #pragma once
 
-#include "heap/reach.h"
+#include "heap/reach/reach.h"
 
 struct memory_view;
 struct memory_view_thread;

@@ -9,7 +9,7 @@
 #include "os/procfs.h"
 #include "os/tracer.h"
 #include "session/private.h"
-#include "tracee/previous_session.h"
+#include "tracee/previous/previous_session.h"
 #include "tracee/refuse.h"
 #include "tracee/region.h"
 #include "tracee/sharers.h"

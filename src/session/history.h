@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The history (heap/history.h) and the marks (heap/mark.h) of a session's log: when samples are
+ * The history (heap/history.h) and the marks (heap/reach/mark.h) of a session's log: when samples are
  * taken, and what happens to history and marks when the log changes. All functions are for the main
  * thread.
  *
@@ -23,7 +23,7 @@
 #pragma once
 
 #include "heap/history.h"
-#include "heap/mark.h"
+#include "heap/reach/mark.h"
 
 struct session;
 

@@ -361,7 +361,7 @@ void forked_copies_clean_orphans(struct session *session);
 
 /* Tracer thread. */
 
-/* Clean all forked copies of the origin's target (tracee/forked_copies.h). */
+/* Clean all forked copies of the origin's target (tracee/previous/forked_copies.h). */
 void forked_copies_clean(struct session *session, struct origin *origin);
 /*
  * Clean those of the session's own target, alive or not. Does nothing if everything is taken out of

@@ -34,7 +34,7 @@
 
 #include "log/journal_writer.h"
 #include "log/log.h"
-#include "tracee/forked_copies.h"
+#include "tracee/previous/forked_copies.h"
 
 struct remote;
 struct room;
@@ -81,7 +81,7 @@ struct err *region_create_empty(struct region **ret) MUST_CHECK;
 /* Could this user open the region again (region_adopt)? It takes CAP_CHECKPOINT_RESTORE. */
 bool region_opens_again(const struct target *target);
 /*
- * Take over the region that an earlier mdbg has left in its target (tracee/previous_session.h):
+ * Take over the region that an earlier mdbg has left in its target (tracee/previous/previous_session.h):
  * open it, map it here, and set target->region. ERR_FORMAT, ERR_PERM and others: it cannot be used,
  * and nothing has changed.
  */

@@ -9,7 +9,7 @@
 #include "agent/state.h"
 #include "base/cleanup.h"
 #include "base/page.h"
-#include "tracee/provenance.h"
+#include "tracee/previous/provenance.h"
 #include "tracee/patch.h"
 #include "tracee/region.h"
 #include "tracee/remote.h"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/sum.h"
-#include "tracee/provenance.h"
+#include "tracee/previous/provenance.h"
 #include "tracee/module.h"
 #include "writes.h"
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "heap/referrers.h"
-#include "heap/reach.h"
+#include "heap/reach/referrers.h"
+#include "heap/reach/reach.h"
 #include "memory_array.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -124,9 +124,9 @@ proc add_one_of_each {src} {
 		"\t\t.pages = (block->address + block->size - 1) / 4096 - block->address / 4096 + 1,\n"
 	put_behind $src/answer/block_rows.c {block_columns\[\] = \{\n} {	{ "pages", ">PAGES", "that it lies in", IS(NUMBER, pages), .flags = COLUMN_VERBOSE, .width = 8 },
 }
-	put_behind $src/cmd/cmd.h {X\(malloc\) } "X(malloc_pages) "
+	put_behind $src/cmd/shell/cmd.h {X\(malloc\) } "X(malloc_pages) "
 	spit $src/cmd/malloc_pages.c {
-		#include "cmd/cmd.h"
+		#include "cmd/shell/cmd.h"
 
 		static struct err *run(struct call *call)
 		{

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd/signals.h"
+#include "cmd/shell/signals.h"
 #include "unwind/walk.h"
 
 static struct shell *shell;

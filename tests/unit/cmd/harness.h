@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "cmd/shell.h"
+#include "cmd/shell/shell.h"
 #include "fake_session.h"
 
 /* The one shell of the test program, with nothing attached and no settings changed. */

@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "cmd/prompt.h"
-#include "cmd/shell.h"
+#include "cmd/shell/prompt.h"
+#include "cmd/shell/shell.h"
 #include "harness.h"
 #include "unit.h"
 #include "unwind/walk.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files inside of mdbg, as Tcl sees them. Its own library is the machine's. */
 
-#include "cmd/embedded.h"
+#include "cmd/shell/embedded.h"
 
 #include "harness.h"
 #include "unit.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which part of a line is Tcl and which a redirection. */
 
-#include "cmd/cmd.h"
-#include "cmd/line.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/line.h"
 #include "harness.h"
 #include "unit.h"
 

@@ -3,7 +3,7 @@
 
 #include <signal.h>
 
-#include "cmd/cmd.h"
+#include "cmd/shell/cmd.h"
 #include "harness.h"
 #include "session/history.h"
 #include "unit.h"

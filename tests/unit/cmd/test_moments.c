@@ -2,7 +2,7 @@
 /* Marks, differences, sites of and since a moment: what is printed, given to scripts, and refused. */
 
 #include "harness.h"
-#include "heap/mark.h"
+#include "heap/reach/mark.h"
 #include "session/history.h"
 #include "unit.h"
 #include "unwind/walk.h"

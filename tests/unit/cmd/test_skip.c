@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which names the built-in list of wrappers has, and above all which not. */
 
-#include "cmd/skip.h"
+#include "cmd/shell/skip.h"
 
 #include "base/str.h"
 #include "symbol/name_glob.h"

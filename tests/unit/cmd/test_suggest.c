@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 
 #include "base/str.h"
-#include "cmd/suggest.h"
+#include "cmd/shell/suggest.h"
 #include "unit.h"
 
 #define NOBODY	65534

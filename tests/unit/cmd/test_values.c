@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The dicts of large answers, which share their keys and values. */
 
-#include "cmd/dict.h"
+#include "cmd/shell/dict.h"
 #include "harness.h"
 #include "unit.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "heap/reach.h"
+#include "heap/reach/reach.h"
 #include "words.h"
 
 #define WIDE_WORDS	9000u	/* of a block whose pointers reach.c does not keep: it is too large */

@@ -5,7 +5,7 @@
 
 #include "fixture.h"
 #include "heap/block.h"
-#include "heap/inner.h"
+#include "heap/reach/inner.h"
 #include "words.h"
 
 TEST("sds strings")

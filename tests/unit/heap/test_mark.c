@@ -2,7 +2,7 @@
 /* Marks: their names, what they keep, and what is left of them after a reset. */
 
 #include "fixture.h"
-#include "heap/mark.h"
+#include "heap/reach/mark.h"
 
 static void set(struct marks *marks, const char *name, uint64_t bytes)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fixture.h"
-#include "heap/referrers.h"
+#include "heap/reach/referrers.h"
 #include "words.h"
 
 struct world {

@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "heap/reach.h"
+#include "heap/reach/reach.h"
 
 #define BASE	0x10000ull
 #define WORDS	(1u << 17)

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "os/procfs.h"
 #include "tracee/patch.h"
-#include "tracee/previous_session.h"
+#include "tracee/previous/previous_session.h"
 #include "tracee/region.h"
 #include "tracee/share.h"
 #include "unit.h"

@@ -14,7 +14,7 @@
 #include "child.h"
 #include "os/procfs.h"
 #include "os/tracer.h"
-#include "tracee/previous_journal.h"
+#include "tracee/previous/previous_journal.h"
 #include "unit.h"
 #include "victim.h"
 

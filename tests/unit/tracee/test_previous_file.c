@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which files called mdbg an earlier mdbg has made, and which are the program's own. */
 
-#include "tracee/previous_file.h"
+#include "tracee/previous/previous_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "child.h"
 #include "jumped.h"
-#include "tracee/previous_session.h"
+#include "tracee/previous/previous_session.h"
 #include "tracee/share.h"
 #include "unit.h"
 

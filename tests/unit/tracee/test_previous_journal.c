@@ -4,7 +4,7 @@
  * overwritten by the target.
  */
 
-#include "tracee/previous_session.h"
+#include "tracee/previous/previous_session.h"
 
 #include <signal.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a killed mdbg leaves, with the jump engine's parts, and its forked children. */
 
-#include "tracee/previous_session.h"
+#include "tracee/previous/previous_session.h"
 
 #include <sys/mman.h>
 #include <sys/syscall.h>

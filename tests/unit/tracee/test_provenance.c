@@ -3,7 +3,7 @@
 
 #include <sys/mman.h>
 
-#include "tracee/provenance.h"
+#include "tracee/previous/provenance.h"
 #include "tracee/module.h"
 #include "unit.h"
 

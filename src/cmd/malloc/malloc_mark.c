@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* malloc mark, mdbg::mark: remember this moment. */
+
+#include "cmd/shell/cmd.h"
+#include "session/history.h"
+
+/* Only a name that mdbg has made is printed. */
+static struct err *run(struct call *call)
+{
+	const struct mark *mark;
+	struct err *err = session_mark(call->session, call->argv[0], &mark);
+
+	if (!err && !call->argc)
+		out_f(call->out, "%s\n", mark->name);
+	return err;
+}
+
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	const struct mark *mark;
+	struct err *err = session_mark(call->session, call->argv[0], &mark);
+
+	if (!err)
+		*ret = Tcl_NewStringObj(mark->name, -1);
+	return err;
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::mark",
+	.brief		= "set a mark, as `malloc mark` does; returns its name",
+	.value		= value,
+};
+
+const struct cmd cmd_malloc_mark = {
+	.name		= "malloc mark",
+	.usage		= "?NAME?",
+	.brief		= "remember what each site holds now, by a name",
+	.help		= "Without NAME, mdbg makes a name and prints it. A mark of the same NAME must\n"
+			  "not exist.\n"
+			  "\n"
+			  "`malloc diff NAME` and `malloc sites since NAME` compare with the mark,\n"
+			  "`malloc sites at NAME` shows it, and `growth since NAME` has what was mapped\n"
+			  "since.\n"
+			  "\n"
+			  "A mark costs the process nothing. `malloc reset` and another attach delete all\n"
+			  "marks.\n",
+	.example	= "malloc mark before\n",
+	.need		= call_need_recording,
+	.run		= run,
+	.twin		= &twin,
+	.max_args	= 1,
+};

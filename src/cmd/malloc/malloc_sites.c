@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* malloc sites, mdbg::sites: add the blocks up by where they were allocated. */
+
+#include "base/cleanup.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/query.h"
+#include "report/sites.h"
+
+static struct err *run(struct call *call)
+{
+	CLEANUP(query_free) struct query query;
+	struct err *err = query_sites(call, &query);
+	struct sites_when when;
+
+	if (err)
+		return err;
+	when.since = moments_chosen_name(&query.since, query.now_ns);
+	when.at = moments_chosen_name(&query.at, query.now_ns);
+	err = query_warn_of_nobody(call, &query);
+	if (err)
+		return err;
+	return call->brief ? sites_print_brief(&query.names, query.by, &query.sites, &when, call->out) :
+			     sites_print(&query.names, query.by, &query.sites, &when, call->out);
+}
+
+static struct err *rows(struct call *call, struct answer *ret)
+{
+	CLEANUP(query_free) struct query query;
+	struct err *err = query_sites(call, &query);
+
+	return err ? err : site_rows(&query.names, query.by, false, &query.sites, ret);
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::sites",
+	.brief		= "list of dicts: the sites of `malloc sites`",
+	.help		= "growth, rate and over are `-` if growth is not known: see `help malloc\n"
+			  "sites`. With `at`, so are total, totalbytes, freed, freedbytes, oldest and\n"
+			  "median. For -each see `help mdbg::allocations`.\n",
+	.example	= "foreach site [mdbg::sites limit 3] {puts [dict get $site bytes]}\n",
+	.of		= &site_relation,
+	.rows		= rows,
+};
+
+const struct cmd cmd_malloc_sites = {
+	.name		= "malloc sites",
+	.usage		= "?by stack|function|line|module|thread|size? ?FILTER? "
+			  "?sort bytes|count|age|growth|rate? ?limit N? "
+			  "?since MOMENT? ?at MOMENT?",
+	.brief		= "the places that hold the most: blocks by traceback",
+	.help		= "Each site has: the bytes and blocks that are held, their share, the blocks and\n"
+			  "bytes of all time and how many of them were freed (not known by thread and by\n"
+			  "size), the age of the oldest and of the median block, growth, and the\n"
+			  "traceback (if several stacks are added up, that of the stack with the most\n"
+			  "bytes).\n"
+			  "\n"
+			  "The line `in NAME` has the first frame that is the program's own: the\n"
+			  "allocator and its wrappers are passed over (`help set`, skip). By function,\n"
+			  "line and module, that frame decides where a block is counted. If its line is\n"
+			  "not known, the block is counted under its function.\n"
+			  "\n"
+			  "Growth is what the site's stacks hold now, less what they held 10 s ago (in\n"
+			  "the first seconds: 2 s ago or more), or at the MOMENT of `since`. It is `-` in\n"
+			  "the first 2 s after an attach, `malloc reset` or `malloc on`, and by thread\n"
+			  "and by size. It may be negative. `sort rate` (growth a second) gives the same\n"
+			  "order as `sort growth`.\n"
+			  "\n"
+			  "`at MOMENT` shows the bytes and blocks that each site held at an earlier\n"
+			  "moment, and with `since` the growth up to that moment. Everything else is left\n"
+			  "out, because it is not known of an earlier moment; it cannot be in FILTER\n"
+			  "either. For MOMENT see `help malloc diff`. FILTER is as in\n"
+			  "`help malloc allocations`.\n"
+			  "\n"
+			  "-brief prints a line for each site.\n",
+	.example	= "malloc sites by function sort growth limit 10\n"
+			  "malloc sites size > 4K since -10m\n",
+	.run		= run,
+	.twin		= &twin,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER | CMD_BRIEF,
+	.complete	= COMPLETE_SITES,
+};
