@@ -25,8 +25,8 @@ struct answer {
 
 /*
  * Add a copy of a row, with its texts, to an answer that is kept in memory: *answer begins as
- * ANSWER_KEPT(relation). An answer in the row (COLUMN_ROWS) belongs to it then, also after an error.
- * The caller calls answer_free, also after an error.
+ * ANSWER_KEPT(relation). An answer in the row (COLUMN_ROWS) belongs to it then, also after an
+ * error. The caller calls answer_free, also after an error.
  */
 #define ANSWER_KEPT(relation)	{ .of = (relation) }
 struct err *answer_add(struct answer *answer, void *row) MUST_CHECK;
@@ -42,15 +42,16 @@ struct answer_order {
 };
 
 /*
- * Parse `sort KEY ?up?` and `limit N`, in any order, each once at most, which begin at words[*at]; *at
- * gets the first word behind them. ERR_USAGE: a key that the relation does not have, or no number.
+ * Parse `sort KEY ?up?` and `limit N`, in any order, each once at most, which begin at words[*at];
+ * *at gets the first word behind them. ERR_USAGE: a key that the relation does not have, or no
+ * number.
  */
 struct err *answer_order_parse(const struct relation *relation, int nr, const char *const *words,
 			     int *at, struct answer_order *ret) MUST_CHECK;
 /*
- * Sort an array of nr elements, of `size` bytes, which begin as the rows of the order's relation do;
- * *left_ret is how many of them the limit leaves. Elements that are equal keep their order; those
- * whose value is not known come last.
+ * Sort an array of nr elements, of `size` bytes, which begin as the rows of the order's relation
+ * do; *left_ret is how many of them the limit leaves. Elements that are equal keep their order;
+ * those whose value is not known come last.
  */
 struct err *answer_sort(const struct answer_order *order, void *at, size_t nr, size_t size,
 		      size_t *left_ret) MUST_CHECK;

@@ -48,13 +48,13 @@ struct block_source {
 
 struct block_row block_row_of(const struct block_source *source, const struct block *block);
 /*
- * The rows of the list, read as they are asked for. The list stays the caller's, and must live as long
- * as they do.
+ * The rows of the list, read as they are asked for. The list stays the caller's, and must live as
+ * long as they do.
  */
 struct err *block_rows(const struct block_source *source, struct answer *ret) MUST_CHECK;
 /*
- * The same, of blocks or of free chunks, packed: they need neither the list nor the session then. Three
- * million blocks take 144 MB.
+ * The same, of blocks or of free chunks, packed: they need neither the list nor the session then.
+ * Three million blocks take 144 MB.
  */
 struct err *block_rows_pack(const struct block_source *source, const struct relation *of,
 			    struct answer *ret) MUST_CHECK;

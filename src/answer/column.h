@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the rows of an answer consist of, said once. A relation lists the columns of a row, which is a
- * C struct: where the value lies in it, what it is, how it is called, and when it is known. All
+ * What the rows of an answer consist of, said once. A relation lists the columns of a row, which is
+ * a C struct: where the value lies in it, what it is, how it is called, and when it is known. All
  * outputs are writers over it: dicts of Tcl (cmd/tcl_rows.h), tables of text (report/rows_text.h,
  * report/blocks.h), CSV, JSON and SQL (export/rows.h), and the keys in `help mdbg::NAME`. So a new
  * figure is a member of the struct and a line of its table.
@@ -95,7 +95,10 @@ struct column_value {
 };
 
 struct column_value column_get(const struct column *column, const void *row);
-/* What a value of this kind is, for `help`: "bytes", "seconds". "" for those that say it themselves. */
+/*
+ * What a value of this kind is, for `help`: "bytes", "seconds". "" for those that say it
+ * themselves.
+ */
 const char *column_kind_help(const struct column *column);
 /* Is it one of the kinds whose value is `real`? */
 bool column_is_real(const struct column *column);

@@ -8,8 +8,8 @@
 #include "heap/site.h"
 
 /*
- * A site with its names. heap/site.h computes a figure; its column says everything else about it, but
- * for the words around it in `malloc sites` and `malloc stale` (report/sites.c).
+ * A site with its names. heap/site.h computes a figure; its column says everything else about it,
+ * but for the words around it in `malloc sites` and `malloc stale` (report/sites.c).
  */
 struct site_row {
 	struct site site;
@@ -25,8 +25,8 @@ struct site_row {
 extern const struct relation site_relation;
 
 /*
- * Put the sites into an order, of figures of struct site, and drop those beyond the limit; their sums
- * stay.
+ * Put the sites into an order, of figures of struct site, and drop those beyond the limit; their
+ * sums stay.
  */
 struct err *sites_order(struct sites *sites, const struct answer_order *order) MUST_CHECK;
 /* A site of these, without names. */

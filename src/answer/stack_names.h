@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stacks by the names in them: for filters, for the keys of sites, and for what a site is called. */
+/*
+ * Stacks by the names in them: for filters, for the keys of sites, and for what a site is called.
+ */
 #pragma once
 
 #include "base/map.h"
@@ -49,8 +51,8 @@ void stack_names_free(struct stack_names *names);
 /* This is for struct filter_env and struct site_spec; ctx is the struct stack_names. */
 bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob);
 /*
- * The first condition of the filter on a name (== GLOB) that no stack of the log fulfils; NULL: there
- * is none.
+ * The first condition of the filter on a name (== GLOB) that no stack of the log fulfils; NULL:
+ * there is none.
  */
 const struct filter_cond *stack_names_nobody(struct stack_names *names, const struct filter *filter);
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Rows for formats that have a column for each figure: the sites of a model, or the rows of any other
- * answer (answer/answer.h), with the stack of each. Columns with COLUMN_NOT_EXPORTED, and those that
- * are lists, are left out; a stack is written as its frames.
+ * Rows for formats that have a column for each figure: the sites of a model, or the rows of any
+ * other answer (answer/answer.h), with the stack of each. Columns with COLUMN_NOT_EXPORTED, and
+ * those that are lists, are left out; a stack is written as its frames.
  */
 #pragma once
 
@@ -34,5 +34,8 @@ struct err *export_rows_next(struct export_rows *rows, const void **row_ret,
 			     const struct model_site **site_ret) MUST_CHECK;
 /* Get the next column that is a value of its own, from *at on; NULL: there is none. */
 const struct column *export_rows_column(const struct export_rows *rows, size_t *at);
-/* The figures of a site of the model: of what was there before the attach only what is held is known. */
+/*
+ * The figures of a site of the model: of what was there before the attach only what is held is
+ * known.
+ */
 struct site_row export_rows_site(const struct model *model, const struct model_site *site);
