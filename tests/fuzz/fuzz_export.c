@@ -42,7 +42,7 @@ static void begin(void)
 	if (export_format_find("sqlite", &format))
 		return;
 	model_make(&model);
-	check(export_format_write(format, &model, "export", &stream));
+	check(export_format_write(format, &model, NULL, "export", &done));
 	model_free(&model);
 	fd = open("export", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &stat))

@@ -79,9 +79,13 @@ def stop(pid):
     os.kill(pid, signal.SIGSTOP)
     waiting = list(os.listdir("/proc/%d/task" % pid))
     while waiting:
-        with open("/proc/%d/task/%s/stat" % (pid, waiting[-1])) as stat:
-            if stat.read().rsplit(")", 1)[1].split()[0] in "Tt":
-                waiting.pop()
+        try:
+            with open("/proc/%d/task/%s/stat" % (pid, waiting[-1])) as stat:
+                stopped = stat.read().rsplit(")", 1)[1].split()[0] in "Tt"
+        except (FileNotFoundError, ProcessLookupError):
+            stopped = True      # the thread has ended meanwhile
+        if stopped:
+            waiting.pop()
 
 
 def mdbg_stacks(pid):
