@@ -109,6 +109,7 @@ void answer_free(struct answer *rows)
 {
 	if (rows->free)
 		rows->free(rows->ctx);
+	free(rows->notes);
 	*rows = (struct answer){ .nr = 0 };
 }
 

@@ -18,10 +18,9 @@ struct answer {
 	const void *at;
 	const void *const *each;	/* an array of pointers to the rows, in place of `at` */
 	uint64_t done;		/* rows of the array that were given so far */
+	/* Lines that must be known with the rows, where they are printed or written; or NULL. */
+	char *notes;
 };
-
-/* The rows are the elements of a vector, which stays the caller's. */
-#define ANSWER_OF(relation, v)	{ .of = (relation), .nr = (v)->nr, .at = (v)->at }
 
 /*
  * Add a copy of a row, with its texts, to an answer that is kept in memory: *answer begins as

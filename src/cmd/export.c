@@ -17,6 +17,7 @@
 #include "report/blocks.h"
 #include "report/lack_text.h"
 #include "report/sites.h"
+#include "report/stood_text.h"
 #include "session/history.h"
 #include "session/session.h"
 
@@ -229,18 +230,32 @@ static struct err *export_sites(const struct call *call, const struct export_for
 }
 
 /*
- * Find the command whose answer the words name as its twin is named, "leaks" or "memory maps"; they may
- * begin with malloc. NULL: they name none, or the sites.
+ * The name of a command's list, as its twin's is, and the length of its first word: a `_` stands for
+ * the blank before the second one. NULL: its answer is no list.
+ */
+static const char *list_name(const struct cmd *cmd, size_t *first_ret)
+{
+	const char *name = cmd->rows ? strrchr(cmd->name, ':') : NULL;
+
+	if (!name)
+		return NULL;
+	*first_ret = strcspn(++name, "_");
+	return name;
+}
+
+/*
+ * Find the command whose list the words name, "leaks" or "memory maps"; they may begin with malloc.
+ * NULL: they name none, or the sites.
  */
 static const struct cmd *find_answer(const struct call *call, int *used_ret)
 {
 	int at = call->argc > 1 && !strcmp(call->argv[0], "malloc");
 
 	for (unsigned i = 0; at < call->argc && cmd_table[i]; i++) {
-		const char *word = call->argv[at], *name = strrchr(cmd_table[i]->name, ':');
-		size_t len = name ? strcspn(++name, "_") : 0;
+		size_t len;
+		const char *word = call->argv[at], *name = list_name(cmd_table[i], &len);
 
-		if (!cmd_table[i]->rows || strncmp(name, word, len) || word[len])
+		if (!name || strncmp(name, word, len) || word[len])
 			continue;
 		*used_ret = at + 1;
 		if (!name[len])
@@ -346,6 +361,9 @@ static struct err *run(struct call *call)
 	if (exported.answer.of) {
 		out_f(out, "%" PRIu64 " rows of %s written to %s\n", exported.done.rows,
 		      exported.answer.of->name, call->argv[1]);
+		if (exported.answer.notes)
+			out_text(out, exported.answer.notes);
+		stood_text_print(out, session_stood(call->session), "");
 		return lack_text_print(call->session, out);
 	}
 	blocks_print_heap_notes(&exported.query.heap, out);
@@ -424,10 +442,10 @@ static struct err *add_lists(struct str *ret)
 	bool first = true;
 
 	for (unsigned i = 0; !err && cmd_table[i]; i++) {
-		const char *name = strrchr(cmd_table[i]->name, ':');
-		size_t len = name ? strcspn(++name, "_") : 0;
+		size_t len;
+		const char *name = list_name(cmd_table[i], &len);
 
-		if (!name || !cmd_table[i]->rows || !strcmp(name, "sites"))
+		if (!name || !strcmp(name, "sites"))
 			continue;
 		err = str_addf(ret, "%s%.*s", first ? "" : ", ", (int)len, name);
 		if (!err && name[len])

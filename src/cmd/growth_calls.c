@@ -48,6 +48,8 @@ static struct err *add_up(struct call *call, struct growth_ask *ask,
 	struct err *err = session_growth_view(call->session, view);
 
 	if (!err)
+		err = query_warn_of_nobody(call, &ask->query.names, &ask->query.filter);
+	if (!err)
 		err = growth_add_up(&view->pieces, (enum held_kind)ask->kind, &ask->query.filter,
 				    &env, sums);
 	return err ? err : growth_order(ask, relation_find(&sum_relation, query_sort_keys[ask->query.sort]),

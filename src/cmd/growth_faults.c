@@ -28,6 +28,8 @@ static struct err *ask(struct call *call, struct growth_ask *asked, struct sessi
 	struct err *err = session_faults(call->session, ret);
 	size_t left;
 
+	if (!err)
+		err = query_warn_of_nobody(call, &asked->query.names, &asked->query.filter);
 	if (err)
 		return err;
 	faults_filter(ret, &asked->query.filter, &env);

@@ -6,8 +6,11 @@
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/shell.h"
+#include "report/blocks.h"
 #include "report/lack_text.h"
+#include "report/leak_text.h"
 #include "report/rows_text.h"
+#include "report/stood_text.h"
 #include "session/history.h"
 #include "session/session.h"
 
@@ -139,12 +142,35 @@ struct filter_env query_env(const struct call *call, struct query *query)
 	};
 }
 
+struct err *query_add_notes(const struct call *call, const struct query *query, bool search,
+			    struct answer *ret)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct out out;
+	struct err *err;
+
+	if (!call->out)
+		return NULL;
+	err = out_init_text(&out, &text);
+	if (err)
+		return err;
+	if (search)
+		leak_text_print_doubts(&query->found, &out);
+	else
+		blocks_print_heap_notes(&query->heap, &out);
+	err = out_finish(&out);
+	if (!err)
+		ret->notes = take(text.at);
+	return err;
+}
+
 struct err *query_print_brief(struct call *call,
 			      struct err *(*rows)(struct call *call, struct answer *ret))
 {
 	CLEANUP(stack_names_free) struct stack_names names;
 	struct answer answer = { .nr = 0 };
 	struct err *err = rows(call, &answer);
+	AUTO_FREE char *notes = take(answer.notes);
 	uint64_t nr = answer.nr;
 
 	stack_names_init(&names, call->session);
@@ -154,13 +180,15 @@ struct err *query_print_brief(struct call *call,
 		err = rows_text_print(&answer, &names, call->out);
 	if (err)
 		return err;
-	out_f(call->out, "\n%" PRIu64 " rows\n", nr);
+	out_f(call->out, "\n%s%" PRIu64 " rows\n", notes ? notes : "", nr);
+	stood_text_print(call->out, session_stood(call->session), "");
 	return session_log(call->session) ? lack_text_print(call->session, call->out) : NULL;
 }
 
-struct err *query_warn_of_nobody(const struct call *call, struct query *query)
+struct err *query_warn_of_nobody(const struct call *call, struct stack_names *names,
+				 const struct filter *filter)
 {
-	const struct filter_cond *cond = stack_names_nobody(&query->names, &query->filter);
+	const struct filter_cond *cond = call->out ? stack_names_nobody(names, filter) : NULL;
 	AUTO_STR struct str text = STR_INIT;
 	struct err *err;
 
@@ -225,7 +253,9 @@ static struct err *query_list(const struct call *call, struct query *query, enum
 
 struct err *query_blocks(const struct call *call, struct query *query)
 {
-	return query_list(call, query, LIST_BLOCKS, FILTER_ALL);
+	struct err *err = query_list(call, query, LIST_BLOCKS, FILTER_ALL);
+
+	return err ? err : query_warn_of_nobody(call, &query->names, &query->filter);
 }
 
 struct err *query_free_chunks(const struct call *call, struct query *query)
@@ -462,7 +492,9 @@ struct err *query_sites(const struct call *call, struct query *query)
 		err = parse_words(call, query, &spec, ALL_WORDS, end);
 	query->limit = spec.limit;
 	query->sort = spec.sort;
-	return err ? err : build_sites(call, query, &spec);
+	if (!err)
+		err = build_sites(call, query, &spec);
+	return err ? err : query_warn_of_nobody(call, &query->names, &query->filter);
 }
 
 /* What is held since a moment was made since, so that it is a condition like any other. */

@@ -84,14 +84,24 @@ struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK
  */
 struct err *query_leaks_stale(const struct call *call, struct query *query) MUST_CHECK;
 /*
- * What -brief prints for a list: its rows, one a line, how many there are, and what the answers of this
- * target lack.
+ * Add to the rows of a list what must be known of the walk that they are from, or of the search,
+ * unless a script asks.
+ */
+struct err *query_add_notes(const struct call *call, const struct query *query, bool search,
+			    struct answer *ret) MUST_CHECK;
+/*
+ * What -brief prints for a list: its rows, one a line, its notes, how many rows there are, for how
+ * long the process stood still for them, and what the answers of this target lack.
  */
 struct err *query_print_brief(struct call *call,
 			      struct err *(*rows)(struct call *call,
 						  struct answer *ret)) MUST_CHECK;
-/* Warn if a name in the filter is that of nobody. */
-struct err *query_warn_of_nobody(const struct call *call, struct query *query) MUST_CHECK;
+/*
+ * Warn if a name in the filter is that of nobody, unless a script asks. The questions below do so
+ * themselves, but for query_growth, whose stacks need not be of the log.
+ */
+struct err *query_warn_of_nobody(const struct call *call, struct stack_names *names,
+				 const struct filter *filter) MUST_CHECK;
 /* Where the rows of query->list come from. */
 struct block_source query_source(const struct call *call, struct query *query);
 void query_free(struct query *query);

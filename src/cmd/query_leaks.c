@@ -94,7 +94,9 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	query->suppress.session = call->session;
 	query->suppress.suppressions = &call->shell->suppressions;
 	err = leaks_build(&query->found.held, &query->found.mark, &spec, &query->leaks);
-	return err ? err : leaks_order(&query->leaks, &order);
+	if (!err)
+		err = leaks_order(&query->leaks, &order);
+	return err ? err : query_warn_of_nobody(call, &query->names, &query->filter);
 }
 
 /* Drop the blocks that the filter does not keep. */
@@ -158,5 +160,7 @@ struct err *query_leaks_stale(const struct call *call, struct query *query)
 		return err;
 	err = find_stale(call, query, age, &totals);
 	log_totals_free(&totals);
-	return err ? err : sites_order(&query->sites, &order);
+	if (!err)
+		err = sites_order(&query->sites, &order);
+	return err ? err : query_warn_of_nobody(call, &query->names, &query->filter);
 }

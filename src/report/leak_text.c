@@ -94,7 +94,7 @@ void leak_text_print_unread(const struct search_unread *unread, const char *may,
 }
 
 /* Print why leaks may be hidden, or why blocks that are no leaks may be taken for leaks. */
-static void print_doubts(const struct leak_marks *found, struct out *out)
+void leak_text_print_doubts(const struct leak_marks *found, struct out *out)
 {
 	uint64_t roots = found->mark.unread_roots.bytes;
 
@@ -211,7 +211,7 @@ static struct err *print_listing(struct listing *list, const struct leak_marks *
 	struct out *out = list->out;
 	struct err *err = NULL;
 
-	print_doubts(found, out);
+	leak_text_print_doubts(found, out);
 	stood_text_print_search(out, found);
 	out_text(out, "\n");
 	traceback_texts_init(&list->texts, list->session, INDENT);
@@ -243,7 +243,7 @@ void leak_text_print_summary(struct session *session, const struct leak_marks *f
 			     const struct leaks *leaks, struct out *out)
 {
 	print_head(session, found, leaks, out);
-	print_doubts(found, out);
+	leak_text_print_doubts(found, out);
 }
 
 /* Print how many are listed, and what is not. */
@@ -283,7 +283,7 @@ struct err *leak_text_print_brief(struct session *session, const struct leak_mar
 	if (err)
 		return err;
 	print_head(session, found, leaks, out);
-	print_doubts(found, out);
+	leak_text_print_doubts(found, out);
 	stood_text_print_search(out, found);
 	out_text(out, "\n");
 	err = rows_text_print(&rows, NULL, out);

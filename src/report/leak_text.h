@@ -29,6 +29,9 @@ struct err *leak_text_print_brief(struct session *session, const struct leak_mar
 /* Print what was not read, in a line, if anything was; `may` is what follows from it. */
 void leak_text_print_unread(const struct search_unread *unread, const char *may, struct out *out);
 
+/* Print how much was searched, and what is uncertain about it. */
+void leak_text_print_doubts(const struct leak_marks *found, struct out *out);
+
 /* Print nothing but the summary, and what is uncertain about it. */
 void leak_text_print_summary(struct session *session, const struct leak_marks *found,
 			     const struct leaks *leaks, struct out *out);

@@ -15,9 +15,6 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	source = query_source(call, &query);
-	err = query_warn_of_nobody(call, &query);
-	if (err)
-		return err;
 	return call->brief ?
 		       blocks_print_brief(call->session, &source, &query.heap, call->out) :
 		       blocks_print(call->session, &source, &query.heap, call->verbose, call->out);
@@ -33,7 +30,8 @@ static struct err *rows(struct call *call, struct answer *ret)
 	if (err)
 		return err;
 	source = query_source(call, &query);
-	return block_rows_pack(&source, &block_relation, ret);
+	err = block_rows_pack(&source, &block_relation, ret);
+	return err ? err : query_add_notes(call, &query, false, ret);
 }
 
 static const struct twin twin = {

@@ -323,7 +323,7 @@ static struct err *apply_filter(const struct call *call, struct diff *diff,
 	}
 	difference->vec.nr = nr;
 	vec_free(&stack.vec);
-	return err;
+	return err || diff->files ? err : query_warn_of_nobody(call, &names, filter);
 }
 
 static struct err *put_in_order(const struct answer_order *order, struct difference *difference)

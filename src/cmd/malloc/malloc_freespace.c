@@ -36,7 +36,8 @@ static struct err *rows(struct call *call, struct answer *ret)
 	if (err)
 		return err;
 	source = query_source(call, &query);
-	return block_rows_pack(&source, &chunk_relation, ret);
+	err = block_rows_pack(&source, &chunk_relation, ret);
+	return err ? err : query_add_notes(call, &query, false, ret);
 }
 
 static const struct twin twin = {

@@ -13,8 +13,6 @@ static struct err *run(struct call *call)
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_leaks(call, &query);
 
-	if (!err)
-		err = query_warn_of_nobody(call, &query);
 	return err ? err : (call->brief ? leak_text_print_brief : leak_text_print)(
 		call->session, &query.found, &query.leaks, &call->shell->suppressions, call->out);
 }
@@ -26,8 +24,10 @@ static struct err *rows(struct call *call, struct answer *ret)
 
 	if (!err)
 		err = about_give(call, &query.found);
-	return err ? err : leak_rows(call->session, &query.found, &query.leaks,
-				     &call->shell->suppressions, ret);
+	if (!err)
+		err = leak_rows(call->session, &query.found, &query.leaks,
+				&call->shell->suppressions, ret);
+	return err ? err : query_add_notes(call, &query, true, ret);
 }
 
 static const struct twin twin = {

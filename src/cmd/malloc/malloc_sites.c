@@ -16,9 +16,6 @@ static struct err *run(struct call *call)
 		return err;
 	when.since = moments_chosen_name(&query.since, query.now_ns);
 	when.at = moments_chosen_name(&query.at, query.now_ns);
-	err = query_warn_of_nobody(call, &query);
-	if (err)
-		return err;
 	return call->brief ? sites_print_brief(&query.names, query.by, &query.sites, &when, call->out) :
 			     sites_print(&query.names, query.by, &query.sites, &when, call->out);
 }

@@ -15,7 +15,9 @@ static struct err *rows(struct call *call, struct answer *ret)
 
 	if (!err)
 		err = about_give(call, &query.found);
-	return err ? err : site_rows(&query.names, query.by, call->brief, &query.sites, ret);
+	if (!err)
+		err = site_rows(&query.names, query.by, call->brief, &query.sites, ret);
+	return err ? err : query_add_notes(call, &query, true, ret);
 }
 
 static const struct twin twin = {

@@ -64,11 +64,6 @@ void dict_address(Tcl_Obj *dict, const char *key, uint64_t address)
 	dict_value(dict, key, dict_value_address(address));
 }
 
-void dict_address_or_none(Tcl_Obj *dict, const char *key, uint64_t address)
-{
-	dict_value(dict, key, address ? dict_value_address(address) : Tcl_NewStringObj("-", -1));
-}
-
 /* How the value of an integer is made. */
 enum shared_kind { SHARED_NUMBER, SHARED_ADDRESS, SHARED_TEXT };
 
@@ -122,6 +117,8 @@ static Tcl_Obj *shared_integer(struct dicts *dicts, enum shared_kind kind, uint6
 	return is_shared(at, kind, number) ? at->obj :
 		       share(at, kind, number, integer_value(kind, number));
 }
+
+static Tcl_Obj *dict_of(const struct relation *relation, const void *row);
 
 /* The dict of a row, or the one that was made of it before; dicts may be NULL. */
 static Tcl_Obj *nested_value(struct dicts *dicts, const struct relation *relation, const void *row)
@@ -192,8 +189,10 @@ static bool is_in_dict(const struct column *column, const struct column_value *i
 	       (is->known || !(column->flags & COLUMN_ABSENT));
 }
 
-void dict_add(Tcl_Obj *dict, const struct relation *relation, const void *row)
+static Tcl_Obj *dict_of(const struct relation *relation, const void *row)
 {
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
 	for (size_t i = 0; i < relation->nr; i++) {
 		const struct column *column = &relation->columns[i];
 		const struct column_value is = column_get(column, row);
@@ -201,13 +200,6 @@ void dict_add(Tcl_Obj *dict, const struct relation *relation, const void *row)
 		if (is_in_dict(column, &is))
 			dict_value(dict, column->key, column_value_of(NULL, column, &is));
 	}
-}
-
-Tcl_Obj *dict_of(const struct relation *relation, const void *row)
-{
-	Tcl_Obj *dict = Tcl_NewDictObj();
-
-	dict_add(dict, relation, row);
 	return dict;
 }
 

@@ -15,8 +15,6 @@ void dict_number(Tcl_Obj *dict, const char *key, uint64_t value);
 void dict_double(Tcl_Obj *dict, const char *key, double value);
 /* The value is "0x" and hex digits, as addresses are written everywhere. */
 void dict_address(Tcl_Obj *dict, const char *key, uint64_t address);
-/* The value is "-" for 0. */
-void dict_address_or_none(Tcl_Obj *dict, const char *key, uint64_t address);
 /* The value is a number, or "mmap", "user", "-" (block_heap_name). */
 void dict_heap(Tcl_Obj *dict, const char *key, uint16_t heap);
 void dict_value(Tcl_Obj *dict, const char *key, Tcl_Obj *value);
@@ -30,10 +28,6 @@ Tcl_Obj *dict_value_address(uint64_t address);
 		   Tcl_ListObjAppendElement(NULL, value_all, value); \
 	   } \
 	   value_all; })
-
-/* A dict of the columns of a row (answer/column.h), or its keys behind those of a dict. */
-Tcl_Obj *dict_of(const struct relation *relation, const void *row);
-void dict_add(Tcl_Obj *dict, const struct relation *relation, const void *row);
 
 /*
  * Many dicts of one relation. If dicts of eleven keys are made one by one, each takes 3.2 KB: it

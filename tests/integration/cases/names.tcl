@@ -163,3 +163,40 @@ case names-dimmed 60 {
 	check {[regsub -all -line $ages [regsub -all {\033\[\d*m} $colored ""] ""] eq [regsub -all -line $ages $plain ""]} {other text: $colored}
 	finish $t
 }
+
+# Does the command say on standard error that a name is nobody's?
+proc warned {m command} {
+	set before [string length [slurp $::live_err($m)]]
+	live $m $command
+	return [string match "*no recorded stack has a *" [string range [slurp $::live_err($m)] $before end]]
+}
+
+# A slip of the finger is said on standard error, whatever list is asked for; scripts get the list alone.
+case names-of-nobody 60 {
+	with_orders {
+		live $m "malloc mark a"
+		live $m "growth start mmap"
+		foreach list {{malloc allocations} {malloc sites} {malloc sites -brief} {malloc leaks} {malloc stale 0s}
+			{malloc stale 0s -brief} {malloc diff a} {malloc diff a -brief} {growth mmap} {growth mmap -brief}} {
+			check {[warned $m "$list function == no_such_*"]} {$list: nobody is not said}
+			check {![warned $m "$list function == *"]} {$list: somebody is said}
+		}
+		check {[warned $m "export csv $::tmp/nobody.csv allocations module == nosuch*"]} {export: nobody is not said}
+		check {![warned $m "mdbg::sites function == no_such_*"]} {a script is told}
+	}
+}
+
+# An answer for which the process stood says for how long, also as lines and as a file.
+case pause-of-lists 60 {
+	with_orders {
+		foreach command [list {malloc stale 0s -brief} {malloc leaks -brief -stop} {malloc allocations -brief} \
+			"export csv $::tmp/p.csv allocations" "export json $::tmp/p.json leaks -stop"] {
+			set text [live $m $command]
+			check {[regexp -nocase {process stood still for [\d.]+ ms} $text]} {$command: $text}
+		}
+		# So does what was not seen: it is no matter of the form.
+		foreach command [list {malloc stale 0s -brief} "export csv $::tmp/p.csv leaks" "export csv $::tmp/p.csv stale 0s"] {
+			check {[regexp {bytes of blocks were searched} [live $m $command]]} {$command}
+		}
+	}
+}
