@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -331,6 +332,7 @@ TEST("where the agent was called from")
 #define DEPTH	128
 
 static volatile bool enough;	/* never */
+static atomic_uint nr_deep;	/* threads that are as deep as they go */
 
 static __attribute__((noinline)) void sleep_deep(unsigned depth)
 {
@@ -339,6 +341,8 @@ static __attribute__((noinline)) void sleep_deep(unsigned depth)
 	frame[0] = (uint8_t)depth;
 	if (depth)
 		sleep_deep(depth - 1);
+	else
+		atomic_fetch_add(&nr_deep, 1);
 	while (!depth && !enough)
 		pause();
 	frame[0]++;
@@ -358,6 +362,8 @@ static void with_threads(void *arg UNUSED)
 	for (uintptr_t i = 0; i < THREADS; i++)
 		if (pthread_create(&thread, NULL, sleep_in, (void *)(i % 5 * 10)))
 			_exit(1);
+	while (atomic_load(&nr_deep) != THREADS)
+		sched_yield();
 	child_ready(1);
 	child_wait();
 	_exit(0);
