@@ -11,19 +11,26 @@
 #define INTERVAL	500000000ull	/* ns, where there is no earlier answer */
 #define PROCESSES	5u
 
-/* Parse `limit N`: how many processes are in each list. */
-static struct err *parse(const struct call *call, size_t *ret)
+/* Parse `-children` or `-group`, and `limit N`: how many processes are in each list. */
+static struct err *parse(const struct call *call, struct machine_view *view)
 {
 	uint64_t most = PROCESSES;
 	struct err *err = NULL;
 
-	if (call->argc && strcmp(call->argv[0], "limit"))
-		return call_bad_word(call->argv[0]);
-	if (call->argc == 1)
-		return err_create(ERR_USAGE, "a number goes after limit");
-	if (call->argc)
-		err = parse_number(call->argv[1], &most);
-	*ret = (size_t)most;
+	view->family = FAMILY_ALL;
+	for (int i = 0; !err && i < call->argc; i++) {
+		if (!strcmp(call->argv[i], "-children"))
+			view->family = FAMILY_CHILDREN;
+		else if (!strcmp(call->argv[i], "-group"))
+			view->family = FAMILY_GROUP;
+		else if (strcmp(call->argv[i], "limit"))
+			return call_bad_word(call->argv[i]);
+		else if (++i == call->argc)
+			return err_create(ERR_USAGE, "a number goes after limit");
+		else
+			err = parse_number(call->argv[i], &most);
+	}
+	view->most = (size_t)most;
 	return err;
 }
 
@@ -42,18 +49,32 @@ static void free_look(struct machine_look *look)
 	free(look);
 }
 
-/* Take a look; the caller frees it by free_look. */
-static struct err *take_look(const struct call *call, bool processes, struct machine_look **ret)
+/* Take a look, for what the view shows; the caller frees it by free_look. */
+static struct err *take_look(const struct call *call, const struct machine_view *view,
+			     struct machine_look **ret)
 {
-	struct machine_look *look = malloc(sizeof(*look));
-	struct err *err = look ? machine_look_read(process_of(call->session), processes, look) :
-			  err_nomem;
+	struct machine_look *look = NULL;
+	struct err *err;
+	pid_t pid = process_of(call->session);
 
-	if (err)
+	if (view->family != FAMILY_ALL && !pid)
+		return err_hint(err_create(ERR_STATE, "there is no process whose family to show"),
+				"attach to one of them first");
+	look = malloc(sizeof(*look));
+	if (!look)
+		return err_nomem;
+	err = machine_look_read(pid, view->most, look);
+	if (err) {
 		free(look);
-	else
-		*ret = look;
-	return err;
+		return err;
+	}
+	err = machine_family_find("/proc", pid, view->family, &look->processes);
+	if (err) {
+		free_look(look);
+		return err;
+	}
+	*ret = look;
+	return NULL;
 }
 
 /* The look is the one to compare with from now on. */
@@ -64,10 +85,10 @@ static void keep(struct shell *shell, struct machine_look *look)
 }
 
 /* Without an earlier answer there would be no rates, so a look is taken first. */
-static struct err *look_before(struct call *call, bool processes)
+static struct err *look_before(struct call *call, const struct machine_view *view)
 {
 	struct machine_look *look;
-	struct err *err = take_look(call, processes, &look);
+	struct err *err = take_look(call, view, &look);
 
 	if (err)
 		return err;
@@ -81,14 +102,14 @@ static struct err *run(struct call *call)
 	struct shell *shell = call->shell;
 	struct machine_view view = { .asked = true };
 	struct machine_look *look;
-	struct err *err = parse(call, &view.most);
+	struct err *err = parse(call, &view);
 
 	if (!err && !shell->machine_last) {
 		view.asked = false;
-		err = look_before(call, view.most);
+		err = look_before(call, &view);
 	}
 	if (!err)
-		err = take_look(call, view.most, &look);
+		err = take_look(call, &view, &look);
 	if (err)
 		return err;
 	view.before = shell->machine_last;
@@ -100,7 +121,7 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_memory_system = {
 	.name		= "memory system",
-	.usage		= "?limit N?",
+	.usage		= "?-children|-group? ?limit N?",
 	.brief		= "the machine's memory: what it is used for, what it lacks",
 	.help		= "No process is needed. Each figure has its source: a file of /proc, and the\n"
 			  "words in it. `-` is what this kernel does not offer, or what cannot be seen\n"
@@ -115,9 +136,18 @@ const struct cmd cmd_memory_system = {
 			  "Changes and rates are since `memory system` was last asked, or over half a\n"
 			  "second if it was not; the first line says which.\n"
 			  "\n"
-			  "Two lists of processes follow: the N (5) that hold most, and the N that have\n"
-			  "grown most. `limit 0` reads none. A page that processes share counts in each\n"
-			  "of them.\n"
+			  "The last N (5) processes that the kernel has killed for lack of memory follow,\n"
+			  "as far as its messages (/dev/kmsg) still have them: with the anonymous, file\n"
+			  "and shared memory that they had, and the control group whose limit was met\n"
+			  "(`-`: the machine's memory). Then two lists of processes: the N that hold\n"
+			  "most, and the N that have grown most; a page that processes share counts in\n"
+			  "each of them. And the same of the kernel's slab caches, with the objects that\n"
+			  "are in use, where /proc/slabinfo can be read. `limit 0` reads none.\n"
+			  "\n"
+			  "With `-children`, the lists are of the process and all below it, with `-group`\n"
+			  "of the processes in its control group and in those below. Each has then what is\n"
+			  "its own alone (PRIVATE) and its share of all that it has (PSS), and a line has\n"
+			  "the sums: those of PSS is what they hold together.\n"
 			  "\n"
 			  "With a process, its control group and all groups above it are listed, of\n"
 			  "version 1 or 2:\n"
@@ -132,7 +162,7 @@ const struct cmd cmd_memory_system = {
 			  "Error: {MDBG USAGE}.\n",
 	.example	= "memory system limit 10\n",
 	.run		= run,
-	.max_args	= 2,
+	.max_args	= 3,
 	.complete	= COMPLETE_LIMIT,
 };
 
@@ -180,11 +210,19 @@ static void add_figures(const struct machine_view *view, Tcl_Obj *dict)
 
 static Tcl_Obj *rank_dict(const struct machine_rank *rank)
 {
+	const struct machine_holder *holder = rank->holder;
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
-	dict_number(dict, "pid", (uint64_t)rank->process->pid);
-	dict_text(dict, "name", rank->process->name.bytes);
-	dict_number(dict, "resident", rank->process->resident);
+	if (holder->pid)
+		dict_number(dict, "pid", (uint64_t)holder->pid);
+	dict_text(dict, "name", holder->name.bytes);
+	dict_number(dict, holder->pid ? "resident" : "bytes", holder->bytes);
+	if (!holder->pid)
+		dict_number(dict, "objects", holder->objects);
+	if (holder->pid) {
+		dict_value(dict, "private", figure_value(holder->private));
+		dict_value(dict, "pss", figure_value(holder->pss));
+	}
 	if (rank->known)
 		dict_value(dict, "change", Tcl_NewWideIntObj(rank->change));
 	else
@@ -192,23 +230,53 @@ static Tcl_Obj *rank_dict(const struct machine_rank *rank)
 	return dict;
 }
 
-static struct err *add_processes(const struct machine_view *view, Tcl_Obj *dict)
+/* Add two lists: who holds most, and who has grown most. */
+static struct err *add_holders(Tcl_Obj *dict, const char *largest, const char *grown, size_t most,
+			       const struct machine_holders *before,
+			       const struct machine_holders *now)
 {
 	struct machine_ranks ranks;
-	struct err *err = machine_look_largest(view->before, view->now, view->most, &ranks);
+	struct err *err = machine_look_largest(before, now, most, &ranks);
 
 	if (err)
 		return err;
-	dict_value(dict, "processes", value_list(&ranks.vec, rank, rank_dict(rank)));
+	dict_value(dict, largest, value_list(&ranks.vec, rank, rank_dict(rank)));
 	vec_free(&ranks.vec);
-	err = machine_look_grown(view->before, view->now, view->most, &ranks);
+	err = machine_look_grown(before, now, most, &ranks);
 	if (err)
 		return err;
 	vec_each(rank, &ranks.vec)
 		rank->known = true;
-	dict_value(dict, "grown", value_list(&ranks.vec, rank, rank_dict(rank)));
+	dict_value(dict, grown, value_list(&ranks.vec, rank, rank_dict(rank)));
 	vec_free(&ranks.vec);
 	return NULL;
+}
+
+static Tcl_Obj *kill_dict(const struct machine_look *look, const struct oom_kill *kill)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_double(dict, "time", (double)machine_text_kill_time(look, kill) / 1e9);
+	dict_number(dict, "pid", (uint64_t)kill->pid);
+	dict_text(dict, "name", kill->name.bytes);
+	dict_number(dict, "anonymous", kill->anonymous);
+	dict_number(dict, "file", kill->file);
+	dict_number(dict, "shared", kill->shared);
+	dict_text(dict, "group", kill->group);
+	return dict;
+}
+
+static struct err *add_lists(const struct machine_view *view, Tcl_Obj *dict)
+{
+	const struct machine_look *before = view->before, *now = view->now;
+	struct err *err = add_holders(dict, "processes", "grown", view->most,
+				      before ? &before->processes : NULL, &now->processes);
+
+	if (!err)
+		err = add_holders(dict, "caches", "cachesgrown", view->most,
+				  before ? &before->caches : NULL, &now->caches);
+	dict_value(dict, "kills", value_list(&now->kills.vec, kill, kill_dict(now, kill)));
+	return err;
 }
 
 static Tcl_Obj *group_dict(const struct machine_view *view, const struct memory_group *group)
@@ -256,10 +324,10 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	struct shell *shell = call->shell;
 	struct machine_view view = { .before = shell->machine_last };
 	struct machine_look *look;
-	struct err *err = parse(call, &view.most);
+	struct err *err = parse(call, &view);
 
 	if (!err)
-		err = take_look(call, view.most, &look);
+		err = take_look(call, &view, &look);
 	if (err)
 		return err;
 	view.now = look;
@@ -267,7 +335,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	dict_double(*ret, "interval", view.before ?
 		    (double)(look->time_ns - view.before->time_ns) / 1e9 : 0);
 	add_figures(&view, *ret);
-	err = add_processes(&view, *ret);
+	err = add_lists(&view, *ret);
 	if (!err)
 		add_groups(&view, *ret);
 	keep(shell, look);
@@ -276,7 +344,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_memory_system = {
 	.name		= "mdbg::memory_system",
-	.usage		= "?limit N?",
+	.usage		= "?-children|-group? ?limit N?",
 	.brief		= "dict: the figures of `memory system`",
 	.help		= "It does not wait: the first answer has no changes and no rates.\n"
 			  "    total free available anonymous locked cached shared buffers dirty slab\n"
@@ -285,7 +353,8 @@ const struct cmd cmd_api_memory_system = {
 			  "                      bytes, from /proc/meminfo\n"
 			  "    sockets           bytes, from /proc/net/sockstat and sockstat6\n"
 			  "    rest              bytes that are in no other figure\n"
-			  "    scanned reclaimed refaults swapin swapout     pages since boot, and\n"
+			  "    scanned scannedkswapd scanneddirect reclaimed refaults swapin swapout\n"
+			  "                      pages since boot, and\n"
 			  "    stalls compactions faults majorfaults         events, from /proc/vmstat\n"
 			  "    pagein pageout    KB from and to disks since boot, from /proc/vmstat\n"
 			  "    some10 some60 full10 full60     percent of the last 10 and 60 s, from\n"
@@ -296,6 +365,12 @@ const struct cmd cmd_api_memory_system = {
 			  "    change rate       dicts with the same keys: the change in that time, and\n"
 			  "                      what was counted in a second of it\n"
 			  "    processes grown   lists of N (5) dicts: pid name resident change (bytes)\n"
+			  "                      private pss (bytes; - without -children or -group)\n"
+			  "    caches cachesgrown    lists of N dicts: name bytes objects change, from\n"
+			  "                      /proc/slabinfo\n"
+			  "    kills             list of dicts, the oldest first: time (seconds since\n"
+			  "                      1970) pid name anonymous file shared (bytes) group, from\n"
+			  "                      the kernel's messages\n"
 			  "    version groups    1 or 2, and a list of dicts, the process's own first,\n"
 			  "                      from its memory control group: path limit high use left\n"
 			  "                      swaplimit swapuse anonymous file shared inactive kernel\n"
@@ -307,5 +382,5 @@ const struct cmd cmd_api_memory_system = {
 			  "- is what the kernel does not offer; a limit that is not there is\n"
 			  "`no limit`.\n",
 	.value		= value,
-	.max_args	= 2,
+	.max_args	= 3,
 };

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
@@ -105,6 +106,19 @@ static void print_status(struct out *out, const struct proc_status *status,
 	     status->vm_kb, status->rss_kb, status->swap_kb);
 }
 
+/* Whom the kernel kills first, should there be no memory. */
+static void print_oom_score(struct out *out, pid_t pid)
+{
+	AUTO_FREE char *score = NULL, *adjusted = NULL;
+
+	if (procfs_file(pid, "oom_score", &score, NULL) ||
+	    procfs_file(pid, "oom_score_adj", &adjusted, NULL))
+		line(out, "OOM score", "-\n");
+	else
+		line(out, "OOM score", "%ld (oom_score_adj %ld)\n", strtol(score, NULL, 10),
+		     strtol(adjusted, NULL, 10));
+}
+
 /* A core file has less of this than a process. */
 static struct err *print_core(const struct call *call, const struct session_core *core)
 {
@@ -147,6 +161,7 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	print_status(call->out, &status, &stat);
+	print_oom_score(call->out, pid);
 	print_times(call, pid, &stat);
 	print_cmdline(call, pid);
 	print_link(call, pid, "exe");

@@ -8,26 +8,40 @@
 
 #include "os/procfs.h"
 
-struct err *machine_look_read(pid_t pid, bool processes, struct machine_look *ret)
+/* What cannot be read is not known; without memory there is no look. */
+static bool not_known(struct err **err)
+{
+	if (*err && (*err)->code == ERR_NOMEM)
+		return false;
+	*err = NULL;
+	return true;
+}
+
+struct err *machine_look_read(pid_t pid, bool lists, struct machine_look *ret)
 {
 	struct machine_look look = {
-		.time_ns = procfs_clock(CLOCK_MONOTONIC), .has_processes = processes,
-		.processes = { VEC_INIT }, .pid = pid, .groups = { .vec = VEC_INIT },
+		.time_ns = procfs_clock(CLOCK_MONOTONIC),
+		.real_ns = procfs_clock(CLOCK_REALTIME), .processes = { .vec = VEC_INIT },
+		.caches = { .vec = VEC_INIT }, .kills = { .vec = VEC_INIT }, .pid = pid,
+		.groups = { .vec = VEC_INIT },
 	};
-	struct err *err = processes ? machine_processes("/proc", &look.processes) : NULL;
+	struct err *err = lists ? machine_holder_processes("/proc", &look.processes) : NULL;
 
-	if (err && err->code == ERR_NOMEM)
-		return err;
-	look.has_processes = processes && !err;
-	machine_read("/proc", &look.machine);
-	err = pid ? memory_groups_read(pid, &look.groups) : NULL;
-	if (err && err->code == ERR_NOMEM) {
+	if (lists && not_known(&err))
+		err = machine_holder_caches("/proc", &look.caches);
+	if (lists && not_known(&err))
+		err = oom_kills_read(&look.kills);
+	if (not_known(&err)) {
+		machine_read("/proc", &look.machine);
+		err = pid ? memory_groups_read(pid, &look.groups) : NULL;
+	}
+	if (err && err->code != ERR_NOMEM)
+		snprintf(look.groups.why, sizeof(look.groups.why), "%.*s",
+			 (int)sizeof(look.groups.why) - 1, err->msg);
+	if (!not_known(&err)) {
 		machine_look_free(&look);
 		return err;
 	}
-	if (err)
-		snprintf(look.groups.why, sizeof(look.groups.why), "%.*s",
-			 (int)sizeof(look.groups.why) - 1, err->msg);
 	*ret = look;
 	return NULL;
 }
@@ -35,6 +49,8 @@ struct err *machine_look_read(pid_t pid, bool processes, struct machine_look *re
 void machine_look_free(struct machine_look *look)
 {
 	vec_free(&look->processes.vec);
+	vec_free(&look->caches.vec);
+	vec_free(&look->kills.vec);
 	memory_groups_free(&look->groups);
 }
 
@@ -55,14 +71,14 @@ bool machine_look_rate(uint64_t before, uint64_t now, uint64_t ns, double *ret)
 	return true;
 }
 
-/* Largest first; of those that are alike, by process id. */
+/* Largest first; those that are alike as they are listed. */
 static int compare_held(const void *left, const void *right)
 {
 	const struct machine_rank *a = left, *b = right;
 
-	if (a->process->resident != b->process->resident)
-		return a->process->resident < b->process->resident ? 1 : -1;
-	return a->process->pid < b->process->pid ? -1 : 1;
+	if (a->holder->bytes != b->holder->bytes)
+		return a->holder->bytes < b->holder->bytes ? 1 : -1;
+	return a->holder < b->holder ? -1 : 1;
 }
 
 static int compare_grown(const void *left, const void *right)
@@ -71,24 +87,25 @@ static int compare_grown(const void *left, const void *right)
 
 	if (a->change != b->change)
 		return a->change < b->change ? 1 : -1;
-	return a->process->pid < b->process->pid ? -1 : 1;
+	return a->holder < b->holder ? -1 : 1;
 }
 
-static struct err *all_ranks(const struct machine_look *before, const struct machine_look *now,
-			     struct machine_ranks *ret)
+static struct err *all_ranks(const struct machine_holders *before,
+			     const struct machine_holders *now, struct machine_ranks *ret)
 {
-	bool compare = before && before->has_processes;
 	struct machine_ranks ranks = { VEC_INIT };
-	struct err *err = vec_reserve(&ranks.vec, now->processes.vec.nr);
+	struct err *err = vec_reserve(&ranks.vec, now->vec.nr);
 
 	if (err)
 		return err;
-	vec_each(process, &now->processes.vec) {
-		const struct machine_process *old =
-			compare ? machine_process_find(&before->processes, process) : NULL;
-		struct machine_rank rank = { .process = process, .known = old };
+	vec_each(holder, &now->vec) {
+		const struct machine_holder *old =
+			before ? machine_holder_find(before, holder) : NULL;
+		struct machine_rank rank = { .holder = holder, .known = old };
 
-		if (old && !machine_look_change(old->resident, process->resident, &rank.change))
+		if (holder->stranger)
+			continue;
+		if (old && !machine_look_change(old->bytes, holder->bytes, &rank.change))
 			rank.known = false;
 		ranks.vec.at[ranks.vec.nr++] = rank;
 	}
@@ -96,8 +113,9 @@ static struct err *all_ranks(const struct machine_look *before, const struct mac
 	return NULL;
 }
 
-struct err *machine_look_largest(const struct machine_look *before, const struct machine_look *now,
-				 size_t most, struct machine_ranks *ret)
+struct err *machine_look_largest(const struct machine_holders *before,
+				 const struct machine_holders *now, size_t most,
+				 struct machine_ranks *ret)
 {
 	struct err *err = all_ranks(before, now, ret);
 
@@ -108,22 +126,23 @@ struct err *machine_look_largest(const struct machine_look *before, const struct
 	return NULL;
 }
 
-struct err *machine_look_grown(const struct machine_look *before, const struct machine_look *now,
-			       size_t most, struct machine_ranks *ret)
+struct err *machine_look_grown(const struct machine_holders *before,
+			       const struct machine_holders *now, size_t most,
+			       struct machine_ranks *ret)
 {
 	struct machine_ranks ranks;
 	struct err *err;
 	size_t nr = 0;
 
 	*ret = (struct machine_ranks){ VEC_INIT };
-	if (!before || !before->has_processes)
+	if (!before || !before->known)
 		return NULL;
 	err = all_ranks(before, now, &ranks);
 	if (err)
 		return err;
 	vec_each(rank, &ranks.vec) {
 		if (!rank->known)
-			rank->change = (int64_t)MIN(rank->process->resident, (uint64_t)INT64_MAX);
+			rank->change = (int64_t)MIN(rank->holder->bytes, (uint64_t)INT64_MAX);
 		if (rank->change > 0)
 			ranks.vec.at[nr++] = *rank;
 	}

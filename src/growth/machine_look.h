@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The machine's memory at one moment, with its processes and the control groups above one of them,
- * and what has changed between two moments.
+ * The machine's memory at one moment, with its processes, the kernel's slab caches, and the control
+ * groups above one process, and what has changed between two moments.
  *
  * What is not known in one of them has no change and no rate: nothing is taken for 0.
  */
@@ -13,21 +13,23 @@
 
 #include "os/machine.h"
 #include "os/memory_groups.h"
+#include "os/oom_kills.h"
 
 struct machine_look {
 	uint64_t time_ns;		/* by the monotonic clock */
+	uint64_t real_ns;		/* the same moment by the time of day */
 	struct machine machine;
-	bool has_processes;
-	struct machine_processes processes;
+	struct machine_holders processes, caches;
+	struct oom_kills kills;
 	pid_t pid;			/* 0: none */
 	struct memory_groups groups;	/* of pid */
 };
 
 /*
  * Look at the machine. pid: the process whose groups are read; 0: none. If they cannot be read,
- * groups.why says the reason.
+ * groups.why says the reason. lists: processes, caches and kills are read, too.
  */
-struct err *machine_look_read(pid_t pid, bool processes, struct machine_look *ret) MUST_CHECK;
+struct err *machine_look_read(pid_t pid, bool lists, struct machine_look *ret) MUST_CHECK;
 void machine_look_free(struct machine_look *look);
 
 /* The difference of two figures; false: one of them is no number. */
@@ -38,10 +40,10 @@ bool machine_look_change(uint64_t before, uint64_t now, int64_t *ret);
  */
 bool machine_look_rate(uint64_t before, uint64_t now, uint64_t ns, double *ret);
 
-/* A process beside others: what it holds, or by how much it has grown. */
+/* A process or a slab cache beside others: what it holds, or by how much it has grown. */
 struct machine_rank {
-	const struct machine_process *process;	/* in look->processes */
-	int64_t change;		/* resident bytes; 0 if it was not there before */
+	const struct machine_holder *holder;
+	int64_t change;		/* bytes; 0 if it was not there before */
 	bool known;		/* it was there before, and change is its change */
 };
 
@@ -49,15 +51,17 @@ struct machine_ranks {
 	VEC(struct machine_rank) vec;
 };
 
-/* Get the `most` processes that hold most. before: an earlier look; NULL: there is none. */
-struct err *machine_look_largest(const struct machine_look *before, const struct machine_look *now,
-				 size_t most, struct machine_ranks *ret) MUST_CHECK;
+/* Get the `most` of them that hold most. before: of an earlier look; NULL: there is none. */
+struct err *machine_look_largest(const struct machine_holders *before,
+				 const struct machine_holders *now, size_t most,
+				 struct machine_ranks *ret) MUST_CHECK;
 /*
- * Get the processes that have grown most, at most `most` of them; what began since has grown by all
- * that it holds. There are none without an earlier look that has processes.
+ * Get those that have grown most, at most `most` of them; what began since has grown by all that it
+ * holds. There are none without an earlier look at them.
  */
-struct err *machine_look_grown(const struct machine_look *before, const struct machine_look *now,
-			       size_t most, struct machine_ranks *ret) MUST_CHECK;
+struct err *machine_look_grown(const struct machine_holders *before,
+			       const struct machine_holders *now, size_t most,
+			       struct machine_ranks *ret) MUST_CHECK;
 
 /* When a group is full, at the rate of the time between two looks. */
 struct machine_forecast {

@@ -46,16 +46,18 @@ static const struct kernel_key meminfo[] = {
  * The kernel counts scanned and reclaimed pages twice: by who did it, which is summed here, and by
  * what they were (pgscan_anon, pgscan_file). pgscan_direct_throttle is no page.
  */
+#define DIRECT(member)							\
+	KEY(member, "pgscan_direct"), KEY(member, "pgscan_direct_dma"),	\
+	KEY(member, "pgscan_direct_dma32"), KEY(member, "pgscan_direct_normal"),	\
+	KEY(member, "pgscan_direct_high"), KEY(member, "pgscan_direct_movable")
+
 static const struct kernel_key vmstat[] = {
 	KEYS(scanned, "pgscan_kswapd"),
-	KEY(scanned, "pgscan_direct"),
-	KEY(scanned, "pgscan_direct_dma"),
-	KEY(scanned, "pgscan_direct_dma32"),
-	KEY(scanned, "pgscan_direct_normal"),
-	KEY(scanned, "pgscan_direct_high"),
-	KEY(scanned, "pgscan_direct_movable"),
+	DIRECT(scanned),
 	KEY(scanned, "pgscan_khugepaged"),
 	KEY(scanned, "pgscan_proactive"),
+	KEYS(scanned_kswapd, "pgscan_kswapd"),
+	DIRECT(scanned_direct),
 	KEYS(reclaimed, "pgsteal_kswapd"),
 	KEYS(reclaimed, "pgsteal_direct"),
 	KEY(reclaimed, "pgsteal_khugepaged"),

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -38,7 +39,7 @@ struct machine {
 	 */
 	uint64_t rest;
 	/* Counted since boot, from vmstat: pages, unless something else is said. */
-	uint64_t scanned, reclaimed, swapped_in, swapped_out;
+	uint64_t scanned, scanned_kswapd, scanned_direct, reclaimed, swapped_in, swapped_out;
 	uint64_t paged_in, paged_out;	/* KB to and from disks */
 	uint64_t faults, major_faults;	/* events, as those that follow */
 	uint64_t stalls;		/* allocations that had to reclaim memory themselves */
@@ -58,23 +59,35 @@ void machine_parse_meminfo(const char *text, struct machine *machine);
 void machine_parse_vmstat(const char *text, struct machine *machine);
 void machine_sum(struct machine *machine);
 
-/* A process of the machine. */
-struct machine_process {
-	pid_t pid;
-	uint64_t start_time;	/* which tells it from another process of the same id */
-	uint64_t resident;	/* bytes; a page that it shares with others counts in each of them */
+/* What holds memory of the machine: a process, or one of the kernel's slab caches. */
+struct machine_holder {
+	pid_t pid;		/* 0: a cache */
+	uint64_t start_time;	/* tells a process from another one of the same id */
+	pid_t parent;
+	uint64_t bytes;		/* of a process: resident; a page that is shared counts in each */
+	/* Of a process of a family (os/machine_family.h): that are its own, and its share of all. */
+	uint64_t private, pss;
+	bool stranger;		/* it is not of the family that was asked for, and is in no list */
+	uint64_t objects;	/* of a cache, that are in use */
 	struct outside_name name;
 };
 
-struct machine_processes {
-	VEC(struct machine_process) vec;	/* in order of pid */
+struct machine_holders {
+	bool known;		/* they could be read */
+	/* Processes in order of their ids, caches in order of their names. */
+	VEC(struct machine_holder) vec;
 };
 
 /*
  * Read the processes that can be seen (not those that hidepid hides), without kernel threads and
  * those that end meanwhile.
  */
-struct err *machine_processes(const char *proc, struct machine_processes *ret) MUST_CHECK;
-/* The one with this id and start, or NULL. */
-const struct machine_process *machine_process_find(const struct machine_processes *processes,
-						   const struct machine_process *is);
+struct err *machine_holder_processes(const char *proc, struct machine_holders *ret) MUST_CHECK;
+/*
+ * Read the kernel's slab caches, with all pages that are theirs, from slabinfo: root alone may.
+ * Caches that the kernel has merged have one of their names.
+ */
+struct err *machine_holder_caches(const char *proc, struct machine_holders *ret) MUST_CHECK;
+/* The same process, or the cache of this name; or NULL. */
+const struct machine_holder *machine_holder_find(const struct machine_holders *holders,
+						 const struct machine_holder *is);

@@ -43,6 +43,8 @@ const struct machine_figure machine_figures[] = {
 	BYTES("swaptotal", "swap", MEMINFO "SwapTotal", swap_total),
 	BYTES("swapfree", "swap free", MEMINFO "SwapFree", swap_free),
 	RATE("scanned", "pages scanned", VMSTAT "pgscan_*", scanned),
+	RATE("scannedkswapd", "  by kswapd", VMSTAT "pgscan_kswapd*", scanned_kswapd),
+	RATE("scanneddirect", "  by allocations", VMSTAT "pgscan_direct*", scanned_direct),
 	RATE("reclaimed", "pages reclaimed", VMSTAT "pgsteal_*", reclaimed),
 	RATE("stalls", "allocation stalls", VMSTAT "allocstall_*", stalls),
 	RATE("compactions", "compaction stalls", VMSTAT "compact_stall", compaction_stalls),
@@ -143,60 +145,192 @@ static struct err *print_part(const struct machine_view *view, enum machine_part
 	return err;
 }
 
-static struct err *print_ranks(const char *title, const struct machine_ranks *ranks,
+/* A list of processes, or of slab caches. */
+struct holders_text {
+	const char *const *titles;
+	unsigned columns;
+	void (*row)(struct table *table, const struct machine_rank *rank, const struct out *out);
+	const char *grown, *steady;	/* its second list, and what is said where that is empty */
+};
+
+static void process_row(struct table *table, const struct machine_rank *rank, const struct out *out)
+{
+	text_table_cell(table, "%d", rank->holder->pid);
+	number_cell_bytes(table, out, rank->holder->bytes);
+	number_cell_signed(table, out, rank->known, rank->change);
+	text_table_outside(table, outside_of(&rank->holder->name));
+}
+
+static void kin_row(struct table *table, const struct machine_rank *rank, const struct out *out)
+{
+	text_table_cell(table, "%d", rank->holder->pid);
+	number_cell_bytes(table, out, rank->holder->bytes);
+	number_cell_bytes(table, out, rank->holder->private);
+	number_cell_bytes(table, out, rank->holder->pss);
+	number_cell_signed(table, out, rank->known, rank->change);
+	text_table_outside(table, outside_of(&rank->holder->name));
+}
+
+static void cache_row(struct table *table, const struct machine_rank *rank, const struct out *out)
+{
+	number_cell_bytes(table, out, rank->holder->bytes);
+	number_cell_signed(table, out, rank->known, rank->change);
+	number_cell_count(table, rank->holder->objects);
+	text_table_outside(table, outside_of(&rank->holder->name));
+}
+
+static const char *const process_titles[] = { ">PID", ">RESIDENT", ">CHANGE", "NAME" };
+static const char *const kin_titles[] = {
+	">PID", ">RESIDENT", ">PRIVATE", ">PSS", ">CHANGE", "NAME",
+};
+static const char *const cache_titles[] = { ">BYTES", ">CHANGE", ">OBJECTS", "CACHE" };
+
+static const struct holders_text processes_text = {
+	process_titles, ARRAY_SIZE(process_titles), process_row,
+	"Processes that have grown most:\n", "No process has grown.\n\n",
+};
+static const struct holders_text kin_text = {
+	kin_titles, ARRAY_SIZE(kin_titles), kin_row,
+	"Of them, those that have grown most:\n", "None of them has grown.\n\n",
+};
+static const struct holders_text caches_text = {
+	cache_titles, ARRAY_SIZE(cache_titles), cache_row,
+	"Slab caches that have grown most:\n", "No slab cache has grown.\n\n",
+};
+
+static struct err *print_ranks(const struct holders_text *text, const struct machine_ranks *ranks,
 			       struct out *out)
 {
-	static const char *const titles[] = { ">PID", ">RESIDENT", ">CHANGE", "NAME" };
 	struct table table;
 	struct err *err;
 
-	out_text(out, title);
-	text_table_init(&table, ARRAY_SIZE(titles), titles);
-	vec_each(rank, &ranks->vec) {
-		text_table_cell(&table, "%d", rank->process->pid);
-		number_cell_bytes(&table, out, rank->process->resident);
-		number_cell_signed(&table, out, rank->known, rank->change);
-		text_table_outside(&table, outside_of(&rank->process->name));
-	}
+	text_table_init(&table, text->columns, text->titles);
+	vec_each(rank, &ranks->vec)
+		text->row(&table, rank, out);
 	err = text_table_print(&table, out);
 	out_text(out, "\n");
 	return err;
 }
 
-/* A process that was not there before has no change, but has grown by all that it holds. */
-static struct err *print_grown(const struct machine_view *view, struct out *out)
+/* What was not there before has no change, but has grown by all that it holds. */
+static struct err *print_grown(const struct holders_text *text, const struct machine_view *view,
+			       const struct machine_holders *before,
+			       const struct machine_holders *now, struct out *out)
 {
 	struct machine_ranks ranks;
-	struct err *err = machine_look_grown(view->before, view->now, view->most, &ranks);
+	struct err *err = machine_look_grown(before, now, view->most, &ranks);
 
 	if (err)
 		return err;
 	vec_each(rank, &ranks.vec)
 		rank->known = true;
-	if (ranks.vec.nr)
-		err = print_ranks("Processes that have grown most:\n", &ranks, out);
-	else if (view->before && view->before->has_processes)
-		out_text(out, "No process has grown.\n\n");
+	if (ranks.vec.nr) {
+		out_text(out, text->grown);
+		err = print_ranks(text, &ranks, out);
+	} else if (before && before->known) {
+		out_text(out, text->steady);
+	}
 	vec_free(&ranks.vec);
 	return err;
 }
 
-static struct err *print_processes(const struct machine_view *view, struct out *out)
+/* Print who holds most, below a title, and who has grown most. */
+static struct err *print_holders(const struct holders_text *text, const char *title,
+				 const struct machine_view *view,
+				 const struct machine_holders *before,
+				 const struct machine_holders *now, struct out *out)
 {
 	struct machine_ranks ranks;
-	char title[128];
-	struct err *err;
+	struct err *err = machine_look_largest(before, now, view->most, &ranks);
 
-	if (!view->most || !view->now->has_processes)
-		return NULL;
-	err = machine_look_largest(view->before, view->now, view->most, &ranks);
 	if (err)
 		return err;
-	snprintf(title, sizeof(title), "Processes that hold most, of %zu that can be seen "
-		 "(/proc/PID/stat):\n", view->now->processes.vec.nr);
-	err = print_ranks(title, &ranks, out);
+	out_text(out, title);
+	err = print_ranks(text, &ranks, out);
 	vec_free(&ranks.vec);
-	return err ? err : print_grown(view, out);
+	return err ? err : print_grown(text, view, before, now, out);
+}
+
+/* The title of the list of processes, and of a family what its members hold together. */
+static void processes_title(const struct machine_view *view, const struct out *out, char *text,
+			    size_t room)
+{
+	uint64_t nr = 0, pss = 0, private = 0, bytes = 0;
+
+	vec_each(process, &view->now->processes.vec) {
+		if (process->stranger)
+			continue;
+		nr++;
+		bytes += process->bytes;
+		private = kernel_text_sum(private, process->private);
+		pss = kernel_text_sum(pss, process->pss);
+	}
+	if (view->family == FAMILY_ALL)
+		snprintf(text, room, "Processes that hold most, of %" PRIu64 " that can be seen "
+			 "(/proc/PID/stat):\n", nr);
+	else
+		snprintf(text, room, "%s %d, %" PRIu64 " processes: %s bytes resident, %s private, "
+			 "%s together (PSS). Those that hold most:\n",
+			 view->family == FAMILY_GROUP ? "The group of" : "Process and children of",
+			 view->now->pid, nr, number_text_size(out, bytes).at,
+			 kernel_is_number(private) ? number_text_size(out, private).at : "-",
+			 kernel_is_number(pss) ? number_text_size(out, pss).at : "-");
+}
+
+static struct err *print_lists(const struct machine_view *view, struct out *out)
+{
+	const struct machine_look *before = view->before, *now = view->now;
+	struct err *err = NULL;
+	char title[256];
+
+	processes_title(view, out, title, sizeof(title));
+	if (view->most && now->processes.known)
+		err = print_holders(view->family == FAMILY_ALL ? &processes_text : &kin_text, title,
+				    view, before ? &before->processes : NULL, &now->processes, out);
+	if (!err && view->most && now->caches.known)
+		err = print_holders(&caches_text, "Slab caches that hold most (/proc/slabinfo):\n",
+				    view, before ? &before->caches : NULL, &now->caches, out);
+	return err;
+}
+
+uint64_t machine_text_kill_time(const struct machine_look *look, const struct oom_kill *kill)
+{
+	return look->real_ns - look->time_ns + kill->time_ns;
+}
+
+/* The last ones, the newest at the end. */
+static struct err *print_kills(const struct machine_view *view, struct out *out)
+{
+	static const char *const titles[] = {
+		"KILLED", ">PID", ">ANONYMOUS", ">FILES", ">SHARED", "NAME", "GROUP",
+	};
+	const struct oom_kills *kills = &view->now->kills;
+	size_t from = kills->vec.nr - MIN(kills->vec.nr, view->most);
+	struct table table;
+	struct err *err;
+	char time[32];
+
+	if (*kills->why && view->most)
+		out_f(out, "Who was killed for lack of memory is not known (%s).\n\n", kills->why);
+	if (from == kills->vec.nr)
+		return NULL;
+	out_text(out, "Killed for lack of memory (the kernel's messages):\n");
+	text_table_init(&table, ARRAY_SIZE(titles), titles);
+	for (size_t i = from; i < kills->vec.nr; i++) {
+		const struct oom_kill *kill = &kills->vec.at[i];
+
+		number_text_time(time, sizeof(time), machine_text_kill_time(view->now, kill));
+		text_table_cell(&table, "%s", time);
+		text_table_cell(&table, "%d", kill->pid);
+		number_cell_bytes(&table, out, kill->anonymous);
+		number_cell_bytes(&table, out, kill->file);
+		number_cell_bytes(&table, out, kill->shared);
+		text_table_outside(&table, outside_of(&kill->name));
+		text_table_outside(&table, (struct outside){ *kill->group ? kill->group : "-" });
+	}
+	err = text_table_print(&table, out);
+	out_text(out, "\n");
+	return err;
 }
 
 static void print_interval(const struct machine_view *view, struct out *out)
@@ -220,6 +354,8 @@ struct err *machine_text_print(const struct machine_view *view, struct out *out)
 	for (unsigned part = 0; !err && part < MACHINE_PARTS; part++)
 		err = print_part(view, part, out);
 	if (!err)
-		err = print_processes(view, out);
+		err = print_kills(view, out);
+	if (!err)
+		err = print_lists(view, out);
 	return err ? err : machine_groups_text_print(view, out);
 }

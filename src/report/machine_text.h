@@ -7,6 +7,7 @@
 #pragma once
 
 #include "growth/machine_look.h"
+#include "os/machine_family.h"
 
 struct out;
 
@@ -31,11 +32,15 @@ struct machine_figure {
 extern const struct machine_figure machine_figures[];
 uint64_t machine_text_figure(const struct machine *machine, const struct machine_figure *figure);
 
+/* When a kill of the look was, in nanoseconds since 1970: from the messages' clock. */
+uint64_t machine_text_kill_time(const struct machine_look *look, const struct oom_kill *kill);
+
 /* before: the look to compare with; NULL: there is none. */
 struct machine_view {
 	const struct machine_look *before, *now;
 	bool asked;		/* `before` is what was last shown; else it was read just for this */
-	size_t most;		/* processes in each list */
+	size_t most;		/* rows in each list; 0: no lists */
+	enum machine_family family;	/* whose processes are in the lists */
 };
 
 struct err *machine_text_print(const struct machine_view *view, struct out *out) MUST_CHECK;

@@ -145,6 +145,53 @@ case machine-text 60 {
 	check {[llength [lindex $list 0]] == 2} {limit 2: $list}
 }
 
+# Who is killed in a group is named with it. (The messages have ids of the first PID namespace.)
+case machine-kills 60 {
+	with_group 96M {
+		set t [start cases]
+		spit_into $group/cgroup.procs [pid_of $t]
+		set m [live_start]
+		if {![live_value $m {llength [set ::before [dict get [mdbg::memory_system] kills]]}] &&
+		    [string match "*not known (/dev/kmsg*" [mdbg_ok -c "memory system"]]} {
+			skip "the kernel's messages cannot be read here"
+		}
+		order $t frames
+		until {![is_alive [pid_of $t]]} 60
+		set kill [live_value $m {lindex [dict get [mdbg::memory_system] kills] end}]
+		check {$kill ni [live_value $m {set ::before}]} {no new kill: $kill}
+		check {[dict get $kill name] eq "cases" && [dict get $kill anonymous] > 64 << 20} {$kill}
+		check {[file tail [dict get $kill group]] eq [file tail $group]} {$kill}
+		check {abs([dict get $kill time] - [clock seconds]) < 30} {$kill}
+		live_end $m
+	}
+}
+
+# A child and its parent are a family, of which each has its share; nobody else is in the list.
+case machine-family 60 {
+	set t [start forker]
+	order $t "alloc 20000"
+	set m [live_start -p [pid_of $t]]
+	set alone [lindex [live_value $m {dict get [mdbg::memory_system -children] processes}] 0]
+	set child [order $t keep]
+	set family [live_value $m {dict get [mdbg::memory_system -children limit 100] processes}]
+	set pids [lmap one $family {dict get $one pid}]
+	check {[pid_of $t] in $pids && $child in $pids && [pid] ni $pids} {$child of [pid_of $t]: $family}
+	set parent [lindex $family [lsearch $pids [pid_of $t]]]
+	# The child has a share of the blocks now, and the parent has less of its own.
+	check {[dict get $parent private] < [dict get $alone private] - 4000000} {alone $alone, with a child $parent}
+	check {[dict get $parent pss] >= [dict get $parent private] && [dict get $parent pss] < [dict get $parent resident]} {$parent}
+	check {[regexp -line "^Process and children of [pid_of $t], \\d+ processes: \\d+ bytes resident, \\d+ private, \\d+ together" \
+		[live $m "memory system -children"]]} {no sums}
+	set group [live_value $m {dict get [mdbg::memory_system -group limit 100000] processes}]
+	check {$child in [lmap one $group {dict get $one pid}]} {$child is not in its group: $group}
+	order $t drop
+	spit_into /proc/[pid_of $t]/oom_score_adj 500
+	check {[regexp -line {^OOM score +(\d+) \(oom_score_adj 500\)$} [live $m proc] -> score]} {no score}
+	check {abs($score - [slurp /proc/[pid_of $t]/oom_score]) < 20} {$score}
+	live_end $m
+	finish $t
+}
+
 # The figure of a column of free, in bytes, and what mdbg says at the same moment.
 case machine-agrees-with-free 30 {
 	set free [need free]

@@ -27,9 +27,9 @@ TEST("changes and rates")
 
 static void add(struct machine_look *look, pid_t pid, uint64_t start, uint64_t resident)
 {
-	struct machine_process process = { .pid = pid, .start_time = start, .resident = resident };
+	struct machine_holder process = { .pid = pid, .start_time = start, .bytes = resident };
 
-	look->has_processes = true;
+	look->processes.known = true;
 	CU_ASSERT_PTR_NULL_FATAL(vec_push(&look->processes.vec, process));
 }
 
@@ -45,29 +45,29 @@ TEST("processes")
 	add(&now, 2, 10, 700);
 	add(&now, 3, 99, 150);		/* another process of the same id */
 	add(&now, 4, 50, 700);
-	CU_ASSERT_PTR_NULL_FATAL(machine_look_largest(&before, &now, 3, &ranks));
+	CU_ASSERT_PTR_NULL_FATAL(machine_look_largest(&before.processes, &now.processes, 3, &ranks));
 	CU_ASSERT_EQUAL_FATAL(ranks.vec.nr, 3);
-	CU_ASSERT_EQUAL(ranks.vec.at[0].process->pid, 1);
+	CU_ASSERT_EQUAL(ranks.vec.at[0].holder->pid, 1);
 	CU_ASSERT_TRUE(ranks.vec.at[0].known && ranks.vec.at[0].change == -100);
-	CU_ASSERT_EQUAL(ranks.vec.at[1].process->pid, 2);
-	CU_ASSERT_EQUAL(ranks.vec.at[2].process->pid, 4);
+	CU_ASSERT_EQUAL(ranks.vec.at[1].holder->pid, 2);
+	CU_ASSERT_EQUAL(ranks.vec.at[2].holder->pid, 4);
 	CU_ASSERT_FALSE(ranks.vec.at[2].known);
 	vec_free(&ranks.vec);
-	CU_ASSERT_PTR_NULL_FATAL(machine_look_grown(&before, &now, 9, &ranks));
+	CU_ASSERT_PTR_NULL_FATAL(machine_look_grown(&before.processes, &now.processes, 9, &ranks));
 	CU_ASSERT_EQUAL_FATAL(ranks.vec.nr, 3);
-	CU_ASSERT_EQUAL(ranks.vec.at[0].process->pid, 4);
+	CU_ASSERT_EQUAL(ranks.vec.at[0].holder->pid, 4);
 	CU_ASSERT_EQUAL(ranks.vec.at[0].change, 700);
-	CU_ASSERT_EQUAL(ranks.vec.at[1].process->pid, 2);
+	CU_ASSERT_EQUAL(ranks.vec.at[1].holder->pid, 2);
 	CU_ASSERT_EQUAL(ranks.vec.at[1].change, 200);
-	CU_ASSERT_EQUAL(ranks.vec.at[2].process->pid, 3);
+	CU_ASSERT_EQUAL(ranks.vec.at[2].holder->pid, 3);
 	CU_ASSERT_EQUAL(ranks.vec.at[2].change, 150);
 	vec_free(&ranks.vec);
-	CU_ASSERT_PTR_NULL_FATAL(machine_look_largest(NULL, &now, 1, &ranks));
+	CU_ASSERT_PTR_NULL_FATAL(machine_look_largest(NULL, &now.processes, 1, &ranks));
 	CU_ASSERT_EQUAL(ranks.vec.nr, 1);
 	CU_ASSERT_FALSE(ranks.vec.at[0].known);
 	vec_free(&ranks.vec);
-	before.has_processes = false;
-	CU_ASSERT_PTR_NULL_FATAL(machine_look_grown(&before, &now, 9, &ranks));
+	before.processes.known = false;
+	CU_ASSERT_PTR_NULL_FATAL(machine_look_grown(&before.processes, &now.processes, 9, &ranks));
 	CU_ASSERT_EQUAL(ranks.vec.nr, 0);
 	machine_look_free(&before);
 	machine_look_free(&now);
@@ -124,13 +124,13 @@ TEST("this machine")
 
 	CU_ASSERT_PTR_NULL_FATAL(machine_look_read(getpid(), true, &look));
 	CU_ASSERT_TRUE(kernel_is_number(look.machine.total));
-	CU_ASSERT_TRUE(look.has_processes && look.processes.vec.nr);
+	CU_ASSERT_TRUE(look.processes.known && look.processes.vec.nr);
 	CU_ASSERT_TRUE(look.groups.vec.nr || *look.groups.why);
 	machine_look_free(&look);
 	/* A process that is gone: the machine's figures are there. */
 	CU_ASSERT_PTR_NULL_FATAL(machine_look_read(0x7ffffffe, false, &look));
 	CU_ASSERT_TRUE(kernel_is_number(look.machine.total));
-	CU_ASSERT_TRUE(!look.has_processes && !look.processes.vec.nr);
+	CU_ASSERT_TRUE(!look.processes.known && !look.processes.vec.nr);
 	CU_ASSERT_TRUE(!look.groups.vec.nr && *look.groups.why);
 	machine_look_free(&look);
 	CU_ASSERT_PTR_NULL_FATAL(machine_look_read(0, false, &look));

@@ -3,6 +3,8 @@
 
 #include "os/machine.h"
 
+#include "os/machine_family.h"
+#include "os/oom_kills.h"
 #include "os/procfs.h"
 #include "tree.h"
 #include "unit.h"
@@ -55,6 +57,8 @@ TEST("a tree")
 	CU_ASSERT_EQUAL(machine.available, 300 << 10);
 	CU_ASSERT_EQUAL(machine.slab_unreclaimable, 30 << 10);
 	CU_ASSERT_EQUAL(machine.scanned, 13);
+	CU_ASSERT_EQUAL(machine.scanned_kswapd, 5);
+	CU_ASSERT_EQUAL(machine.scanned_direct, 7);
 	CU_ASSERT_EQUAL(machine.reclaimed, 7);
 	CU_ASSERT_EQUAL(machine.faults, 1300);
 	CU_ASSERT_EQUAL(machine.stalls, 5);
@@ -81,6 +85,7 @@ TEST("old kernels")
 			     "pgscan_direct_movable 8\npgscan_direct_throttle 16\n"
 			     "pgsteal_direct_normal 32\nallocstall 64\n", &machine);
 	CU_ASSERT_EQUAL(machine.scanned, 15);
+	CU_ASSERT_EQUAL(machine.scanned_direct, 12);
 	CU_ASSERT_EQUAL(machine.reclaimed, 32);
 	CU_ASSERT_EQUAL(machine.stalls, 64);
 }
@@ -88,7 +93,7 @@ TEST("old kernels")
 /* Without /proc, or without the right to see a file, no figure is 0. */
 TEST("missing files")
 {
-	struct machine_processes processes;
+	struct machine_holders processes;
 	struct machine machine;
 	struct tree tree;
 
@@ -98,10 +103,10 @@ TEST("missing files")
 		CU_ASSERT_EQUAL(((uint64_t *)&machine)[i], KERNEL_UNKNOWN);
 	CU_ASSERT_EQUAL(machine.sockets, KERNEL_UNKNOWN);
 	CU_ASSERT_EQUAL(machine.rest, KERNEL_UNKNOWN);
-	CU_ASSERT_PTR_NULL_FATAL(machine_processes(tree.at, &processes));
+	CU_ASSERT_PTR_NULL_FATAL(machine_holder_processes(tree.at, &processes));
 	CU_ASSERT_EQUAL(processes.vec.nr, 0);
 	tree_remove(&tree);
-	CU_ASSERT_PTR_NOT_NULL(machine_processes(tree.at, &processes));
+	CU_ASSERT_PTR_NOT_NULL(machine_holder_processes(tree.at, &processes));
 }
 
 TEST("malformed")
@@ -140,8 +145,8 @@ TEST("malformed")
 
 TEST("processes")
 {
-	struct machine_processes processes;
-	struct machine_process is;
+	struct machine_holders processes;
+	struct machine_holder is;
 	struct tree tree;
 
 	tree_make(&tree);
@@ -152,18 +157,18 @@ TEST("processes")
 	tree_put(&tree, "10/stat", "10 (torn) S 1 2");
 	tree_folder(&tree, "11");
 	tree_put(&tree, "self/stat", "7 (a" STAT("R", "4194560", "5", "3"));
-	CU_ASSERT_PTR_NULL_FATAL(machine_processes(tree.at, &processes));
+	CU_ASSERT_PTR_NULL_FATAL(machine_holder_processes(tree.at, &processes));
 	CU_ASSERT_EQUAL_FATAL(processes.vec.nr, 2);
 	CU_ASSERT_EQUAL(processes.vec.at[0].pid, 7);
 	CU_ASSERT_EQUAL(processes.vec.at[1].pid, 12);
-	CU_ASSERT_EQUAL(processes.vec.at[1].resident, 10u * (unsigned)getpagesize());
+	CU_ASSERT_EQUAL(processes.vec.at[1].bytes, 10u * (unsigned)getpagesize());
 	CU_ASSERT_STRING_EQUAL(processes.vec.at[1].name.bytes, "odd) (na\nme");
 	is = processes.vec.at[1];
-	CU_ASSERT_PTR_EQUAL(machine_process_find(&processes, &is), &processes.vec.at[1]);
+	CU_ASSERT_PTR_EQUAL(machine_holder_find(&processes, &is), &processes.vec.at[1]);
 	is.start_time++;
-	CU_ASSERT_PTR_NULL(machine_process_find(&processes, &is));
+	CU_ASSERT_PTR_NULL(machine_holder_find(&processes, &is));
 	is.pid = 13;
-	CU_ASSERT_PTR_NULL(machine_process_find(&processes, &is));
+	CU_ASSERT_PTR_NULL(machine_holder_find(&processes, &is));
 	vec_free(&processes.vec);
 	tree_remove(&tree);
 }
@@ -171,9 +176,9 @@ TEST("processes")
 /* The same figures, read by another way. */
 TEST("this machine")
 {
-	struct machine_processes processes;
+	struct machine_holders processes;
 	struct machine machine;
-	struct machine_process self = { .pid = getpid() };
+	struct machine_holder self = { .pid = getpid() };
 	struct proc_stat stat;
 	uint64_t pages = (uint64_t)sysconf(_SC_PHYS_PAGES), page = (uint64_t)getpagesize();
 
@@ -183,7 +188,141 @@ TEST("this machine")
 	CU_ASSERT_TRUE(kernel_is_number(machine.faults) && machine.faults);
 	CU_ASSERT_PTR_NULL_FATAL(procfs_stat(getpid(), &stat));
 	self.start_time = stat.start_time;
-	CU_ASSERT_PTR_NULL_FATAL(machine_processes("/proc", &processes));
-	CU_ASSERT_PTR_NOT_NULL(machine_process_find(&processes, &self));
+	CU_ASSERT_PTR_NULL_FATAL(machine_holder_processes("/proc", &processes));
+	CU_ASSERT_PTR_NOT_NULL(machine_holder_find(&processes, &self));
 	vec_free(&processes.vec);
+}
+
+/* Fields by their places, whatever a cache is called; what is torn is left out. */
+TEST("slab caches")
+{
+	struct machine_holders caches;
+	struct machine_holder is = { .name = { "odd name 7" } };
+	uint64_t page = (uint64_t)getpagesize();
+	struct tree tree;
+
+	tree_make(&tree);
+	CU_ASSERT_PTR_NOT_NULL(machine_holder_caches(tree.at, &caches));
+	CU_ASSERT_TRUE(!caches.known && !caches.vec.nr);
+	tree_put(&tree, "slabinfo",
+		 "slabinfo - version: 2.1\n"
+		 "# name            <active_objs> <num_objs> <objsize> <objperslab> <pagesperslab> : "
+		 "tunables <limit> <batchcount> <sharedfactor> : slabdata <active_slabs> <num_slabs> "
+		 "<sharedavail>\n"
+		 "odd name 7        5      9    312   13    1 : tunables    0    0    0 : slabdata      1 "
+		 "     2      0\n"
+		 "dentry            1000 1050    192   21    4 : tunables    0    0    0 : slabdata     50 "
+		 "    50      0\n"
+		 "torn              1000 1050    192   21    4 : tunables    0\n"
+		 "huge 1 1 1 1 9999999999999999999 : tunables 0 0 0 : slabdata 1 9999999999 0\n"
+		 "1 1 1 1 1 : tunables 0 0 0 : slabdata 1 1 0\n"
+		 " : tunables : slabdata ");
+	CU_ASSERT_PTR_NULL_FATAL(machine_holder_caches(tree.at, &caches));
+	CU_ASSERT_TRUE(caches.known);
+	CU_ASSERT_EQUAL_FATAL(caches.vec.nr, 2);
+	CU_ASSERT_STRING_EQUAL(caches.vec.at[0].name.bytes, "dentry");
+	CU_ASSERT_EQUAL(caches.vec.at[0].bytes, 200 * page);
+	CU_ASSERT_EQUAL(caches.vec.at[0].objects, 1000);
+	CU_ASSERT_PTR_EQUAL(machine_holder_find(&caches, &is), &caches.vec.at[1]);
+	CU_ASSERT_EQUAL(caches.vec.at[1].bytes, 2 * page);
+	vec_free(&caches.vec);
+	tree_remove(&tree);
+}
+
+#define SMAPS_ROLLUP(pss, clean, dirty)						\
+	"5601-7ff0 ---p 00000000 00:00 0    [rollup]\nRss:    900 kB\nPss:    " pss " kB\n"	\
+	"Pss_Anon:  1 kB\nPrivate_Clean:  " clean " kB\nPrivate_Dirty:  " dirty " kB\n"
+
+/* Ids that no process of this machine has, so that none is asked for its lock. */
+#define FIRST	4194305
+
+static void put_kin(const struct tree *tree, unsigned pid, unsigned parent, const char *group)
+{
+	char name[64], text[512];
+
+	snprintf(name, sizeof(name), "%u/stat", FIRST + pid);
+	snprintf(text, sizeof(text), "%u (x) S %u 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 5 4096 10 "
+		 "18446744073709551615 1 2 3 4 5 0 0 0 0 0 0 0 17 1 0 0 0 0 0 1 2 3 4 5 6 7 0\n",
+		 FIRST + pid, parent ? FIRST + parent : 1);
+	tree_put(tree, name, text);
+	snprintf(name, sizeof(name), "%u/cgroup", FIRST + pid);
+	tree_put(tree, name, group);
+	snprintf(name, sizeof(name), "%u/smaps_rollup", FIRST + pid);
+	if (pid != 3)
+		tree_put(tree, name, SMAPS_ROLLUP("300", "20", "100"));
+}
+
+static unsigned kin(const struct tree *tree, pid_t pid, enum machine_family family)
+{
+	struct machine_holders processes;
+	unsigned ret = 0;
+
+	CU_ASSERT_PTR_NULL_FATAL(machine_holder_processes(tree->at, &processes));
+	CU_ASSERT_PTR_NULL(machine_family_find(tree->at, pid, family, &processes));
+	vec_each(process, &processes.vec) {
+		bool known = family != FAMILY_ALL && !process->stranger && process->pid != FIRST + 3;
+
+		ret |= process->stranger ? 0 : 1u << (process->pid - FIRST);
+		CU_ASSERT_EQUAL(process->pss, known ? 300 << 10 : KERNEL_UNKNOWN);
+		CU_ASSERT_EQUAL(process->private, known ? 120 << 10 : KERNEL_UNKNOWN);
+	}
+	vec_free(&processes.vec);
+	return ret;
+}
+
+TEST("families")
+{
+	struct machine_holders none = { .vec = VEC_INIT };
+	struct tree tree;
+
+	tree_make(&tree);
+	put_kin(&tree, 1, 0, "0::/a\n");
+	put_kin(&tree, 2, 1, "0::/a/b\n");
+	put_kin(&tree, 3, 2, "0::/ab\n");
+	put_kin(&tree, 4, 0, "3:cpu:/x\n2:cpuset,memory:/m\n0::/a\n");
+	put_kin(&tree, 5, 6, "2:memory:/m/n\n0::/z\n");	/* a ring, as of ids taken anew */
+	put_kin(&tree, 6, 5, "no group\n");
+	CU_ASSERT_EQUAL(kin(&tree, FIRST + 1, FAMILY_CHILDREN), 1 << 1 | 1 << 2 | 1 << 3);
+	CU_ASSERT_EQUAL(kin(&tree, FIRST + 2, FAMILY_CHILDREN), 1 << 2 | 1 << 3);
+	CU_ASSERT_EQUAL(kin(&tree, FIRST + 5, FAMILY_CHILDREN), 1 << 5 | 1 << 6);
+	CU_ASSERT_EQUAL(kin(&tree, FIRST + 1, FAMILY_GROUP), 1 << 1 | 1 << 2);
+	CU_ASSERT_EQUAL(kin(&tree, FIRST + 4, FAMILY_GROUP), 1 << 4 | 1 << 5);
+	CU_ASSERT_EQUAL(kin(&tree, FIRST + 1, FAMILY_ALL), 0x7e);
+	CU_ASSERT_PTR_NOT_NULL(machine_family_find(tree.at, FIRST + 6, FAMILY_GROUP, &none));
+	tree_remove(&tree);
+}
+
+static void take(struct oom_kills *kills, char *group, const char *message)
+{
+	CU_ASSERT_PTR_NULL(oom_kills_take(kills, message, group));
+}
+
+#define KILLED	"illed process 42 (odd) (na) total-vm:9kB, anon-rss:980kB, file-rss:13kB, "	\
+		"shmem-rss:2kB, UID:0 pgtables:256kB oom_score_adj:0\n SUBSYSTEM=x\n"
+
+TEST("kills")
+{
+	struct oom_kills kills = { .vec = VEC_INIT };
+	char group[sizeof(kills.vec.at->group)] = "";
+
+	take(&kills, group, "6,2402,29465158815,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),"
+	     "cpuset=/,mems_allowed=0,oom_memcg=/a,b,task_memcg=/a,b/c,task=odd,pid=42,uid=0\n");
+	/* What a process has written is not the kernel's. */
+	take(&kills, group, "12,2403,29465158820,-;Memory cgroup out of memory: K" KILLED);
+	take(&kills, group, "3,2404,29465158843,-;Memory cgroup out of memory: K" KILLED);
+	take(&kills, group, "3,2405,29465158844,-;Out of memory: K" KILLED);
+	take(&kills, group, "3,2406,1,-;Out of memory: Killed process x (y) total-vm:1kB\n");
+	take(&kills, group, "3,2406,1,-;Killed process 7 (y)\n");
+	take(&kills, group, "no message");
+	take(&kills, group, "");
+	CU_ASSERT_EQUAL_FATAL(kills.vec.nr, 2);
+	CU_ASSERT_EQUAL(kills.vec.at[0].pid, 42);
+	CU_ASSERT_EQUAL(kills.vec.at[0].time_ns, 29465158843000);
+	CU_ASSERT_STRING_EQUAL(kills.vec.at[0].name.bytes, "odd) (na");
+	CU_ASSERT_EQUAL(kills.vec.at[0].anonymous, 980 << 10);
+	CU_ASSERT_EQUAL(kills.vec.at[0].file, 13 << 10);
+	CU_ASSERT_EQUAL(kills.vec.at[0].shared, 2 << 10);
+	CU_ASSERT_STRING_EQUAL(kills.vec.at[0].group, "/a,b");
+	CU_ASSERT_STRING_EQUAL(kills.vec.at[1].group, "");
+	vec_free(&kills.vec);
 }

@@ -72,10 +72,10 @@ TEST("what is not known")
 
 static void add_process(struct machine_look *look, pid_t pid, uint64_t resident, const char *name)
 {
-	struct machine_process process = { .pid = pid, .resident = resident };
+	struct machine_holder process = { .pid = pid, .bytes = resident };
 
 	snprintf(process.name.bytes, sizeof(process.name.bytes), "%s", name);
-	look->has_processes = true;
+	look->processes.known = true;
 	CU_ASSERT_PTR_NULL_FATAL(vec_push(&look->processes.vec, process));
 }
 
@@ -115,6 +115,53 @@ static void make_looks(struct machine_look *before, struct machine_look *now)
 	add_group(before, "/", KERNEL_NO_LIMIT, 2000);
 	add_group(now, "/a\033b", 10000, 4000);
 	add_group(now, "/", KERNEL_NO_LIMIT, 4000);
+}
+
+static void add_kill(struct machine_look *look, pid_t pid, uint64_t time_ns, const char *group)
+{
+	struct oom_kill kill = { .pid = pid, .time_ns = time_ns, .anonymous = 4096 };
+
+	snprintf(kill.name.bytes, sizeof(kill.name.bytes), "victim");
+	snprintf(kill.group, sizeof(kill.group), "%s", group);
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&look->kills.vec, kill));
+}
+
+TEST("caches, kills, a family")
+{
+	struct machine_look before, now;
+	struct machine_view view = { .before = &before, .now = &now, .most = 1 };
+	struct machine_holder cache = { .bytes = 8192, .objects = 7, .name = { "dentry" } };
+	char *text;
+
+	make_looks(&before, &now);
+	before.caches.known = now.caches.known = true;
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&before.caches.vec, cache));
+	cache.bytes = 12288;
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&now.caches.vec, cache));
+	now.real_ns = 1000 * SECOND;
+	add_kill(&now, 8, SECOND, "");
+	add_kill(&now, 9, 11 * SECOND, "/a\nb");
+	text = print(&view, false);
+	check_line(text, "Slab caches that hold most (/proc/slabinfo):");
+	check_line(text, "12288 +4096 7 dentry");
+	check_line(text, "1970-01-01 00:16:39 9 4096 0 0 victim /a\\nb");
+	CU_ASSERT_PTR_NULL(strstr(text, " 8 4096"));
+	free(text);
+	view.family = FAMILY_CHILDREN;
+	now.processes.vec.at[0].stranger = true;
+	now.processes.vec.at[1].private = 4096;
+	now.processes.vec.at[1].pss = KERNEL_UNKNOWN;
+	now.kills.vec.nr = 0;
+	snprintf(now.kills.why, sizeof(now.kills.why), "not permitted");
+	text = print(&view, false);
+	check_line(text, "Process and children of 77, 1 processes: 3145728 bytes resident, 4096 "
+		   "private, - together (PSS). Those that hold most:");
+	check_line(text, "6 3145728 4096 - - odd\\nname\\x1b[2J");
+	check_line(text, "Who was killed for lack of memory is not known (not permitted).");
+	CU_ASSERT_PTR_NULL(strstr(text, "steady"));
+	free(text);
+	machine_look_free(&before);
+	machine_look_free(&now);
 }
 
 TEST("changes")

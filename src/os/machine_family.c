@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Finds the processes that belong together, and what each of them holds. */
+
+#include "os/machine_family.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "os/memory_lock.h"
+
+struct shares {
+	uint64_t pss, private;
+};
+
+static const struct kernel_key keys[] = {
+	{ "Pss", offsetof(struct shares, pss), false },
+	{ "Private_Clean", offsetof(struct shares, private), false },
+	{ "Private_Dirty", offsetof(struct shares, private), false },
+	{ "Private_Hugetlb", offsetof(struct shares, private), false },
+};
+
+static void read_shares(const char *proc, struct machine_holder *process)
+{
+	struct shares shares = { KERNEL_UNKNOWN, KERNEL_UNKNOWN };
+	struct err *locked = memory_lock_check(process->pid);
+	char folder[4096];
+
+	snprintf(folder, sizeof(folder), "%s/%d", proc, process->pid);
+	if (!locked)
+		kernel_text_table_file(folder, "smaps_rollup", keys, ARRAY_SIZE(keys), &shares);
+	process->pss = shares.pss;
+	process->private = shares.private;
+}
+
+/*
+ * The path of the group whose memory is limited, in a text of /proc/PID/cgroup: the line of version
+ * 1 that names memory, else that of version 2. *len_ret gets its length; NULL: there is none.
+ */
+static const char *group_of(const char *text, size_t *len_ret)
+{
+	const char *ret = NULL;
+
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+		const char *list = strchr(text, ':'), *path = list ? strchr(++list, ':') : NULL;
+		char controllers[256];
+
+		if (!path || path > text + strcspn(text, "\n"))
+			continue;
+		snprintf(controllers, sizeof(controllers), ",%.*s,", (int)MIN(path - list, 200), list);
+		if (!strstr(controllers, ",memory,") && (ret || strncmp(text, "0:", 2)))
+			continue;
+		ret = path + 1;
+		*len_ret = strcspn(ret, "\n");
+		if (*list != ':')
+			return ret;
+	}
+	return ret;
+}
+
+static char *read_group(const char *proc, pid_t pid)
+{
+	AUTO_FREE char *text = NULL;
+	const char *group;
+	char path[4096];
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/%d/cgroup", proc, pid);
+	if (kernel_text(path, &text))
+		return NULL;
+	group = group_of(text, &len);
+	return group ? strndup(group, len) : NULL;
+}
+
+static bool in_group(const char *proc, const struct machine_holder *process, const char *group)
+{
+	AUTO_FREE char *own = read_group(proc, process->pid);
+	size_t len = strlen(group);
+
+	if (!own)
+		return false;
+	return !strcmp(group, "/") || (!strncmp(own, group, len) && (!own[len] || own[len] == '/'));
+}
+
+static const struct machine_holder *find_pid(const struct machine_holders *processes, pid_t pid)
+{
+	size_t at = LOWER_BOUND(i, 0, processes->vec.nr, processes->vec.at[i].pid < pid);
+
+	return at < processes->vec.nr && processes->vec.at[at].pid == pid ?
+		&processes->vec.at[at] : NULL;
+}
+
+/* Is it pid, or below it? Ids that are taken anew while /proc is read could make a ring. */
+static bool is_below(const struct machine_holders *processes, const struct machine_holder *process,
+		     pid_t pid)
+{
+	for (size_t i = 0; process && i <= processes->vec.nr; i++) {
+		if (process->pid == pid)
+			return true;
+		process = find_pid(processes, process->parent);
+	}
+	return false;
+}
+
+struct err *machine_family_find(const char *proc, pid_t pid, enum machine_family family,
+				struct machine_holders *processes)
+{
+	AUTO_FREE char *group = family == FAMILY_GROUP ? read_group(proc, pid) : NULL;
+
+	if (family == FAMILY_GROUP && !group)
+		return err_create(ERR_NOTFOUND, "the control group of process %d is not known", pid);
+	vec_each(process, &processes->vec) {
+		process->stranger = group ? !in_group(proc, process, group) :
+				    family == FAMILY_CHILDREN &&
+				    !is_below(processes, process, pid);
+		if (family != FAMILY_ALL && !process->stranger)
+			read_shares(proc, process);
+	}
+	return NULL;
+}
