@@ -11,11 +11,18 @@
 
 #include "base/cleanup.h"
 #include "base/trace.h"
-#include "cmd/shell/target_commands.h"
+#include "cmd/commands.h"
+#include "cmd/fail_on_leak.h"
+#include "cmd/shell/close.h"
+#include "cmd/shell/create.h"
+#include "cmd/shell/events.h"
+#include "cmd/shell/lines.h"
 #include "cmd/shell/prompt.h"
+#include "cmd/shell/script_file.h"
 #include "cmd/shell/settings.h"
 #include "cmd/shell/shell.h"
-#include "cmd/shell/signals.h"
+#include "cmd/shell/target_commands.h"
+#include "cmd/terminal/signals.h"
 #include "os/environment.h"
 #include "os/file.h"
 #include "os/output.h"
@@ -89,7 +96,7 @@ static NORETURN void usage_error(const char *what, const char *word)
 
 static NORETURN void die(struct shell *shell, const struct err *err, int status)
 {
-	report_err(shell, err);
+	terminal_err(shell ? &shell->terminal : NULL, err);
 	exit(status);
 }
 
@@ -107,7 +114,7 @@ static void leave(struct shell *shell, int status)
 	/* A user who ends mdbg by a signal does not want to wait for a leak search. */
 	if (!signals_ending())
 		fail_on_leak_search(shell);
-	shell_detach(shell);
+	shell_close(shell);
 	if (shell->failed && !status)
 		status = STATUS_FAILED;
 	status = fail_on_leak_status(shell, status);
@@ -322,13 +329,13 @@ static void run_init_file(struct shell *shell)
 		return;
 	err = trust_file(file, NULL);
 	if (err) {
-		report_note(shell, "it is not run: %s%s%s%s", err->msg, *err->hint ? " (" : "",
-			    err->hint, *err->hint ? ", or use --no-init)" : "");
+		terminal_note(&shell->terminal, "it is not run: %s%s%s%s", err->msg,
+			      *err->hint ? " (" : "", err->hint, *err->hint ? ", or use --no-init)" : "");
 		return;
 	}
 	channel = Tcl_OpenFileChannel(shell->tcl, file, "r", 0);
 	if (!channel) {
-		report_note(shell, "%s", Tcl_GetStringResult(shell->tcl));
+		terminal_note(&shell->terminal, "%s", Tcl_GetStringResult(shell->tcl));
 		return;
 	}
 	shell_lines(shell, channel, file);
@@ -376,14 +383,16 @@ static void get_target(struct shell *shell, const struct options *options)
 		err = target_command_run(shell, options->program);
 	raise_file_limit();
 	if (!err && shell->interactive && !shell->quiet && options->core)
-		report_note(shell, "the core of process %d is open; `help` lists the commands",
-			    session_pid(shell->session));
+		terminal_note(&shell->terminal,
+			      "the core of process %d is open; `help` lists the commands",
+			      session_pid(shell->session));
 	else if (!err && shell->interactive && !shell->quiet && session_pid(shell->session))
-		report_note(shell, "process %d is attached to; `help` lists the commands",
-			    session_pid(shell->session));
+		terminal_note(&shell->terminal,
+			      "process %d is attached to; `help` lists the commands",
+			      session_pid(shell->session));
 	if (!err)
 		return;
-	report_err(shell, err);
+	terminal_err(&shell->terminal, err);
 	leave(shell, STATUS_ATTACH);
 }
 
@@ -395,7 +404,7 @@ static void run_actions(struct shell *shell, const struct options *options)
 		const struct action *action = &options->actions.at[i];
 
 		if (action->script)
-			shell_script(shell, action->text);
+			script_file_run(shell, action->text);
 		else
 			shell_line(shell, action->text);
 		events_check_ending(shell);
@@ -437,7 +446,7 @@ static int program_status(struct shell *shell, const struct options *options)
 		err = target_command_wait_end(shell, WAIT_FOREVER);
 	events_check_ending(shell);
 	if (err) {
-		report_err(shell, err);
+		terminal_err(&shell->terminal, err);
 		return STATUS_FAILED;
 	}
 	status = session_exit_status(shell->session, &known);
@@ -480,7 +489,7 @@ static void note_environment(struct shell *shell)
 	const struct err *why;
 
 	for (unsigned at = 0; !shell->quiet && (why = environment_next(&at));)
-		report_note(shell, "%s", why->msg);
+		terminal_note(&shell->terminal, "%s", why->msg);
 }
 
 int main(int argc, char **argv)
@@ -503,7 +512,7 @@ int main(int argc, char **argv)
 	parse_options(argc, argv, &options);
 	open_trace();
 	die_of(NULL, signals_setup());
-	die_of(NULL, shell_create(program, leave, &shell));
+	die_of(NULL, shell_create(program, commands, leave, &shell));
 	shell->quiet = options.quiet;
 	note_environment(shell);
 	shell->interactive = isatty(STDIN_FILENO) && (!options.actions.nr || options.interactive);

@@ -2,6 +2,7 @@
 /* mdbg::on: scripts that run at the target's events. */
 
 #include "cmd/shell/cmd.h"
+#include "cmd/shell/events.h"
 #include "cmd/shell/shell.h"
 
 static Tcl_Obj *all(const struct shell *shell)

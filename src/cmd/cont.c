@@ -3,7 +3,7 @@
 
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/shell.h"
-#include "cmd/shell/signals.h"
+#include "cmd/terminal/signals.h"
 
 static struct err *run(struct call *call)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* detach, mdbg::detach: leave the target as it was. */
 
+#include "cmd/fail_on_leak.h"
 #include "cmd/shell/cmd.h"
+#include "cmd/shell/events.h"
 #include "cmd/shell/shell.h"
 
 static struct err *run(struct call *call)

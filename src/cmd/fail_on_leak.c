@@ -14,13 +14,16 @@
  * it out.
  */
 
+#include "cmd/fail_on_leak.h"
+
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "cmd/shell/cmd.h"
 #include "cmd/query.h"
+#include "cmd/shell/cmd.h"
 #include "cmd/shell/settings.h"
 #include "cmd/shell/shell.h"
+#include "cmd/terminal/redirect.h"
 #include "report/leak_text.h"
 
 #define LEAKED	23
@@ -28,25 +31,25 @@
 
 struct err *fail_on_leak_close(struct shell *shell)
 {
-	shell->gate.on = true;
+	shell->fail_on_leak.on = true;
 	return settings_set(shell, "leaks-at-end", "on");
 }
 
 void fail_on_leak_begin(struct shell *shell)
 {
-	shell->gate.looked = false;
+	shell->fail_on_leak.looked = false;
 }
 
 static struct err *print(struct shell *shell, const struct query *query)
 {
 	struct out out;
-	struct err *err = report_flush(shell), *write_err;
+	struct err *err = redirect_flush(&shell->terminal), *write_err;
 
 	if (!err)
 		err = out_init_fd(&out, STDERR_FILENO, "standard error");
 	if (err)
 		return err;
-	out.color = report_colors(shell, STDERR_FILENO);
+	out.color = terminal_colors(&shell->terminal, STDERR_FILENO);
 	err = leak_text_print(shell->session, &query->found, &query->leaks, &shell->suppressions,
 			      &out);
 	write_err = out_finish(&out);
@@ -62,36 +65,36 @@ static struct err *look(struct shell *shell)
 	struct err *err = query_leaks(&call, &query);
 
 	if (!err && query.leaks.sum[LEAK_DEFINITE].blocks) {
-		shell->gate.leaked = true;
+		shell->fail_on_leak.leaked = true;
 		err = print(shell, &query);
-		report_note(shell,
-			    "process %d has definitely lost %" PRIu64 " bytes in %" PRIu64 " "
-			    "blocks",
-			    session_pid(shell->session), query.leaks.sum[LEAK_DEFINITE].bytes,
-			    query.leaks.sum[LEAK_DEFINITE].blocks);
+		terminal_note(&shell->terminal,
+			      "process %d has definitely lost %" PRIu64 " bytes in %" PRIu64 " "
+			      "blocks",
+			      session_pid(shell->session), query.leaks.sum[LEAK_DEFINITE].bytes,
+			      query.leaks.sum[LEAK_DEFINITE].blocks);
 	}
 	return err;
 }
 
 void fail_on_leak_search(struct shell *shell)
 {
-	struct gate *gate = &shell->gate;
+	struct fail_on_leak *state = &shell->fail_on_leak;
 	struct err *err;
 
-	if (!gate->on || gate->looked || !shell->session ||
+	if (!state->on || state->looked || !shell->session ||
 	    session_state(shell->session) == SESSION_NONE)
 		return;
-	gate->looked = true;
+	state->looked = true;
 	err = look(shell);
 	if (!err)
 		return;
-	gate->unknown = true;
-	report_err(shell, err_wrap(err, "--fail-on-leak: it is not known what is lost"));
+	state->unknown = true;
+	terminal_err(&shell->terminal, err_wrap(err, "--fail-on-leak: it is not known what is lost"));
 }
 
 int fail_on_leak_status(const struct shell *shell, int status)
 {
-	if (shell->gate.leaked)
+	if (shell->fail_on_leak.leaked)
 		return LEAKED;
-	return shell->gate.unknown && !status ? FAILED : status;
+	return shell->fail_on_leak.unknown && !status ? FAILED : status;
 }

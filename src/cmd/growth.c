@@ -5,6 +5,7 @@
  */
 
 #include "cmd/growth.h"
+#include "cmd/growth_source.h"
 
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
@@ -389,15 +390,6 @@ static struct err *rows(struct call *call, struct answer *ret)
 		err = source_of(ask.kind)->rows(call, &ask, ret);
 	query_free(&ask.query);
 	return err;
-}
-
-struct err *growth_order(const struct growth_ask *ask, const struct column *by, void *at, size_t nr,
-			 size_t size, size_t *left_ret)
-{
-	const struct answer_order order = { .by = ask->query.sorted ? by : NULL,
-					    .limit = ask->query.order.limit };
-
-	return answer_sort(&order, at, nr, size, left_ret);
 }
 
 struct err *growth_sites(struct call *call, struct query *query, const char **unit_ret)

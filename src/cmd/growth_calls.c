@@ -5,7 +5,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
-#include "cmd/growth.h"
+#include "cmd/growth_source.h"
 #include "log/growth_ring.h"
 #include "report/growth.h"
 #include "report/traceback.h"
@@ -52,9 +52,11 @@ static struct err *add_up(struct call *call, struct growth_ask *ask,
 	if (!err)
 		err = growth_add_up(&view->pieces, (enum held_kind)ask->kind, &ask->query.filter,
 				    &env, sums);
-	return err ? err : growth_order(ask, relation_find(&sum_relation, query_sort_keys[ask->query.sort]),
-					sums->vec.at, sums->vec.nr, sizeof(*sums->vec.at),
-					&sums->vec.nr);
+	if (err)
+		return err;
+	return query_growth_sort(&ask->query,
+				 relation_find(&sum_relation, query_sort_keys[ask->query.sort]),
+				 sums->vec.at, sums->vec.nr, sizeof(*sums->vec.at), &sums->vec.nr);
 }
 
 static struct err *show(struct call *call, struct growth_ask *ask)

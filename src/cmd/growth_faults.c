@@ -4,7 +4,7 @@
 #include "answer/answer.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
-#include "cmd/growth.h"
+#include "cmd/growth_source.h"
 #include "report/faults.h"
 #include "session/session.h"
 
@@ -34,8 +34,9 @@ static struct err *ask(struct call *call, struct growth_ask *asked, struct sessi
 		return err;
 	faults_filter(ret, &asked->query.filter, &env);
 	/* They are in order of faults. */
-	return growth_order(asked, asked->query.sort == SITE_SORT_BYTES ? &pages : NULL,
-			    ret->sums.at, ret->sums.nr, sizeof(*ret->sums.at), &left);
+	return query_growth_sort(&asked->query,
+				 asked->query.sort == SITE_SORT_BYTES ? &pages : NULL,
+				 ret->sums.at, ret->sums.nr, sizeof(*ret->sums.at), &left);
 }
 
 static struct err *show(struct call *call, struct growth_ask *asked)

@@ -6,7 +6,7 @@
 #include "answer/answer.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
-#include "cmd/growth.h"
+#include "cmd/growth_source.h"
 #include "os/procfs.h"
 #include "report/kernel.h"
 #include "session/growth_kernel.h"
@@ -48,8 +48,11 @@ static struct err *ask(struct call *call, const struct growth_ask *asked,
 	err = kernel_add_up(session_kernel(call->session), names, &asked->query.filter,
 			    procfs_clock(CLOCK_REALTIME), sums);
 	/* They are in order of bytes. */
-	return err ? err : growth_order(asked, asked->query.sort == SITE_SORT_COUNT ? &count : NULL,
-					sums->vec.at, sums->vec.nr, sizeof(*sums->vec.at), &left);
+	if (err)
+		return err;
+	return query_growth_sort(&asked->query,
+				 asked->query.sort == SITE_SORT_COUNT ? &count : NULL,
+				 sums->vec.at, sums->vec.nr, sizeof(*sums->vec.at), &left);
 }
 
 /* Most kernels do not count by line, and then nothing is said of it. */

@@ -7,9 +7,10 @@
 
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
-#include "cmd/shell/redirect.h"
+#include "cmd/shell/redirect_kind.h"
 #include "cmd/shell/shell.h"
-#include "cmd/shell/signals.h"
+#include "cmd/terminal/redirect.h"
+#include "cmd/terminal/signals.h"
 
 static void label(struct out *out, const char *name)
 {

@@ -197,7 +197,7 @@ struct err *query_warn_of_nobody(const struct call *call, struct stack_names *na
 	err = str_addf(&text, "no recorded stack has a %s that matches %s",
 		       cond->attr == FILTER_MODULE ? "module" : "function", cond->glob);
 	if (!err)
-		report_warning(call->shell, str_text(&text), "");
+		terminal_warning(&call->shell->terminal, str_text(&text), "");
 	return err;
 }
 
@@ -528,6 +528,15 @@ struct err *query_growth(const struct call *call, uint32_t attrs, bool logless,
 		err = err_hint(err_create(ERR_USAGE, "'%s' is nothing to sort by",
 					  query_sort_keys[spec.sort]), "sort bytes or count");
 	return !err && query->since.word ? keep_since(query) : err;
+}
+
+struct err *query_growth_sort(const struct query *query, const struct column *by, void *at,
+			      size_t nr, size_t size, size_t *left_ret)
+{
+	const struct answer_order order = { .by = query->sorted ? by : NULL,
+					    .limit = query->order.limit };
+
+	return answer_sort(&order, at, nr, size, left_ret);
 }
 
 struct err *query_walk(const struct call *call, bool blocks, struct query *query)

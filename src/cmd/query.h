@@ -64,6 +64,12 @@ struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK
 struct err *query_growth(const struct call *call, uint32_t attrs, bool logless,
 			 struct query *query) MUST_CHECK;
 /*
+ * Put an array of sums into the order that query_growth was asked for, and return how many the
+ * limit leaves. by is the column of the elements to sort by; NULL: the order is that already.
+ */
+struct err *query_growth_sort(const struct query *query, const struct column *by, void *at,
+			      size_t nr, size_t size, size_t *left_ret) MUST_CHECK;
+/*
  * Walk the heaps after query_sites and, if the blocks are asked for, list those that FILTER keeps.
  */
 struct err *query_walk(const struct call *call, bool blocks, struct query *query) MUST_CHECK;

@@ -2,6 +2,7 @@
 /* quit and exit: detach and end. */
 
 #include "cmd/shell/cmd.h"
+#include "cmd/shell/events.h"
 #include "cmd/shell/shell.h"
 
 #define STATUS_MAX	255	/* exit(-1) is 255, as in C */

@@ -3,6 +3,7 @@
 
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/shell.h"
+#include "cmd/thread.h"
 #include "report/stood_text.h"
 #include "symbol/symbol.h"
 

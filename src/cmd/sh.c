@@ -5,8 +5,9 @@
 
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/shell.h"
-#include "cmd/shell/signals.h"
-#include "cmd/shell/spawn.h"
+#include "cmd/terminal/redirect.h"
+#include "cmd/terminal/signals.h"
+#include "cmd/terminal/spawn.h"
 
 static struct err *join(const struct call *call, struct str *ret)
 {
@@ -28,7 +29,7 @@ static struct err *run(struct call *call)
 	int status;
 
 	if (!err)
-		err = report_flush(call->shell);
+		err = redirect_flush(&call->shell->terminal);
 	if (!err)
 		err = spawn_shell(str_text(&command), -1, &pid);
 	if (err)

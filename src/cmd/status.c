@@ -6,7 +6,7 @@
 
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/shell.h"
-#include "cmd/shell/signals.h"
+#include "cmd/terminal/signals.h"
 #include "report/figures.h"
 
 static void print_end(const struct call *call)

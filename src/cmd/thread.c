@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* thread, mdbg::threads: list the threads, or choose one. */
 
-#include "cmd/shell/cmd.h"
+#include "cmd/thread.h"
 
 #include <inttypes.h>
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
+#include "cmd/shell/cmd.h"
 #include "cmd/shell/shell.h"
+#include "inspect/ended.h"
 #include "report/stood_text.h"
 #include "report/text_table.h"
 #include "report/traceback.h"
-#include "inspect/ended.h"
 #include "session/growth.h"
 
 pid_t thread_current(const struct shell *shell)

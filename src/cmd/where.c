@@ -6,6 +6,7 @@
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
 #include "cmd/shell/shell.h"
+#include "cmd/thread.h"
 #include "report/stood_text.h"
 #include "report/traceback.h"
 

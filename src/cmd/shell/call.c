@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Functions that commands have in common. */
 
-#include "cmd/shell/cmd.h"
+#include "cmd/shell/call.h"
+
+#include <string.h>
+
 #include "cmd/shell/shell.h"
 #include "heap/filter.h"
 

@@ -10,15 +10,14 @@
  */
 #pragma once
 
-#include <sys/types.h>
 #include <tcl.h>
 
+#include "cmd/shell/call.h"
 #include "report/out.h"
 
 struct relation;
 struct answer;
 struct session;
-struct shell;
 
 /* The kind of a command's arguments, for completion. */
 enum complete {
@@ -52,20 +51,6 @@ enum cmd_flags {
 };
 
 #define CMD_ANY	(-1)		/* max_args: no limit */
-
-struct call {
-	struct shell *shell;
-	struct session *session;
-	const struct cmd *cmd;
-	int argc;			/* words after the command's name, without redirection */
-	const char *const *argv;	/* UTF-8; argv[argc] is NULL */
-	Tcl_Obj *const *objv;		/* the same words */
-	struct out *out;
-	Tcl_Obj *each_var, *each_body;	/* words of `-each VAR BODY`, not in argv; or NULL */
-	bool brief, verbose;		/* -brief and -v, which are not in argv */
-	Tcl_Obj *about_var;		/* the word of `-about VAR`, not in argv; or NULL */
-	int code;			/* the Tcl code that a `value` ends with, unless it fails */
-};
 
 /*
  * The same answer for scripts and for files. It is a command of its own with the words of the one that
@@ -138,11 +123,12 @@ struct cmd {
 #define CMD_DECLARE(name)	extern const struct cmd cmd_##name;
 CMD_LIST(CMD_DECLARE)
 
-/* The commands of CMD_LIST, those for scripts behind the others; ends with NULL. */
-extern const struct cmd *cmd_table[];
+/*
+ * All commands, those for scripts behind the others; ends with NULL (cmd/commands.h, which nothing
+ * here calls).
+ */
+extern const struct cmd *const *cmd_table;
 
-/* Make all commands of CMD_LIST commands of the shell's interpreter. */
-struct err *cmd_register(struct shell *shell) MUST_CHECK;
 /* Add the name and all words of a command: "malloc sites ?-brief? ?by ..." */
 struct err *cmd_usage(const struct cmd *cmd, struct str *ret) MUST_CHECK;
 /* Does it give a Tcl value, and print nothing? */
@@ -151,6 +137,16 @@ static inline bool cmd_is_value(const struct cmd *cmd)
 	return cmd->value || cmd->rows;
 }
 
+/* Does it take -each? */
+static inline bool cmd_takes_each(const struct cmd *cmd)
+{
+	return cmd->rows || cmd->flags & CMD_EACH;
+}
+
+/* The length of the first word of its name. */
+size_t cmd_first_word(const struct cmd *cmd);
+/* Is cmd_table[i] the first command with its first word? */
+bool cmd_leads(unsigned i);
 /* If cmd is a subcommand of first, return its second word, else NULL. */
 const char *cmd_subcommand(const struct cmd *cmd, const char *first);
 #define CMD_WORD_MAX	64
@@ -173,27 +169,3 @@ extern struct err err_in_script[1];
  * err_in_script), and return TCL_ERROR.
  */
 int cmd_fail(Tcl_Interp *tcl, const struct err *err);
-
-/* Check that there is a live target, for commands that touch it; else ERR_STATE. */
-struct err *call_need_target(const struct call *call) MUST_CHECK;
-/* Check that there is a live target or a core file, for commands that only look; else ERR_STATE. */
-struct err *call_need_view(const struct call *call) MUST_CHECK;
-/*
- * Check that something may have been recorded, which is never so for a core file; else ERR_STATE.
- */
-struct err *call_need_recording(const struct call *call) MUST_CHECK;
-/*
- * Check that there is a log, of a live or an ended target (a core file has an empty one); else
- * ERR_STATE.
- */
-struct err *call_need_log(const struct call *call) MUST_CHECK;
-/*
- * Returns ERR_USAGE: `word` may not stand here. cmd.c adds the command's name and usage.
- */
-struct err *call_bad_word(const char *word) MUST_CHECK;
-/* The index of word in words, which end with NULL; -1: it is not among them. */
-int call_word_index(const char *word, const char *const *words);
-/* Find a thread by LWP id or pthread_t; ERR_NOTFOUND if there is none. */
-struct err *call_thread(const struct call *call, const char *word, pid_t *ret) MUST_CHECK;
-/* The thread that the user has chosen by `thread`, else the main one. */
-pid_t thread_current(const struct shell *shell);

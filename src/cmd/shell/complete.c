@@ -8,13 +8,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cmd/shell/alias.h"
 #include "cmd/growth.h"
 #include "cmd/query.h"
+#include "cmd/shell/alias.h"
+#include "cmd/shell/events.h"
 #include "cmd/shell/settings.h"
 #include "cmd/shell/shell.h"
-#include "cmd/shell/signals.h"
 #include "cmd/shell/word.h"
+#include "cmd/terminal/signals.h"
 #include "export/export_formats.h"
 #include "os/processes.h"
 #include "session/history.h"

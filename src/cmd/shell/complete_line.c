@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Completion at the prompt: the names of files, the line that is made, and readline. */
 
+#include "cmd/shell/complete_line.h"
+
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,6 @@
 #include "base/outside.h"
 #include "base/path.h"
 #include "cmd/shell/complete.h"
-#include "cmd/shell/prompt.h"
 #include "cmd/shell/word.h"
 
 #define FILES_MAX	10000u

@@ -58,7 +58,7 @@ static int fetch(void *ctx, const char *build_id, const char *path)
 		return fd;
 	shell->debug_server_failed = err->code != ERR_RANGE;
 	err = err_wrap(err, "debuginfod: the debug file of %s", path);
-	report_warning(shell, err->msg, hint_for(err->code));
+	terminal_warning(&shell->terminal, err->msg, hint_for(err->code));
 	return -1;
 }
 
@@ -82,11 +82,15 @@ struct err *debuginfod_switch(struct shell *shell, bool on)
 	return NULL;
 }
 
-void debuginfod_attached(struct shell *shell)
+struct err *debuginfod_new_symbols(struct shell *shell)
 {
+	struct err *err = symbols_set_debug_path(session_symbols(shell->session),
+						 shell->debug_path);
+
 	shell->debug_server_skipped = shell->lines_hinted = false;
 	if (shell->debuginfod)
 		tell_symbols(shell);
+	return err;
 }
 
 void debuginfod_look_again(struct shell *shell)
@@ -113,7 +117,7 @@ void debuginfod_hint(struct shell *shell)
 	if (!nr)
 		return;
 	shell->lines_hinted = true;
-	report_note(shell, "%zu %s without debug information, so without lines; `map -v` says "
- "which, "
-		    "and what to install", nr, nr == 1 ? "module is" : "modules are");
+	terminal_note(&shell->terminal,
+		      "%zu %s without debug information, so without lines; `map -v` says which, "
+		      "and what to install", nr, nr == 1 ? "module is" : "modules are");
 }

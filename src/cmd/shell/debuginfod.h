@@ -21,8 +21,8 @@ struct shell;
  * changed.
  */
 struct err *debuginfod_switch(struct shell *shell, bool on) MUST_CHECK;
-/* Call this when there are new symbols. */
-void debuginfod_attached(struct shell *shell);
+/* Call this when there are new symbols: they look for debug files where the settings say. */
+struct err *debuginfod_new_symbols(struct shell *shell) MUST_CHECK;
 /*
  * Call this before a command: if the process is not stopped any more, files that were not asked for
  * while it was may be asked for now.

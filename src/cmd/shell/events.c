@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The target's events and mdbg's own signals, in Tcl's event loop. */
 
+#include "cmd/shell/events.h"
+
 #include <sys/wait.h>
 
 #include "base/cancel.h"
-#include "cmd/shell/cmd.h"
-#include "cmd/shell/dict.h"
-#include "cmd/shell/prompt.h"
+#include "cmd/fail_on_leak.h"
 #include "cmd/sampling.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/debuginfod.h"
+#include "cmd/shell/dict.h"
+#include "cmd/shell/evaluate.h"
+#include "cmd/shell/result.h"
 #include "cmd/shell/shell.h"
-#include "cmd/shell/signals.h"
-#include "cmd/shell/target_commands.h"
+#include "cmd/terminal/signals.h"
 
 static const char *const names[EVENT_SCRIPTS + 1] = {
 	[SESSION_EVENT_EXIT]	= "exit",
@@ -55,14 +59,14 @@ static void show_exit(struct shell *shell, const struct session_event *event)
 
 	session_exit_status(shell->session, &known);
 	if (!known)
-		report_note(shell, "process %d ended (its status is not known)", event->pid);
+		terminal_note(&shell->terminal, "process %d ended (its status is not known)", event->pid);
 	else if (WIFSIGNALED(status))
-		report_note(shell, "process %d was ended by %s (%s)%s", event->pid,
-			    signal_name(WTERMSIG(status)), strsignal(WTERMSIG(status)),
-			    WCOREDUMP(status) ? ", core dumped" : "");
+		terminal_note(&shell->terminal, "process %d was ended by %s (%s)%s", event->pid,
+			      signal_name(WTERMSIG(status)), strsignal(WTERMSIG(status)),
+			      WCOREDUMP(status) ? ", core dumped" : "");
 	else
-		report_note(shell, "process %d ended with status %d", event->pid,
-			    WEXITSTATUS(status));
+		terminal_note(&shell->terminal, "process %d ended with status %d", event->pid,
+			      WEXITSTATUS(status));
 }
 
 /*
@@ -81,10 +85,11 @@ static bool stays_held(const struct shell *shell)
 
 static void show_death(struct shell *shell, const struct session_event *event)
 {
-	report_note(shell, "process %d is about to die of %s (%s%s%s) in thread %d, and is held%s",
-		    event->pid, signal_name(event->signal), strsignal(event->signal),
-		    *event->text ? ", " : "", event->text, event->tid,
-		    stays_held(shell) ? ": `malloc check`, `where`; `cont` lets it die" : "");
+	terminal_note(&shell->terminal,
+		      "process %d is about to die of %s (%s%s%s) in thread %d, and is held%s",
+		      event->pid, signal_name(event->signal), strsignal(event->signal),
+		      *event->text ? ", " : "", event->text, event->tid,
+		      stays_held(shell) ? ": `malloc check`, `where`; `cont` lets it die" : "");
 }
 
 /* The script may have let it go already. */
@@ -100,17 +105,17 @@ static void after_death(struct shell *shell)
 		return;
 	err = session_cont(shell->session, 0);
 	if (err)
-		report_err(shell, err);
+		terminal_err(&shell->terminal, err);
 }
 
 static void show(struct shell *shell, const struct session_event *event)
 {
 	if (event->kind == SESSION_EVENT_WARNING)
-		report_warning(shell, event->text, event->hint);
+		terminal_warning(&shell->terminal, event->text, event->hint);
 	else if (event->kind == SESSION_EVENT_EXIT && !shell->quiet)
 		show_exit(shell, event);
 	else if (event->kind == SESSION_EVENT_EXEC && !shell->quiet)
-		report_note(shell, "process %d executes %s now", event->pid, event->text);
+		terminal_note(&shell->terminal, "process %d executes %s now", event->pid, event->text);
 	else if (event->kind == SESSION_EVENT_DEATH && !shell->quiet)
 		show_death(shell, event);
 }
@@ -160,19 +165,20 @@ static void run_script(struct shell *shell, const struct session_event *event)
 	if (!script)
 		return;
 	Tcl_SetVar2Ex(shell->tcl, "::mdbg::event", NULL, event_dict(shell, event), TCL_GLOBAL_ONLY);
-	prompt_hide(shell);
-	shell_background(shell, script);
-	prompt_show(shell);
+	terminal_hide(&shell->terminal);
+	evaluate_background(shell, script);
+	events_script_ended(shell);
+	terminal_show(&shell->terminal);
 }
 
 /* A program that was attached to at an exec has symbols of its own. */
 static void on_exec(struct shell *shell)
 {
 	struct err *err = session_state(shell->session) == SESSION_ENDED ?
-				  NULL : target_command_new_symbols(shell);
+				  NULL : debuginfod_new_symbols(shell);
 
 	if (err)
-		report_err(shell, err);
+		terminal_err(&shell->terminal, err);
 }
 
 void events_pump(struct shell *shell)
@@ -194,6 +200,15 @@ void events_pump(struct shell *shell)
 	}
 }
 
+void events_script_ended(struct shell *shell)
+{
+	if (shell->depth)
+		return;
+	if (shell->session && session_names_warned(shell->session))
+		events_pump(shell);	/* this reports what the answer lacks */
+	debuginfod_hint(shell);
+}
+
 static void on_session(ClientData data, int mask UNUSED)
 {
 	events_pump(data);
@@ -204,10 +219,9 @@ static void on_signal(ClientData data, int mask UNUSED)
 	struct shell *shell = data;
 
 	signals_drain();
-	if (!shell->depth)
-		prompt_interrupt(shell);
-	else if (shell_is_cancelled(shell))
-		shell_end_scripts(shell);
+	/* If no script is at work, the prompt sees to it. */
+	if (shell->depth && evaluate_is_cancelled(shell))
+		evaluate_end_all(shell);
 }
 
 /* Report errors of `after` scripts and the like, which nobody waits for. */
@@ -220,7 +234,7 @@ static int on_background_error(ClientData data, Tcl_Interp *tcl, int objc, Tcl_O
 		return TCL_OK;
 	Tcl_SetReturnOptions(tcl, objv[2]);
 	Tcl_SetObjResult(tcl, objv[1]);
-	report_result(shell, TCL_ERROR, NULL);
+	result_report(shell, TCL_ERROR, NULL);
 	shell->failed = true;
 	Tcl_ResetResult(tcl);
 	return TCL_OK;

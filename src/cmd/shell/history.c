@@ -7,7 +7,7 @@
  * that path leads to (os/trust.h), and never through a symbolic link. Lines are written to a new file beside it, mode 0600, which then takes its place.
  */
 
-#include "cmd/shell/prompt.h"
+#include "cmd/shell/history.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "cmd/shell/alias.h"
+#include "cmd/shell/redirect_kind.h"
 
 struct words {
 	VEC(char *) vec;

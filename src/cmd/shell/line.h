@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "cmd/shell/redirect.h"
+#include "cmd/terminal/redirect.h"
 
 struct cmd;
 struct shell;

@@ -15,15 +15,16 @@
 #include <readline/readline.h>
 
 #include "base/cleanup.h"
+#include "cmd/shell/complete_line.h"
+#include "cmd/shell/events.h"
+#include "cmd/shell/history.h"
+#include "cmd/shell/lines.h"
 #include "cmd/shell/shell.h"
-#include "cmd/shell/signals.h"
+#include "cmd/terminal/signals.h"
 #include "os/trust.h"
-#include "report/screen.h"
 
 struct prompt {
-	bool waiting;		/* readline has the terminal */
 	bool ended;
-	unsigned hidden;
 	unsigned interrupts;	/* Ctrl-Cs in a row */
 	char *line;		/* it has come and has not run yet */
 	struct str text;	/* the lines of an unfinished command */
@@ -31,32 +32,32 @@ struct prompt {
 };
 
 /* readline's callbacks have no context. */
-static struct prompt *current;
+static struct shell *current;
 
 static void took_line(char *line)
 {
 	rl_callback_handler_remove();
-	current->waiting = false;
-	current->interrupts = 0;
+	current->terminal.prompting = false;
+	current->prompt->interrupts = 0;
 	if (line)
-		current->line = line;
+		current->prompt->line = line;
 	else
-		current->ended = true;
+		current->prompt->ended = true;
 }
 
 static void on_input(ClientData data, int mask UNUSED)
 {
 	struct shell *shell = data;
 
-	if (shell->prompt->waiting)
+	if (shell->terminal.prompting)
 		rl_callback_read_char();
 }
 
 /* Report an error in one line, with its hint. */
 static void note_err(struct shell *shell, const struct err *err)
 {
-	report_note(shell, "%s%s%s%s", err->msg, *err->hint ? " (" : "", err->hint,
-		    *err->hint ? ")" : "");
+	terminal_note(&shell->terminal, "%s%s%s%s", err->msg, *err->hint ? " (" : "",
+		      err->hint, *err->hint ? ")" : "");
 }
 
 /*
@@ -90,7 +91,7 @@ static struct err *start(struct shell *shell)
 	if (!prompt)
 		return err_nomem;
 	shell->prompt = prompt;
-	current = prompt;
+	current = shell;
 	rl_readline_name = "mdbg";
 	rl_catch_signals = 0;
 	if (!isatty(STDOUT_FILENO))
@@ -112,8 +113,9 @@ void prompt_end(struct shell *shell)
 		return;
 	shell->prompt = NULL;
 	Tcl_DeleteFileHandler(STDIN_FILENO);
-	if (prompt->waiting)
+	if (shell->terminal.prompting)
 		rl_callback_handler_remove();
+	shell->terminal.prompting = false;
 	err = prompt->history ? history_save(prompt->history) : NULL;
 	if (err)
 		note_err(shell, err);
@@ -124,36 +126,13 @@ void prompt_end(struct shell *shell)
 	free(prompt);
 }
 
-void prompt_hide(struct shell *shell)
-{
-	struct prompt *prompt = shell->prompt;
-
-	if (shell->screen)
-		screen_hide(shell->screen);
-	if (!prompt || !prompt->waiting || prompt->hidden++)
-		return;
-	rl_clear_visible_line();
-	fflush(rl_outstream);
-}
-
-void prompt_show(struct shell *shell)
-{
-	struct prompt *prompt = shell->prompt;
-
-	if (shell->screen)
-		screen_show(shell->screen);
-	if (!prompt || !prompt->waiting || --prompt->hidden)
-		return;
-	rl_on_new_line();
-	rl_redisplay();
-}
-
-void prompt_interrupt(struct shell *shell)
+/* If Ctrl-C has come, drop the line; twice on an empty line: quit. */
+static void take_interrupt(struct shell *shell)
 {
 	struct prompt *prompt = shell->prompt;
 	bool empty;
 
-	if (!prompt || !prompt->waiting || !signals_take_interrupts())
+	if (!shell->terminal.prompting || !signals_take_interrupts())
 		return;
 	empty = !rl_end && !prompt->text.len;
 	rl_free_line_state();
@@ -163,7 +142,7 @@ void prompt_interrupt(struct shell *shell)
 	rl_crlf();
 	if (empty && prompt->interrupts++) {
 		rl_callback_handler_remove();
-		prompt->waiting = false;
+		shell->terminal.prompting = false;
 		prompt->ended = true;
 		return;
 	}
@@ -180,8 +159,8 @@ static void wait_line(struct shell *shell)
 {
 	struct prompt *prompt = shell->prompt;
 
-	prompt->waiting = true;
-	prompt->hidden = 0;
+	shell->terminal.prompting = true;
+	shell->terminal.hidden = 0;
 	prompt->interrupts = 0;
 	rl_callback_handler_install(prompt->text.len ? "> " : shell->prompt_text, took_line);
 	/*
@@ -189,8 +168,10 @@ static void wait_line(struct shell *shell)
 	 * ahead would keep the event loop busy.
 	 */
 	Tcl_CreateFileHandler(STDIN_FILENO, TCL_READABLE, on_input, shell);
-	while (prompt->waiting)
+	while (shell->terminal.prompting) {
 		events_wait(shell);
+		take_interrupt(shell);
+	}
 	Tcl_DeleteFileHandler(STDIN_FILENO);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Find a script by its name (theory in script_file.h). */
+/* Find a script by its name, and run it (theory in script_file.h). */
 
 #include "cmd/shell/script_file.h"
 
@@ -13,6 +13,8 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "cmd/shell/embedded.h"
+#include "cmd/shell/evaluate.h"
+#include "cmd/shell/events.h"
 #include "cmd/shell/memory_file.h"
 #include "cmd/shell/shell.h"
 #include "os/input.h"
@@ -91,8 +93,8 @@ static struct err *find_bare(struct shell *shell, const char *name, struct str *
 	if (!ret->len)
 		return add_here(name, ret);
 	if (!access(name, F_OK))
-		report_note(shell, "%s is mdbg's own script, not the file in this folder, which is "
-			    "./%s", name, name);
+		terminal_note(&shell->terminal, "%s is mdbg's own script, not the file in this folder, "
+			      "which is ./%s", name, name);
 	return NULL;
 }
 
@@ -136,4 +138,36 @@ void script_file_free(struct script *script)
 	str_free(&script->path);
 	if (script->fd >= 0)
 		close(script->fd);
+}
+
+static bool run_stdin(struct shell *shell)
+{
+	Tcl_Channel channel = Tcl_GetStdChannel(TCL_STDIN);
+	Tcl_Obj *text = Tcl_NewObj();
+	bool ok;
+
+	Tcl_IncrRefCount(text);
+	if (!channel || Tcl_ReadChars(channel, text, -1, 0) < 0)
+		ok = evaluate_fail(shell, err_sys("read standard input"));
+	else
+		ok = evaluate_finish(shell, evaluate(shell, text), "standard input");
+	Tcl_DecrRefCount(text);
+	return ok;
+}
+
+bool script_file_run(struct shell *shell, const char *name)
+{
+	CLEANUP(script_file_free) struct script script = SCRIPT_INIT;
+	bool from_stdin = !strcmp(name, "-");
+	struct err *err = from_stdin ? str_add(&script.path, name) :
+				       script_file_find(shell, name, &script);
+	const char *const words[] = { "::source", "-encoding", "utf-8", str_text(&script.path) };
+	bool ok;
+
+	if (err)
+		return evaluate_fail(shell, err);
+	Tcl_SetVar(shell->tcl, "argv0", words[3], TCL_GLOBAL_ONLY);
+	ok = from_stdin ? run_stdin(shell) : evaluate_words(shell, 4, words, words[3]);
+	events_script_ended(shell);
+	return ok;
 }

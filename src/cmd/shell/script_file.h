@@ -14,6 +14,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -33,3 +35,8 @@ struct script {
  */
 struct err *script_file_find(struct shell *shell, const char *name, struct script *ret) MUST_CHECK;
 void script_file_free(struct script *script);
+/*
+ * Find a script and run it; `-` is standard input. Returns true if nothing failed, and has reported
+ * all that did.
+ */
+bool script_file_run(struct shell *shell, const char *name);

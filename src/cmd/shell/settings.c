@@ -10,9 +10,10 @@
 #include "base/limits.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/debuginfod.h"
-#include "cmd/shell/redirect.h"
+#include "cmd/shell/redirect_kind.h"
 #include "cmd/shell/shell.h"
 #include "cmd/shell/skip.h"
+#include "cmd/terminal/redirect.h"
 #include "heap/filter.h"
 #include "report/text_table.h"
 #include "symbol/symbol.h"
@@ -322,7 +323,7 @@ static struct err *set_skip(struct shell *shell, const struct setting *setting U
 
 static const struct setting settings[] = {
 	{ "color", "headings in colour",
-	  WORDS, { "auto", "always", "never" }, IN_SHELL(color) },
+	  WORDS, { "auto", "always", "never" }, IN_SHELL(terminal.color) },
 	{ "debug-path", "folders with separate debug files, colon-separated",
 	  TEXT, IN_SHELL(debug_path), .set = set_debug_path },
 	{ "debuginfod", "ask $DEBUGINFOD_URLS for missing debug files",

@@ -99,9 +99,9 @@ static void look_at_name(struct shell *shell, const char *name)
 	}
 	if (!meant || Tcl_GetVar(shell->tcl, name, TCL_GLOBAL_ONLY))
 		return;
-	report_err(shell, err_hint(err_create(ERR_USAGE,
-					      "set: %s is no setting, but a new variable", name),
-				   "near it: %s; `set` lists the settings", meant));
+	terminal_err(&shell->terminal,
+		     err_hint(err_create(ERR_USAGE, "set: %s is no setting, but a new variable", name),
+			      "near it: %s; `set` lists the settings", meant));
 }
 
 /* The text of a word without substitutions; NULL: it has some. */

@@ -7,8 +7,10 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
-#include "cmd/shell/debuginfod.h"
+#include "cmd/fail_on_leak.h"
 #include "cmd/sampling.h"
+#include "cmd/shell/debuginfod.h"
+#include "cmd/shell/events.h"
 #include "cmd/shell/shell.h"
 #include "cmd/shell/suggest.h"
 #include "os/processes.h"
@@ -18,15 +20,6 @@
 
 #define POLL_MS		50
 #define PIDS_SHOWN	8
-
-struct err *target_command_new_symbols(struct shell *shell)
-{
-	struct err *err = symbols_set_debug_path(session_symbols(shell->session),
-						 shell->debug_path);
-
-	debuginfod_attached(shell);
-	return err;
-}
 
 /*
  * Tell the user at once what was found, what is missing and what is not as it was asked for, also
@@ -39,7 +32,7 @@ static struct err *after(struct shell *shell, struct err *err)
 		shell->thread = 0;
 		sampling_attached(shell);
 		fail_on_leak_begin(shell);
-		err = target_command_new_symbols(shell);
+		err = debuginfod_new_symbols(shell);
 	}
 	events_pump(shell);
 	return err;

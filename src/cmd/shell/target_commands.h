@@ -15,8 +15,6 @@ struct err *target_command_attach(struct shell *shell, pid_t pid) MUST_CHECK;
 struct err *target_command_open_core(struct shell *shell, const char *path,
 				     const char *exe) MUST_CHECK;
 struct err *target_command_run(struct shell *shell, char *const *argv) MUST_CHECK;
-/* Call this when there are new symbols: they look for debug files where the settings say. */
-struct err *target_command_new_symbols(struct shell *shell) MUST_CHECK;
 /*
  * "1234", or the name of one process. ERR_USAGE for a number that is no process id, ERR_NOTFOUND
  * if no process has the name, ERR_ATTACH if several have it.

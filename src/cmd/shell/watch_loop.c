@@ -6,9 +6,10 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
+#include "cmd/shell/events.h"
 #include "cmd/shell/shell.h"
-#include "cmd/shell/signals.h"
 #include "cmd/shell/target_commands.h"
+#include "cmd/terminal/signals.h"
 #include "heap/filter.h"
 #include "os/tracer.h"
 #include "report/progress.h"
@@ -144,12 +145,12 @@ static struct err *run_in_place(struct watch_loop *loop)
 	struct err *err;
 
 	screen_begin(&loop->screen, loop->call->out);
-	shell->screen = &loop->screen;
+	shell->terminal.screen = &loop->screen;
 	loop->in_place = true;
 	err = take_ctrl_c(run_readings(loop));
 	loop->in_place = false;
 	loop->was_in_place = true;
-	shell->screen = NULL;
+	shell->terminal.screen = NULL;
 	screen_end(&loop->screen);
 	/* The last reading stays on the terminal. */
 	return err || !loop->readings ? err : show(loop);
@@ -165,8 +166,10 @@ struct err *watch_loop_run(struct watch_loop *loop)
 	progress_off();
 	call->out->page = NULL;
 	shell->ends_itself = true;
-	keys_begin(&loop->keys, shell);
-	if (screen_can(call->out) && !shell->screen)
+	/* A program that mdbg has started without a prompt reads standard input itself. */
+	if (shell->interactive || !session_started(shell->session))
+		keys_begin(&loop->keys);
+	if (screen_can(call->out) && !shell->terminal.screen)
 		err = run_in_place(loop);
 	else
 		err = take_ctrl_c(run_readings(loop));

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/shell/keys.h"
+#include "cmd/terminal/keys.h"
 #include "report/screen.h"
 
 struct call;

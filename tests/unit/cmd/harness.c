@@ -10,7 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd/shell/signals.h"
+#include "cmd/commands.h"
+#include "cmd/shell/create.h"
+#include "cmd/shell/lines.h"
+#include "cmd/shell/script_file.h"
+#include "cmd/terminal/signals.h"
 #include "unwind/walk.h"
 
 static struct shell *shell;
@@ -27,7 +31,7 @@ struct shell *harness_shell(void)
 {
 	struct session_config *config;
 
-	if (!shell && (signals_setup() || shell_create("mdbg", leave, &shell)))
+	if (!shell && (signals_setup() || shell_create("mdbg", commands, leave, &shell)))
 		abort();
 	shell->failed = false;
 	shell->thread = 0;
@@ -120,7 +124,7 @@ struct outcome harness_script(const char *text)
 	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
 		abort();
 	close(fd);
-	outcome = run(name, shell_script);
+	outcome = run(name, script_file_run);
 	unlink(name);
 	return outcome;
 }

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "cmd/shell/complete_line.h"
 #include "cmd/shell/prompt.h"
 #include "cmd/shell/shell.h"
 #include "harness.h"

@@ -3,6 +3,7 @@
 
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/line.h"
+#include "cmd/shell/lines.h"
 #include "harness.h"
 #include "unit.h"
 

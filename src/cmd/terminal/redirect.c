@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `> FILE`, `>> FILE`, `| SHELL COMMAND`. */
 
-#include "cmd/shell/redirect.h"
+#include "cmd/terminal/redirect.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
+#include <tcl.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "cmd/shell/cmd.h"
-#include "cmd/shell/shell.h"
-#include "cmd/shell/spawn.h"
-#include "heap/filter.h"
+#include "cmd/terminal/spawn.h"
+#include "cmd/terminal/terminal.h"
 #include "os/output.h"
+#include "report/out.h"
 
 struct redirect {
 	struct redirect *below;
@@ -20,62 +25,6 @@ struct redirect {
 	pid_t child;		/* the process that reads the pipe */
 	char name[256];
 };
-
-/*
- * A `>` after these words is a relation if they end with an ATTR that is neither a sort key nor a
- * value.
- */
-static bool wants_relation(int nr, const char *const *words)
-{
-	static const char *const takes_word[] = {
-		"sort", "by", "==", "=", "!=", "<", "<=", ">", ">=", NULL,
-	};
-
-	return nr > 0 && filter_parse_is_attr(words[nr - 1]) &&
-	       (nr == 1 || call_word_index(words[nr - 2], takes_word) < 0);
-}
-
-/* Do these words open a quote of a FILTER ('YYYY-MM-DD hh:mm:ss') and not close it? */
-static bool inside_quotes(int nr, const char *const *words)
-{
-	bool inside = false;
-	int i;
-
-	for (i = 0; i < nr; i++) {
-		size_t len = strlen(words[i]);
-
-		if (!inside)
-			inside = words[i][0] == '\'' && (len == 1 || words[i][len - 1] != '\'');
-		else
-			inside = !len || words[i][len - 1] != '\'';
-	}
-	return inside;
-}
-
-enum redirect_kind redirect_kind(const char *word, int before, const char *const *words,
-				 bool filter)
-{
-	if (filter && inside_quotes(before, words))
-		return REDIRECT_NONE;
-	if (word[0] == '|' && word[1] != '|')
-		return REDIRECT_PIPE;
-	if (word[0] != '>' || (filter && wants_relation(before, words)))
-		return REDIRECT_NONE;
-	return word[1] == '>' ? REDIRECT_APPEND : REDIRECT_FILE;
-}
-
-int redirect_find(int nr, const char *const *words, bool filter, enum redirect_kind *kind_ret)
-{
-	int i;
-
-	for (i = 0; i < nr; i++) {
-		*kind_ret = redirect_kind(words[i], i, words, filter);
-		if (*kind_ret)
-			return i;
-	}
-	*kind_ret = REDIRECT_NONE;
-	return nr;
-}
 
 static struct err *open_file(struct redirect *redirect, const char *name, int *fd_ret)
 {
@@ -111,7 +60,7 @@ static struct err *open_pipe(struct redirect *redirect, const char *command, int
 	return NULL;
 }
 
-struct err *redirect_open(struct shell *shell, enum redirect_kind kind, const char *rest)
+struct err *redirect_open(struct terminal *terminal, enum redirect_kind kind, const char *rest)
 {
 	AUTO_FREE struct redirect *redirect = calloc(1, sizeof(*redirect));
 	AUTO_CLOSE int fd = -1;
@@ -123,7 +72,7 @@ struct err *redirect_open(struct shell *shell, enum redirect_kind kind, const ch
 	if (!*rest)
 		return err_create(ERR_USAGE, kind == REDIRECT_PIPE ? "no command after |" :
 								     "no file name after >");
-	err = report_flush(shell);
+	err = redirect_flush(terminal);
 	if (err)
 		return err;
 	redirect->kind = kind;
@@ -139,12 +88,12 @@ struct err *redirect_open(struct shell *shell, enum redirect_kind kind, const ch
 			close(redirect->saved);
 		return err;
 	}
-	redirect->below = shell->redirect;
-	shell->redirect = take(redirect);
+	redirect->below = terminal->redirect;
+	terminal->redirect = take(redirect);
 	return NULL;
 }
 
-struct err *redirect_open_words(struct shell *shell, enum redirect_kind kind, int nr,
+struct err *redirect_open_words(struct terminal *terminal, enum redirect_kind kind, int nr,
 				const char *const *words)
 {
 	AUTO_STR struct str rest = STR_INIT;
@@ -157,7 +106,7 @@ struct err *redirect_open_words(struct shell *shell, enum redirect_kind kind, in
 					  kind == REDIRECT_APPEND ? ">>" : ">");
 		err = str_addf(&rest, "%s%s", rest.len ? " " : "", words[i]);
 	}
-	return err ? err : redirect_open(shell, kind, str_text(&rest));
+	return err ? err : redirect_open(terminal, kind, str_text(&rest));
 }
 
 static struct err *restore(struct redirect *redirect)
@@ -181,13 +130,13 @@ static struct err *restore(struct redirect *redirect)
 	return err;
 }
 
-struct err *redirect_close(struct shell *shell)
+struct err *redirect_close(struct terminal *terminal)
 {
-	AUTO_FREE struct redirect *redirect = shell->redirect;
-	struct err *flush_err = report_flush(shell), *err;
+	AUTO_FREE struct redirect *redirect = terminal->redirect;
+	struct err *flush_err = redirect_flush(terminal), *err;
 	int status = 0;
 
-	shell->redirect = redirect->below;
+	terminal->redirect = redirect->below;
 	err = restore(redirect);
 	if (redirect->child)
 		status = spawn_wait(redirect->child);
@@ -198,17 +147,34 @@ struct err *redirect_close(struct shell *shell)
 	return err;
 }
 
-bool redirect_is_pipe(const struct shell *shell)
+bool redirect_is_pipe(const struct terminal *terminal)
 {
-	return shell->redirect && shell->redirect->kind == REDIRECT_PIPE;
+	return terminal->redirect && terminal->redirect->kind == REDIRECT_PIPE;
 }
 
-bool redirect_reader_may_leave(const struct shell *shell)
+bool redirect_reader_may_leave(const struct terminal *terminal)
 {
-	return !shell->redirect || redirect_is_pipe(shell);
+	return !terminal->redirect || redirect_is_pipe(terminal);
 }
 
-const char *redirect_name(const struct shell *shell)
+const char *redirect_name(const struct terminal *terminal)
 {
-	return shell->redirect ? shell->redirect->name : "standard output";
+	return terminal->redirect ? terminal->redirect->name : "standard output";
+}
+
+struct err *redirect_write_err(const struct terminal *terminal)
+{
+	errno = Tcl_GetErrno();
+	return err_recode(out_write_err(redirect_name(terminal)), ERR_SYS);
+}
+
+struct err *redirect_flush(struct terminal *terminal)
+{
+	Tcl_Channel channel = Tcl_GetStdChannel(TCL_STDOUT);
+
+	if (!channel || Tcl_Flush(channel) == TCL_OK)
+		return NULL;
+	if (Tcl_GetErrno() == EPIPE && redirect_reader_may_leave(terminal))
+		return NULL;
+	return redirect_write_err(terminal);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Signals of mdbg itself. */
 
-#include "cmd/shell/signals.h"
+#include "cmd/terminal/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Long output on a terminal. */
 
-#include "cmd/shell/pager.h"
+#include "cmd/terminal/pager.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-#include "cmd/shell/shell.h"
-#include "cmd/shell/spawn.h"
+#include "cmd/terminal/spawn.h"
 #include "os/trust.h"
 #include "report/out.h"
 
@@ -54,11 +54,9 @@ static void start(struct out *out)
 	out->reader_may_leave = true;
 }
 
-void pager_offer(struct pager *pager, const struct shell *shell, unsigned rows, struct out *out)
+void pager_offer(struct pager *pager, unsigned rows, struct out *out)
 {
-	*pager = (struct pager){ .fd = -1 };
-	if (!shell->interactive || !shell->pager || shell->redirect || rows < 2 ||
-	    !isatty(STDIN_FILENO))
+	if (rows < 2 || !isatty(STDIN_FILENO))
 		return;
 	out->page = start;
 	out->page_ctx = pager;

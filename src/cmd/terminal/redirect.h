@@ -17,42 +17,35 @@
 
 #include "base/err.h"
 
-struct shell;
+struct terminal;
 
 enum redirect_kind { REDIRECT_NONE, REDIRECT_FILE, REDIRECT_APPEND, REDIRECT_PIPE };
 
-/*
- * Does word begin a redirection, if these words stand before it (the nearest is the last)? filter:
- * the command takes a FILTER.
- */
-enum redirect_kind redirect_kind(const char *word, int before, const char *const *words,
-				 bool filter);
-/*
- * Find the first of words that begins a redirection. Returns its index, or nr; its kind is in
- * *kind_ret.
- */
-int redirect_find(int nr, const char *const *words, bool filter, enum redirect_kind *kind_ret);
-
 /* Send standard output there. rest is the name of the file, or the shell command. */
-struct err *redirect_open(struct shell *shell, enum redirect_kind kind,
+struct err *redirect_open(struct terminal *terminal, enum redirect_kind kind,
 			  const char *rest) MUST_CHECK;
 /* Open a redirection from its words; words[0] is `>`, `>file`, `|` …. */
-struct err *redirect_open_words(struct shell *shell, enum redirect_kind kind, int nr,
+struct err *redirect_open_words(struct terminal *terminal, enum redirect_kind kind, int nr,
 				const char *const *words) MUST_CHECK;
 /*
  * End the innermost redirection: flush, put standard output back, and wait for the shell command.
  * Returns the first error of these.
  */
-struct err *redirect_close(struct shell *shell) MUST_CHECK;
+struct err *redirect_close(struct terminal *terminal) MUST_CHECK;
 /* Does the line go to a pipe of its own (`malloc | head`)? */
-bool redirect_is_pipe(const struct shell *shell);
+bool redirect_is_pipe(const struct terminal *terminal);
 /*
  * Is EPIPE the wish of a reader that has what it wants, and no failure? It is for a pipe of the
  * line's own, and for mdbg's standard output (`mdbg ... | head`).
  */
-bool redirect_reader_may_leave(const struct shell *shell);
+bool redirect_reader_may_leave(const struct terminal *terminal);
 /*
  * The name of standard output as it is now: "standard output", the file's name, or the shell
  * command.
  */
-const char *redirect_name(const struct shell *shell);
+const char *redirect_name(const struct terminal *terminal);
+
+/* Flush the output of `puts`; the error says why that failed. */
+struct err *redirect_flush(struct terminal *terminal) MUST_CHECK;
+/* Returns the error of Tcl's last write to standard output. */
+struct err *redirect_write_err(const struct terminal *terminal) MUST_CHECK;

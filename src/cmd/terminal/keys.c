@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The keys that are pressed while a command is at work on a terminal. */
 
-#include "cmd/shell/keys.h"
+#include "cmd/terminal/keys.h"
 
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/shell/shell.h"
-
-void keys_begin(struct keys *keys, const struct shell *shell)
+void keys_begin(struct keys *keys)
 {
 	struct termios raw;
 
 	*keys = (struct keys){ .on = false };
-	if (session_started(shell->session) && !shell->interactive)
-		return;
 	if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() ||
 	    tcgetattr(STDIN_FILENO, &keys->saved))
 		return;

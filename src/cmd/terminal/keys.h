@@ -7,8 +7,6 @@
 
 #include "base/err.h"
 
-struct shell;
-
 enum key { KEY_NONE = 0, KEY_UP = 256, KEY_DOWN, KEY_OTHER };	/* or a byte */
 
 struct keys {
@@ -20,10 +18,9 @@ struct keys {
 
 /*
  * Have the terminal give each key at once, and show none. Nothing is done if standard input is no
- * terminal, belongs to another job, or is read by a program that mdbg has started. keys_end puts
- * the terminal back.
+ * terminal, or belongs to another job. keys_end puts the terminal back.
  */
-void keys_begin(struct keys *keys, const struct shell *shell);
+void keys_begin(struct keys *keys);
 /* The next key; KEY_NONE if none was pressed. It does not wait. */
 int keys_next(struct keys *keys);
 void keys_end(struct keys *keys);

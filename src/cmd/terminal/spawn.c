@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Programs that the user asked for. */
 
-#include "cmd/shell/spawn.h"
+#include "cmd/terminal/spawn.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
-#include "cmd/shell/signals.h"
+#include "cmd/terminal/signals.h"
 #include "os/environment.h"
 #include "os/oom_score.h"
 

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The end of the session. */
+
+#include "cmd/shell/close.h"
+
+#include "base/cancel.h"
+#include "cmd/shell/evaluate.h"
+#include "cmd/shell/events.h"
+#include "cmd/shell/shell.h"
+#include "report/progress.h"
+
+void shell_close(struct shell *shell)
+{
+	struct session *session = shell->session;
+	struct session_event warning;
+	struct err *err;
+
+	if (!session)
+		return;
+	events_end(shell);
+	shell->session = NULL;
+	cancel_clear();
+	progress_begin("detach");
+	err = session_leave(session);
+	progress_end();
+	while (session_next_warning(session, &warning))
+		terminal_warning(&shell->terminal, warning.text, warning.hint);
+	if (err)
+		evaluate_fail(shell, err);
+	session_destroy(session);
+}
