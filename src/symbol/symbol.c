@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Names for addresses: modules in time, and the cache of results.
+ * Names for addresses: modules in time.
  *
  *	pc, generation -> module	looked up in spans every time: it is cheap, and later
  *					modules are seen
- *	pc, module -> frames, text	kept for ever, up to LIMIT_FRAMES and LIMIT_TEXTS. Results
- *					beyond that, and JIT code without a name so far, which
- *					may get one, are kept only as one of the last RECENT
- *					answers
+ *	pc, module -> frames, text	kept (resolved.h), but for JIT code without a name so far,
+ *					which may get one
  *	module -> image			one for each file, however often it was mapped
  */
 
@@ -22,32 +20,17 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
-#include "base/limits.h"
-#include "base/map.h"
 #include "base/path.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "symbol/image.h"
-#include "symbol/symbol_private.h"
-#include "symbol/string_pool.h"
 #include "symbol/perf_map.h"
+#include "symbol/resolved.h"
 #include "symbol/spans.h"
+#include "symbol/string_pool.h"
+#include "symbol/symbol_private.h"
 
 #define DEBUG_PATH	"/usr/lib/debug"
-
-struct resolved {
-	struct resolved *next;		/* with the same key */
-	uint64_t pc;
-	uint32_t module;		/* NO_MODULE: none */
-	bool return_address;
-	/* indexed by enum symbol_names; NULL: not needed so far */
-	char *text[SYMBOL_NAMES_FULL + 1];
-	size_t nr;
-	struct symbol_frame frames[];
-};
-
-#define NO_MODULE	UINT32_MAX
-#define RECENT		64u
 
 struct symbols {
 	struct debug_search search;
@@ -58,11 +41,7 @@ struct symbols {
 	struct spans spans;		/* of modules */
 	bool sorted;
 	uint32_t floor;
-	struct map resolved;
-	uint64_t nr_frames, text_bytes;	/* of all these */
-	struct resolved *recent[RECENT];	/* results that are not kept */
-	char *recent_text[RECENT];
-	uint32_t nr_recent, nr_recent_texts;	/* number of all recent ones so far */
+	struct resolved_cache resolved;
 	struct symbol_frame unknown;	/* used if there is no memory for a better answer */
 	char unknown_text[20];
 	void (*warn)(void *ctx, const char *text);
@@ -127,25 +106,11 @@ struct err *symbols_create(int target_pid, struct symbols **ret)
 	return NULL;
 }
 
-static void free_resolved(void *value)
-{
-	for (struct resolved *resolved = value, *next; resolved; resolved = next) {
-		next = resolved->next;
-		for (size_t i = 0; i < ARRAY_SIZE(resolved->text); i++)
-			free(resolved->text[i]);
-		free(resolved);
-	}
-}
-
 void symbols_destroy(struct symbols *symbols)
 {
 	if (!symbols)
 		return;
-	map_free(&symbols->resolved, free_resolved);
-	for (size_t i = 0; i < RECENT; i++) {
-		free_resolved(symbols->recent[i]);
-		free(symbols->recent_text[i]);
-	}
+	resolved_free(&symbols->resolved);
 	for (size_t i = 0; i < symbols->images.nr; i++)
 		image_destroy(symbols->images.at[i]);
 	vec_free(&symbols->images);
@@ -173,20 +138,9 @@ struct err *symbols_set_debug_path(struct symbols *symbols, const char *path)
 	return NULL;
 }
 
-static void forget_resolved(struct symbols *symbols)
-{
-	map_free(&symbols->resolved, free_resolved);
-	symbols->resolved = (struct map)MAP_INIT;
-	symbols->nr_frames = symbols->text_bytes = 0;
-	for (size_t i = 0; i < RECENT; i++)
-		free_resolved(take(symbols->recent[i]));
-	for (size_t i = 0; i < RECENT; i++)
-		free(take(symbols->recent_text[i]));
-}
-
 void symbols_retry(struct symbols *symbols)
 {
-	forget_resolved(symbols);
+	resolved_free(&symbols->resolved);
 	for (size_t i = 0; i < symbols->images.nr; i++)
 		image_retry(symbols->images.at[i]);
 }
@@ -437,52 +391,19 @@ static void query_run(struct symbols *symbols, struct query *query)
 }
 
 /* Returns NULL if there is no memory. */
-static struct resolved *answer(const struct query *query, bool return_address)
-{
-	size_t size = query->nr * sizeof(query->frames[0]);
-	struct resolved *resolved = calloc(1, sizeof(*resolved) + size);
-
-	if (!resolved)
-		return NULL;
-	resolved->pc = query->pc;
-	resolved->module = query->module;
-	resolved->return_address = return_address;
-	resolved->nr = query->nr;
-	memcpy(resolved->frames, query->frames, size);
-	return resolved;
-}
-
-/* Returns NULL if there is no memory. */
 static struct resolved *resolve(struct symbols *symbols, uint64_t pc, uint32_t generation,
 				bool return_address)
 {
 	struct query query = { .pc = pc, .addr = pc - (return_address && pc) };
-	uint64_t key = pc << 1 | return_address;
-	struct resolved *first, *resolved, **recent;
+	struct resolved *resolved;
 
 	query.module = module_at(symbols, query.addr, generation, true);
-	first = map_get(&symbols->resolved, key);
-	for (resolved = first; resolved; resolved = resolved->next)
-		if (resolved->pc == query.pc && resolved->module == query.module &&
-		    resolved->return_address == return_address)
-			return resolved;
-	query_run(symbols, &query);
-	resolved = answer(&query, return_address);
-	if (!resolved)
-		return NULL;
-	if (query.open || symbols->nr_frames >= LIMIT_FRAMES) {
-		recent = &symbols->recent[symbols->nr_recent++ % RECENT];
-		free_resolved(*recent);
-		*recent = resolved;
+	resolved = resolved_find(&symbols->resolved, pc, query.module, return_address);
+	if (resolved)
 		return resolved;
-	}
-	if (map_put(&symbols->resolved, key, resolved)) {
-		free(resolved);
-		return NULL;
-	}
-	resolved->next = first;
-	symbols->nr_frames += resolved->nr;
-	return resolved;
+	query_run(symbols, &query);
+	resolved = resolved_create(pc, query.module, return_address, query.nr, query.frames);
+	return resolved ? resolved_add(&symbols->resolved, resolved, !query.open) : NULL;
 }
 
 const struct symbol_frame *symbols_resolve(struct symbols *symbols, uint64_t pc,
@@ -554,19 +475,6 @@ static struct err *add_text(const struct symbols *symbols, const struct resolved
 	return err;
 }
 
-static const char *keep_text(struct symbols *symbols, struct resolved *resolved,
-			     enum symbol_names names, char *text)
-{
-	char **at = &resolved->text[names];
-
-	symbols->text_bytes += strlen(text);
-	if (symbols->text_bytes > LIMIT_TEXTS) {
-		at = &symbols->recent_text[symbols->nr_recent_texts++ % RECENT];
-		free(*at);
-	}
-	return *at = text;
-}
-
 const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generation,
 			 bool return_address, enum symbol_names names)
 {
@@ -579,7 +487,7 @@ const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generati
 		snprintf(symbols->unknown_text, sizeof(symbols->unknown_text), "0x%016" PRIx64, pc);
 		return symbols->unknown_text;
 	}
-	return keep_text(symbols, resolved, names, take(text.at));
+	return resolved_add_text(&symbols->resolved, resolved, names, take(text.at));
 }
 
 /*
