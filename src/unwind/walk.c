@@ -26,95 +26,12 @@
 
 #include "unwind/walk.h"
 
-#include <stddef.h>
-
-#include "arch/host.h"
 #include "base/compiler.h"
+#include "unwind/walk_registers.h"
 
 /* our own frames (stubs) in one stack; they nest as allocators do, two or three deep */
 #define OWN_MAX		64
 #define STEP_LEAST	4096u
-
-enum regs_from {
-	REGS_NONE,		/* only PC, SP and BP are known */
-	REGS_INNERMOST,		/* from the caller of walk() */
-	REGS_SIGNAL,		/* in the sigcontext: the frame that a signal interrupted */
-};
-
-struct walker {
-	const struct walk_map *map;
-	const struct walk_stack *stack;
-	const struct walk_regs *innermost;
-	/* module of the last PC: mostly it is that of the next one, too */
-	const struct walk_module *module;
-	uint64_t pc, sp, fp;
-	/* traced: where fp was saved, FP_INITIAL, FP_NOTED */
-	uint64_t fp_at;
-	/* where BX is saved, BX_INNERMOST, BX_LOST; with REGS_SIGNAL it is in the sigcontext */
-	uint64_t bx_at;
-	struct walk_trace *trace;		/* NULL: not traced */
-	enum regs_from regs_from;
-	/* why fp is not known; WALK_COMPLETE: it is known */
-	enum walk_end fp_lost;
-	/* number of the last frames that are unproven: see frame_pointer_leave */
-	uint32_t unproven;
-	/* PC is an instruction to run, not a return address */
-	bool exact;
-	bool wants_kept;			/* a rule needs one of R12 to R15: see kept_at */
-	/* where R12 to R15 are saved, as bx_at; NULL: they are not followed */
-	uint64_t *kept_at;
-};
-
-/* These values are not addresses of stack words. */
-#define BX_INNERMOST	0
-#define BX_LOST		1
-#define FP_INITIAL	0
-#define FP_NOTED	1
-
-/* Stack words need not be aligned, and may have any type. */
-struct word {
-	uint64_t value;
-} __attribute__((packed, may_alias));
-
-static inline bool word_read(const struct walk_stack *stack, uint64_t addr, uint64_t *ret)
-{
-	if (LIKELY(addr >= stack->low && addr < stack->high &&
-		   stack->high - addr >= sizeof(*ret))) {
-		const char *at = (const char *)stack->copy + (addr - stack->low);
-
-		*ret = ((const struct word *)at)->value;
-		return true;
-	}
-	return stack->more && stack->more(stack->ctx, addr, ret);
-}
-
-/* Note that the result depends on this word. */
-static inline void note_slot(const struct walker *walker, uint64_t addr, uint64_t value)
-{
-	struct walk_trace *trace = walker->trace;
-
-	if (!trace)
-		return;
-	if (UNLIKELY(trace->nr >= WALK_TRACE_SLOTS) || UNLIKELY(addr < walker->stack->low) ||
-	    UNLIKELY(addr >= walker->stack->high)) {
-		trace->whole = false;
-		return;
-	}
-	trace->address[trace->nr] = addr;
-	trace->value[trace->nr++] = value;
-}
-
-/* Note that the result depends on BP as it is now; only while it is known. */
-static inline void note_fp(struct walker *walker)
-{
-	if (!walker->trace || walker->fp_at == FP_NOTED)
-		return;
-	if (walker->fp_at == FP_INITIAL)
-		walker->trace->fp_used = true;
-	else
-		note_slot(walker, walker->fp_at, walker->fp);
-	walker->fp_at = FP_NOTED;
-}
 
 const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc)
 {
@@ -158,84 +75,6 @@ static inline const struct row *row_find(struct walker *walker, uint64_t pc, boo
 	return row;
 }
 
-/* Read R12 + i in a frame that has not all registers. */
-static NOINLINE bool kept_read(struct walker *walker, unsigned i, uint64_t *ret)
-{
-	const struct walk_regs *innermost = walker->innermost;
-	uint64_t at;
-
-	if (!walker->kept_at) {
-		walker->wants_kept = true;
-		return false;
-	}
-	at = walker->kept_at[i];
-	if (at == BX_LOST)
-		return false;
-	if (at != BX_INNERMOST) {
-		if (!word_read(walker->stack, at, ret))
-			return false;
-		note_slot(walker, at, *ret);
-		return true;
-	}
-	if (walker->trace)
-		walker->trace->whole = false;
-	if (!innermost->regs || innermost->nr_regs <= FRAME_KEPT + i)
-		return false;
-	*ret = innermost->regs[FRAME_KEPT + i];
-	return true;
-}
-
-static void kept_restore(const struct walker *walker, const struct row *row, uint64_t cfa)
-{
-	for (unsigned i = 0; i < ROW_KEPT; i++) {
-		unsigned n = row_kept(row, i);
-
-		if (n)
-			walker->kept_at[i] = n == ROW_KEPT_LOST ? BX_LOST : cfa - 8 * (uint64_t)n;
-	}
-}
-
-/* Code without CFI may have used RBX, and R12 to R15. */
-static void registers_lose(struct walker *walker)
-{
-	walker->bx_at = BX_LOST;
-	for (unsigned i = 0; walker->kept_at && i < ROW_KEPT; i++)
-		walker->kept_at[i] = BX_LOST;
-}
-
-/* Read a register by its DWARF number. */
-static bool reg_read(struct walker *walker, unsigned reg, uint64_t *ret)
-{
-	static const uint8_t offsets[FRAME_REGS] = FRAME_SIGNAL_OFFSETS;
-
-	if (reg == FRAME_SP) {
-		*ret = walker->sp;
-		return true;
-	}
-	if (reg >= FRAME_REGS)
-		return false;
-	if (walker->regs_from == REGS_SIGNAL)
-		return word_read(walker->stack, walker->bx_at - offsets[FRAME_BX] + offsets[reg],
-				 ret);
-	if (reg == FRAME_BX && walker->bx_at > BX_LOST) {
-		if (!word_read(walker->stack, walker->bx_at, ret))
-			return false;
-		note_slot(walker, walker->bx_at, *ret);
-		return true;
-	}
-	if (walker->regs_from != REGS_INNERMOST && reg - FRAME_KEPT < ROW_KEPT)
-		return kept_read(walker, reg - FRAME_KEPT, ret);
-	if (walker->regs_from != REGS_INNERMOST &&
-	    (reg != FRAME_BX || walker->bx_at != BX_INNERMOST))
-		return false;
-	if (!walker->innermost->regs || reg >= walker->innermost->nr_regs)
-		return false;
-	if (walker->trace && reg == FRAME_BX)
-		walker->trace->bx_used = true;
-	*ret = walker->innermost->regs[reg];
-	return true;
-}
-
 /* Continue in the caller. False: the return address says that there is none. */
 static inline bool caller_enter(struct walker *walker, uint64_t pc, uint64_t sp)
 {
@@ -255,7 +94,7 @@ static inline void bx_restore(struct walker *walker, const struct row *row, uint
 /* BP of the caller is in another register. */
 static NOINLINE void fp_restore_register(struct walker *walker, const struct row *row)
 {
-	walker->fp_lost = reg_read(walker, (unsigned)row->fp_offset, &walker->fp) ?
+	walker->fp_lost = walk_register(walker, (unsigned)row->fp_offset, &walker->fp) ?
 		WALK_COMPLETE : WALK_REGISTER;
 	walker->fp_at = FP_NOTED;
 }
@@ -329,7 +168,7 @@ static bool cfa_find(struct walker *walker, const struct row *row, uint64_t *cfa
 	case ROW_CFA_REG:
 	case ROW_CFA_REG_MEM:
 		*end = WALK_REGISTER;
-		if (!reg_read(walker, row_reg(row), &at))
+		if (!walk_register(walker, row_reg(row), &at))
 			return false;
 		*cfa = at += offset;
 		if (row->cfa == ROW_CFA_REG)
@@ -387,13 +226,13 @@ static bool moved_leave(struct walker *walker, const struct row *row, enum walk_
 		note_slot(walker, at, pc);
 	} else {
 		*end = WALK_REGISTER;
-		if (!reg_read(walker, row->cfa_reg, &pc))
+		if (!walk_register(walker, row->cfa_reg, &pc))
 			return false;
 	}
 	fp_restore(walker, row, cfa, true);
 	bx_restore(walker, row, cfa);
 	if (walker->kept_at)
-		kept_restore(walker, row, cfa);
+		walk_registers_restore_kept(walker, row, cfa);
 	*end = WALK_COMPLETE;
 	return caller_enter(walker, pc, cfa);
 }
@@ -451,7 +290,7 @@ static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk
 		walker->unproven++;
 	walker->fp = fp;
 	walker->fp_at = frame;
-	registers_lose(walker);
+	walk_registers_lose(walker);
 	return caller_enter(walker, pc, frame + 16);
 }
 
@@ -480,7 +319,7 @@ static bool switch_leave(struct walker *walker, enum walk_end *end)
 		return false;
 	walker->fp = fp;
 	walker->fp_at = frame;
-	registers_lose(walker);
+	walk_registers_lose(walker);
 	return caller_enter(walker, pc, frame + 16);
 }
 
@@ -534,7 +373,7 @@ static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end,
 	fp_restore(walker, row, cfa, traced);
 	bx_restore(walker, row, cfa);
 	if (keeps)
-		kept_restore(walker, row, cfa);
+		walk_registers_restore_kept(walker, row, cfa);
 	*end = WALK_COMPLETE;
 	return caller_enter(walker, pc, cfa);
 }
