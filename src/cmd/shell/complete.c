@@ -242,12 +242,43 @@ static bool offer_formats(int nr, struct matches *matches)
 	return nr;
 }
 
+static void offer_export(struct shell *shell, int nr, const char *const *words,
+			 struct matches *matches)
+{
+	if (nr < 2)
+		matches->files = offer_formats(nr, matches);
+	else if (nr > 2 && !strcmp(words[2], "growth"))
+		offer_growth(shell, nr - 3, words + 3, matches);
+	else
+		offer_filter(shell, nr - 2, words + 2, true, matches);
+}
+
+/* The settings, or the values of the one called name. */
+static void offer_settings(const char *name, struct matches *matches)
+{
+	const char *word;
+
+	for (size_t i = 0; (word = settings_word(name, i)); i++)
+		offer(matches, word);
+}
+
+static void offer_signals(struct matches *matches)
+{
+	for (int i = 1; i < 32; i++)
+		offer(matches, signal_name(i));
+}
+
+static void offer_events(struct matches *matches)
+{
+	for (unsigned i = 0; i < EVENT_SCRIPTS; i++)
+		if (event_name(i))
+			offer(matches, event_name(i));
+}
+
 static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 			    const char *const *words, struct matches *matches)
 {
 	static const char *const wait_words[] = { "exit", "until", "timeout", NULL };
-	const char *word;
-	int i;
 
 	if ((cmd->rows || cmd->flags & CMD_EACH) && (!nr || call_word_index(words[nr - 1],
 									    relops) < 0))
@@ -263,12 +294,7 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 		offer_filter(shell, nr, words, cmd->complete == COMPLETE_SITES, matches);
 		break;
 	case COMPLETE_EXPORT:
-		if (nr < 2)
-			matches->files = offer_formats(nr, matches);
-		else if (nr > 2 && !strcmp(words[2], "growth"))
-			offer_growth(shell, nr - 3, words + 3, matches);
-		else
-			offer_filter(shell, nr - 2, words + 2, true, matches);
+		offer_export(shell, nr, words, matches);
 		break;
 	case COMPLETE_GROWTH:
 		if (cmd->flags & CMD_FILTER)
@@ -287,12 +313,10 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 			offer_commands(shell, matches);
 		break;
 	case COMPLETE_SETTINGS:
-		for (size_t j = 0; (word = settings_word(nr ? words[0] : NULL, j)); j++)
-			offer(matches, word);
+		offer_settings(nr ? words[0] : NULL, matches);
 		break;
 	case COMPLETE_SIGNALS:
-		for (i = 1; i < 32; i++)
-			offer(matches, signal_name(i));
+		offer_signals(matches);
 		break;
 	case COMPLETE_THREADS:
 		offer_threads(shell, matches);
@@ -309,10 +333,8 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 			offer(matches, "limit");
 		break;
 	case COMPLETE_EVENTS:
-		for (i = 0; i < EVENT_SCRIPTS; i++) {
-			if (!nr && event_name(i))
-				offer(matches, event_name(i));
-		}
+		if (!nr)
+			offer_events(matches);
 		break;
 	}
 }
