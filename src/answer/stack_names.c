@@ -5,6 +5,7 @@
 
 #include <fnmatch.h>
 
+#include "answer/stack.h"
 #include "base/path.h"
 #include "log/log.h"
 #include "session/session.h"
@@ -159,22 +160,20 @@ bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_fr
 {
 	struct log_stack_view view = reader_stack(session_log(names->session), stack);
 	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
-	const struct symbol_frame *frames;
 	bool found = false;
-	size_t nr;
 
 	for (uint32_t i = 0; i < view.nr; i++) {
-		if (!i && session_entry_name(names->session, view.pcs[0]))
-			continue;
-		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
-		if (!found)
-			*ret = frames[0];
-		found = true;
-		for (size_t j = 0; j < nr; j++) {
-			if (frame_is_skipped(names->session, &frames[j]))
-				continue;
-			*ret = frames[j];
-			return true;
+		struct stack_functions at = stack_functions(names->session, symbols,
+			(struct stack_pc){ view.pcs[i], view.generation, !i });
+
+		for (size_t j = 0; !at.entry && j < at.nr; j++) {
+			bool skipped = frame_is_skipped(names->session, &at.frames[j]);
+
+			if (!found || !skipped)
+				*ret = at.frames[j];
+			found = true;
+			if (!skipped)
+				return true;
 		}
 	}
 	return found;

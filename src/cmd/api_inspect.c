@@ -2,6 +2,7 @@
 /* mdbg::frames, read, symbol, pid, lacks: the target as Tcl values. */
 
 #include "answer/answer.h"
+#include "answer/stack.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
@@ -45,20 +46,15 @@ static void add_frames(struct session *session, Tcl_Obj *list, const uint64_t *p
 		       uint32_t generation)
 {
 	struct symbols *symbols = session_symbols(session);
-	const struct symbol_frame *frames;
-	const char *name;
-	size_t i, j, inlined;
 
-	for (i = 0; i < nr; i++) {
-		name = i ? NULL : session_entry_name(session, pcs[0]);
-		if (name) {
-			Tcl_ListObjAppendElement(NULL, list, entry_dict(session, pcs[0], generation,
-									name));
-			continue;
-		}
-		frames = symbols_resolve(symbols, pcs[i], generation, i > 0, &inlined);
-		for (j = 0; j < inlined; j++)
-			Tcl_ListObjAppendElement(NULL, list, frame_dict(session, &frames[j]));
+	for (size_t i = 0; i < nr; i++) {
+		struct stack_functions at = stack_functions(session, symbols,
+			(struct stack_pc){ pcs[i], generation, !i });
+
+		for (size_t j = 0; j < at.nr; j++)
+			Tcl_ListObjAppendElement(NULL, list, at.entry ?
+				entry_dict(session, pcs[i], generation, at.entry) :
+				frame_dict(session, &at.frames[j]));
 	}
 }
 

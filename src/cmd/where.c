@@ -44,7 +44,7 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 		out_f(call->out, "%*s(more frames follow)\n", INDENT, "");
 	else if (!err && stack->end != WALK_COMPLETE)
 		out_f(call->out, "%*s(stack ends here: %s)\n", INDENT, "",
-		      traceback_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
+		      stack_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
 	return err;
 }
 
@@ -145,7 +145,7 @@ static Tcl_Obj *stack_dict(const struct session_stack *stack, struct stack_ends 
 
 	dict_number(dict, "thread", (uint64_t)stack->lwp);
 	dict_value(dict, "stack", value_list(&stack->pcs, pc, dict_value_address(*pc)));
-	dict_text(dict, "end", traceback_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
+	dict_text(dict, "end", stack_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
 	return dict;
 }
 

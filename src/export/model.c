@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 
+#include "answer/stack.h"
+#include "answer/stack_names.h"
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/path.h"
@@ -14,7 +16,6 @@
 #include "log/log_totals.h"
 #include "os/procfs.h"
 #include "report/progress.h"
-#include "report/traceback.h"
 #include "session/history.h"
 #include "session/session.h"
 
@@ -28,8 +29,8 @@ struct builder {
 	struct symbols *symbols;
 	enum symbol_names naming;
 	struct stack_ends ends;
-	uint32_t *slots;		/* location + 1, by its hash; nr_slots is a power of two */
-	size_t nr_slots;
+	struct stack_numbers numbers;
+	VEC(uint32_t) added;		/* by number of a PC: its location + 1; 0: none yet */
 	struct interner modules;	/* module's number among the symbols -> in the model */
 	struct model *model;
 };
@@ -81,7 +82,7 @@ static struct err *add_place(struct builder *builder, struct model_location *loc
 }
 
 static struct err *add_frame(struct builder *builder, const struct symbol_frame *from,
-			     const struct model_location *location)
+			     struct stack_pc pc)
 {
 	struct model_frame frame = {
 		.name = symbol_frame_name(from, builder->naming),
@@ -97,101 +98,47 @@ static struct err *add_frame(struct builder *builder, const struct symbol_frame 
 	if (frame.name ? !*frame.name : frame.inlined)
 		frame.name = "??";
 	else if (!frame.name)
-		frame.name = keep_text(builder->model, symbols_text(
-			builder->symbols, location->pc, location->generation,
-			location->code != location->pc, builder->naming));
+		frame.name = keep_text(builder->model, stack_text(builder->source->session,
+								  builder->symbols, pc));
 	if (!frame.name)
 		return err_nomem;
 	return vec_push(&builder->model->frames, frame);
 }
 
-static struct err *add_frames(struct builder *builder, struct model_location *location)
+static struct err *add_frames(struct builder *builder, struct stack_pc pc,
+			      struct model_location *location)
 {
-	const char *entry = location->entry ?
-		session_entry_name(builder->source->session, location->pc) : NULL;
-	const struct symbol_frame *frames;
+	struct stack_functions at = stack_functions(builder->source->session, builder->symbols, pc);
 	struct err *err = NULL;
-	size_t nr;
 
 	location->first = (uint32_t)builder->model->frames.nr;
-	location->entry = entry;
-	if (entry) {
-		location->nr = 1;
+	location->nr = (uint32_t)at.nr;
+	location->entry = at.entry;
+	if (at.entry)
 		return vec_push(&builder->model->frames,
-				((struct model_frame){ .name = entry, .full = entry }));
-	}
-	frames = symbols_resolve(builder->symbols, location->pc, location->generation,
-				 location->code != location->pc, &nr);
-	location->nr = (uint32_t)nr;
-	for (size_t i = 0; !err && i < nr; i++)
-		err = add_frame(builder, &frames[i], location);
+				((struct model_frame){ .name = at.entry, .full = at.entry }));
+	for (size_t i = 0; !err && i < at.nr; i++)
+		err = add_frame(builder, &at.frames[i], pc);
 	return err;
 }
 
 /* Locations */
 
-static size_t hash_of(uint64_t pc, uint64_t code, uint32_t generation)
-{
-	return (size_t)((pc * 2 + (pc != code) + generation) * 0x9e3779b97f4a7c15 >> 32);
-}
-
-/* Returns the slot of a location, or the free slot where it belongs. There is always a free one. */
-static uint32_t *find_slot(struct builder *builder, uint64_t pc, uint64_t code,
-			   uint32_t generation)
-{
-	for (size_t at = hash_of(pc, code, generation);; at++) {
-		uint32_t *slot = &builder->slots[at & (builder->nr_slots - 1)];
-		const struct model_location *location;
-
-		if (!*slot)
-			return slot;
-		location = &builder->model->locations.at[*slot - 1];
-		if (location->pc == pc && location->code == code &&
-		    location->generation == generation)
-			return slot;
-	}
-}
-
-static struct err *grow_slots(struct builder *builder)
-{
-	const struct model *model = builder->model;
-	size_t nr = builder->nr_slots ? builder->nr_slots * 2 : 4096;
-	uint32_t *slots = calloc(nr, sizeof(*slots));
-
-	if (!slots)
-		return err_nomem;
-	free(builder->slots);
-	builder->slots = slots;
-	builder->nr_slots = nr;
-	for (size_t i = 0; i < model->locations.nr; i++) {
-		const struct model_location *location = &model->locations.at[i];
-
-		if (location->pc)
-			*find_slot(builder, location->pc, location->code,
-				   location->generation) = (uint32_t)i + 1;
-	}
-	return NULL;
-}
-
-/* Add a PC: the innermost one is where the thread stood, the others are return addresses. */
-static struct err *add_location(struct builder *builder, uint64_t pc, uint32_t generation,
-				bool innermost, uint32_t *ret)
+static struct err *add_location(struct builder *builder, struct stack_pc pc, uint32_t *ret)
 {
 	struct model *model = builder->model;
 	struct model_location location = {
-		.pc = pc, .code = pc - (!innermost && pc), .generation = generation,
-		.entry = innermost,
+		.pc = pc.pc, .code = pc.pc - (!pc.entry && pc.pc), .generation = pc.generation,
 	};
-	struct err *err = NULL;
-	uint32_t *slot;
+	uint32_t number = 0, *added;
+	struct err *err = stack_number(&builder->numbers, pc, &number);
 
-	if (model->locations.nr * 2 >= builder->nr_slots)
-		err = grow_slots(builder);
-	if (err)
-		return err;
-	slot = find_slot(builder, pc, location.code, generation);
-	if (*slot) {
-		*ret = *slot - 1;
+	added = err ? NULL : vec_slot(&builder->added, number);
+	if (!added)
+		return err_nomem;
+	/* A PC of 0 is damage. It gets a new location each time. */
+	if (*added && pc.pc) {
+		*ret = *added - 1;
 		return NULL;
 	}
 	if (model->locations.nr == LOCATIONS_MOST)
@@ -199,15 +146,13 @@ static struct err *add_location(struct builder *builder, uint64_t pc, uint32_t g
 					   LOCATIONS_MOST), "a filter, or a limit, makes them fewer");
 	err = add_place(builder, &location);
 	if (!err)
-		err = add_frames(builder, &location);
+		err = add_frames(builder, pc, &location);
 	if (!err)
 		err = vec_push(&model->locations, location);
 	if (err)
 		return err;
-	*ret = (uint32_t)model->locations.nr - 1;
-	/* A PC of 0 is damage. It gets a new location each time. */
-	if (pc)
-		*slot = *ret + 1;
+	*added = (uint32_t)model->locations.nr;
+	*ret = *added - 1;
 	return NULL;
 }
 
@@ -240,13 +185,14 @@ static struct err *add_path(struct builder *builder, struct model_site *site)
 	for (uint32_t i = 0; !err && i < view.nr; i++) {
 		uint32_t location = 0;
 
-		err = add_location(builder, view.pcs[i], view.generation, !i, &location);
+		err = add_location(builder, (struct stack_pc){ view.pcs[i], view.generation, !i },
+				   &location);
 		if (!err)
 			err = vec_push(&model->path, location);
 	}
 	site->nr = (uint32_t)model->path.nr - site->first;
 	if (view.nr && view.end != WALK_COMPLETE)
-		site->end = traceback_end_text(&builder->ends, view.end, view.pcs, view.nr);
+		site->end = stack_end_text(&builder->ends, view.end, view.pcs, view.nr);
 	return err;
 }
 
@@ -515,7 +461,8 @@ struct err *model_build(const struct model_source *source, struct model *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	err = build(&builder);
-	free(builder.slots);
+	stack_numbers_free(&builder.numbers);
+	vec_free(&builder.added);
 	interner_free(&builder.modules);
 	if (err)
 		model_free(ret);

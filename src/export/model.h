@@ -199,6 +199,6 @@ struct err *model_stack_get(const struct model *model, const struct model_site *
 size_t model_stack_entry(const struct model_stack *stack);
 /*
  * Returns the step that a site is named after, by the rules of stack_names_own
- * (report/traceback.h). If the stack has nothing but the entry, it is the entry.
+ * (answer/stack_names.h). If the stack has nothing but the entry, it is the entry.
  */
 const struct model_step *model_stack_own(const struct model_stack *stack);

@@ -90,25 +90,19 @@ void traceback_print_lines(struct out *out, const char *text, size_t len, uint64
 struct err *traceback_lines(struct str *str, struct session *session, struct symbols *symbols,
 			    struct stack_pc pc, size_t indent, uint64_t *dim_ret)
 {
-	enum symbol_names names = session_naming(session)->names;
-	const char *name = pc.entry ? session_entry_name(session, pc.pc) : NULL;
-	const struct symbol_frame *frames = NULL;
+	struct stack_functions at = stack_functions(session, symbols, pc);
+	const struct symbol_frame *frames = at.frames;
 	struct err *err = NULL;
-	size_t nr = 1;
 
-	if (!name)
-		frames = symbols_resolve(symbols, pc.pc, pc.generation, !pc.entry, &nr);
 	if (dim_ret)
-		*dim_ret = dim_lines(session, frames, nr);
-	for (size_t i = 0; !err && i < nr; i++) {
+		*dim_ret = dim_lines(session, frames, at.nr);
+	for (size_t i = 0; !err && i < at.nr; i++) {
 		err = add_start(str, pc.pc, i ? indent : 0);
-		if (!err && name)
-			err = str_add(str, name);
-		else if (!err && i < nr - 1)
-			err = traceback_inlined(str, &frames[i], names);
+		if (!err && i < at.nr - 1)
+			err = traceback_inlined(str, &frames[i], session_naming(session)->names);
 		else if (!err)
-			err = str_add(str, !frames[i].module && !frames[i].function ? "??" :
-				      symbols_text(symbols, pc.pc, pc.generation, !pc.entry, names));
+			err = str_add(str, !at.entry && !frames[i].module && !frames[i].function ?
+				      "??" : stack_text(session, symbols, pc));
 		if (!err)
 			err = str_add(str, "\n");
 	}
@@ -118,40 +112,9 @@ struct err *traceback_lines(struct str *str, struct session *session, struct sym
 void traceback_print_word(struct session *session, struct symbols *symbols, pid_t tid,
 			  struct stack_pc pc, struct out *out)
 {
-	const char *entry = pc.entry ? session_entry_name(session, pc.pc) : NULL;
-
 	out_f(out, "stack of thread %d", tid);
 	if (pc.pc)
-		out_f(out, ", in %s", entry ? entry :
-		      symbols_text(symbols, pc.pc, pc.generation, !pc.entry,
-				   session_naming(session)->names));
-}
-
-static void find_uprobes(struct stack_ends *ends)
-{
-	struct proc_maps maps = { VEC_INIT };
-
-	ends->looked = true;
-	if (session_maps(ends->session, &maps))
-		return;
-	vec_each(map, &maps.vec)
-		if (!strcmp(map->path, "[uprobes]")) {
-			ends->uprobes_start = map->start;
-			ends->uprobes_end = map->end;
-		}
-	procparse_maps_free(&maps);
-}
-
-const char *traceback_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
-			       size_t nr)
-{
-	if (end != WALK_NO_MODULE || !nr)
-		return walk_end_name(end);
-	if (!ends->looked)
-		find_uprobes(ends);
-	if (pcs[nr - 1] >= ends->uprobes_start && pcs[nr - 1] < ends->uprobes_end)
-		return "a uretprobe of another tool has taken the return address";
-	return walk_end_name(end);
+		out_f(out, ", in %s", stack_text(session, symbols, pc));
 }
 
 void traceback_texts_init(struct stack_texts *texts, struct session *session, size_t indent)
@@ -162,10 +125,10 @@ void traceback_texts_init(struct stack_texts *texts, struct session *session, si
 
 static void forget_lines(struct stack_texts *texts)
 {
-	for (size_t i = 0; i < texts->nr_slots; i++)
-		free(texts->slots[i].at);
-	free(take(texts->slots));
-	texts->nr_slots = texts->used = 0;
+	vec_each(line, &texts->lines)
+		free(line->at);
+	vec_free(&texts->lines);
+	stack_numbers_free(&texts->numbers);
 }
 
 void traceback_texts_free(struct stack_texts *texts)
@@ -174,53 +137,22 @@ void traceback_texts_free(struct stack_texts *texts)
 	*texts = (struct stack_texts){ 0 };
 }
 
-/* The slot of this PC, or the free slot where it belongs; there always is a free one. */
-static struct stack_line *find_slot(struct stack_line *slots, size_t nr_slots, struct stack_pc pc)
-{
-	size_t at = (size_t)((pc.pc + pc.generation) * 0x9e3779b97f4a7c15 >> 32);
-
-	for (;; at++) {
-		struct stack_line *line = &slots[at & (nr_slots - 1)];
-
-		if (!line->at ||
-		    (line->pc.pc == pc.pc && line->pc.generation == pc.generation &&
-		     line->pc.entry == pc.entry))
-			return line;
-	}
-}
-
-static struct err *grow(struct stack_texts *texts)
-{
-	size_t nr_slots = texts->nr_slots ? texts->nr_slots * 2 : 1024;
-	struct stack_line *slots = calloc(nr_slots, sizeof(*slots));
-
-	if (!slots)
-		return err_nomem;
-	for (size_t i = 0; i < texts->nr_slots; i++)
-		if (texts->slots[i].at)
-			*find_slot(slots, nr_slots, texts->slots[i].pc) = texts->slots[i];
-	free(texts->slots);
-	texts->slots = slots;
-	texts->nr_slots = nr_slots;
-	return NULL;
-}
-
 /* color: the output shows which lines are dim. */
 static struct err *get_line(struct stack_texts *texts, struct stack_pc pc, bool color,
 			    const struct stack_line **ret)
 {
 	AUTO_STR struct str text = STR_INIT;
 	uint64_t dim = 0;
+	uint32_t number = 0;
 	struct stack_line *line;
-	struct err *err = NULL;
+	struct err *err;
 
-	if (texts->used >= LINES_MOST)
+	if (texts->lines.nr >= LINES_MOST)
 		forget_lines(texts);
-	if (texts->used * 2 >= texts->nr_slots)
-		err = grow(texts);
-	if (err)
-		return err;
-	*ret = line = find_slot(texts->slots, texts->nr_slots, pc);
+	err = stack_number(&texts->numbers, pc, &number);
+	*ret = line = err ? NULL : vec_slot(&texts->lines, number);
+	if (!line)
+		return err_nomem;
 	if (line->at)
 		return NULL;
 	/*
@@ -235,8 +167,7 @@ static struct err *get_line(struct stack_texts *texts, struct stack_pc pc, bool 
 				      color ? &dim : NULL);
 	if (err)
 		return err;
-	*line = (struct stack_line){ pc, (uint32_t)text.len, take(text.at), dim };
-	texts->used++;
+	*line = (struct stack_line){ take(text.at), (uint32_t)text.len, dim };
 	return NULL;
 }
 
@@ -259,7 +190,7 @@ struct err *traceback_texts_print(struct stack_texts *texts, uint32_t stack, str
 		return err;
 	out_blanks(out, texts->indent);
 	out_f(out, "(stack ends here: %s)\n",
-	      traceback_end_text(&texts->ends, view.end, view.pcs, view.nr));
+	      stack_end_text(&texts->ends, view.end, view.pcs, view.nr));
 	return NULL;
 }
 

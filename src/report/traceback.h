@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "answer/stack.h"
 #include "answer/stack_names.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -23,16 +24,6 @@ struct session;
 /* A function that was inlined: "push (vector.h:12) (inlined)". */
 struct err *traceback_inlined(struct str *str, const struct symbol_frame *frame,
 			      enum symbol_names names) MUST_CHECK;
-/*
- * A PC of a stack, under a generation of the module map. entry: the thread stands there; otherwise
- * it is a return address.
- */
-struct stack_pc {
-	uint64_t pc;
-	uint32_t generation;
-	bool entry;
-};
-
 /*
  * Make the lines of one PC, "0x0000… TEXT\n" each: one for each function that was inlined there,
  * and one for the function itself. All but the first begin with indent blanks. An entry of a probed
@@ -53,27 +44,12 @@ void traceback_print_word(struct session *session, struct symbols *symbols, pid_
 			  struct stack_pc pc, struct out *out);
 
 /*
- * The text that says why a stack ends. A uretprobe replaces a function's return address by one in
- * the kernel's mapping [uprobes], and a walk ends there as in any code of no module. That mapping
- * stays for as long as the memory does, so it is looked up once, when the first stack ends so.
- */
-struct stack_ends {
-	struct session *session;
-	bool looked;
-	uint64_t uprobes_start, uprobes_end;	/* both 0: there is none, or it is not known */
-};
-
-const char *traceback_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
-			       size_t nr);
-
-/*
  * The lines of a PC by traceback_lines. All begin with indent blanks, except the first one of an
  * entry.
  */
 struct stack_line {
-	struct stack_pc pc;
+	char *at;		/* NULL: not made yet */
 	uint32_t len;
-	char *at;		/* NULL: a free slot */
 	uint64_t dim;		/* a bit for each dim line */
 };
 
@@ -81,8 +57,8 @@ struct stack_texts {
 	struct session *session;
 	struct symbols *symbols;	/* NULL: no frame has been asked for */
 	size_t indent;
-	struct stack_line *slots;	/* open addressing; nr_slots is a power of two or 0 */
-	size_t nr_slots, used;
+	struct stack_numbers numbers;
+	VEC(struct stack_line) lines;	/* by number of the PC */
 	struct stack_ends ends;
 };
 

@@ -77,7 +77,7 @@ TEST("prints stacks")
 	CU_ASSERT_PTR_NULL(traceback_texts_print(&texts, cut, &out));
 	CU_ASSERT_PTR_NULL(traceback_texts_print(&texts, LOG_STACK_NONE, &out));
 	CU_ASSERT_PTR_NULL(traceback_texts_print(&texts, 99999, &out));
-	CU_ASSERT_EQUAL(texts.used, 3);
+	CU_ASSERT_EQUAL(texts.lines.nr, 3);
 	traceback_texts_free(&texts);
 	text_out_finish(&out, &text);
 	CU_ASSERT_EQUAL(strncmp(text.at, "0x0000000000010000 malloc\n       0x", 35), 0);
@@ -100,14 +100,14 @@ TEST("tells uretprobes")
 	struct stack_texts texts;
 	struct out out;
 
-	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_DEPTH, pcs, 2), "stack depth");
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_DEPTH, pcs, 2), "stack depth");
 	CU_ASSERT_FALSE(ends.looked);
-	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, pcs, 2), uretprobe);
-	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, &last, 1), uretprobe);
-	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, pcs, 1), other);
-	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, pcs, 0), other);
-	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, &below, 1), other);
-	CU_ASSERT_STRING_EQUAL(traceback_end_text(&ends, WALK_NO_MODULE, &above, 1), other);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 2), uretprobe);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &last, 1), uretprobe);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 1), other);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 0), other);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &below, 1), other);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &above, 1), other);
 	traceback_texts_init(&texts, session, 2);
 	text_out_init(&out);
 	CU_ASSERT_PTR_NULL(traceback_texts_print(&texts,
