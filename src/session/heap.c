@@ -140,7 +140,7 @@ static void call_look(struct job *job, const struct memory_view *view)
 {
 	const struct session_heap_moment moment = {
 		.log = view->log, .in_hand = &view->in_hand, .until = view->until,
-		.accounts = &view->accounts,
+		.accounts = &view->accounts, .pages_of = view->pages_of,
 	};
 
 	if (job->at)

@@ -23,6 +23,7 @@ struct session_heap_moment {
 	/* Records that are younger are not of that moment; UINT64_MAX: it is now. */
 	uint64_t until;
 	const struct log_accounts *accounts;	/* of that moment; NULL: those of now */
+	pid_t pages_of;		/* the process that has the heaps' memory; 0: none has */
 };
 
 /*

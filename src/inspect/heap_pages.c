@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Reads which pages of the heaps are resident (heap_pages.h). */
+
+#include "inspect/heap_pages.h"
+
+#include <fcntl.h>
+
+#include "base/cleanup.h"
+#include "os/procfs.h"
+
+struct err *heap_pages_read(const struct heap_walk *walk, pid_t pages_of, struct resident *ret)
+{
+	AUTO_CLOSE int fd = pages_of ? procfs_open(pages_of, "pagemap", O_RDONLY) : -1;
+	struct err *err = NULL;
+
+	if (!pages_of)
+		return err_create(ERR_UNSUPPORTED, "a core file does not say which pages were resident");
+	if (fd < 0)
+		return err_sys("open pagemap of process %d", pages_of);
+	vec_each_while(span, &walk->spans, !err) {
+		if (span->heap < walk->arenas.nr)
+			err = resident_read(fd, span->start, span->end, ret);
+	}
+	return err;
+}
