@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parses the words of `malloc pins`, and makes its answer. */
+
+#include "cmd/query_pins.h"
+
+#include "cmd/shell/cmd.h"
+
+const char *const query_pins_by[] = {
+	[PIN_STACK] = "site",    [PIN_FUNCTION] = "function", [PIN_LINE] = "line",
+	[PIN_MODULE] = "module", [PIN_THREAD] = "thread",     [PIN_SIZE] = "size",
+	[PIN_HEAP] = "heap", NULL,
+};
+
+static struct err *parse_by(const struct query *query, int *at, enum pin_by *ret)
+{
+	const char *word;
+	int by;
+
+	*ret = PIN_STACK;
+	if (*at >= query->argc || strcmp(query->argv[*at], "by"))
+		return NULL;
+	word = query->argv[*at + 1];
+	by = !word ? -1 : strcmp(word, "stack") ? call_word_index(word, query_pins_by) : PIN_STACK;
+	if (by < 0)
+		return err_hint(word ? err_create(ERR_USAGE, "'%s' is nothing to group by", word) :
+				       err_create(ERR_USAGE, "what to group by is missing"),
+				"by site, function, line, module, thread, size or heap");
+	*ret = (enum pin_by)by;
+	*at += 2;
+	return NULL;
+}
+
+static struct err *parse(struct query *query, enum pin_by *by, struct answer_order *order)
+{
+	const char *const *argv = (const char *const *)query->argv;
+	int at = 0, used = 0;
+	struct err *err = parse_by(query, &at, by);
+
+	if (!err)
+		err = filter_parse(query->argc - at, argv + at, FILTER_ALL, &query->filter, NULL,
+				   &used);
+	at += used;
+	if (!err)
+		err = answer_order_parse(&pin_relation, query->argc, argv, &at, order);
+	return !err && at < query->argc ? call_bad_word(argv[at]) : err;
+}
+
+struct err *query_pins(const struct call *call, struct query_pins *ret)
+{
+	struct query *query = &ret->query;
+	struct answer_order order;
+	enum pin_by by = PIN_STACK;
+	struct err *err;
+
+	*ret = (struct query_pins){ .use = HEAP_USE_INIT, .pins = PINS_INIT };
+	err = query_begin(call, query);
+	if (!err)
+		err = parse(query, &by, &order);
+	if (!err)
+		err = heap_use_take(call->session,
+				    by == PIN_THREAD || filter_is_timed(&query->filter), &ret->use);
+	if (err)
+		return err;
+	ret->env = query_env(call, query);
+	ret->source = heap_use_source(&ret->use);
+	ret->source.by = by;
+	ret->source.filter = &query->filter;
+	ret->source.env = &ret->env;
+	ret->source.key_of = stack_names_key;
+	ret->source.ctx = &query->names;
+	err = pins_build(&ret->source, &ret->pins);
+	if (!err)
+		err = pin_rows_order(&ret->pins, &order);
+	return err ? err : query_warn_of_nobody(call, &query->names, &query->filter);
+}
+
+void query_pins_free(struct query_pins *pins)
+{
+	pins_free(&pins->pins);
+	heap_use_free(&pins->use);
+	query_free(&pins->query);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What `malloc pins` is asked, and its answer, for the command, for scripts and for exports. */
+#pragma once
+
+#include "answer/heap_use.h"
+#include "answer/pin_rows.h"
+#include "cmd/query.h"
+
+struct call;
+
+struct query_pins {
+	struct query query;
+	struct heap_use use;
+	struct filter_env env;
+	struct pins_source source;
+	struct pins pins;
+};
+
+/* The words for enum pin_by; NULL ends them. */
+extern const char *const query_pins_by[];
+
+/*
+ * Parse by, FILTER, sort and limit, and charge the free memory. The caller frees *ret, also after an
+ * error.
+ */
+struct err *query_pins(const struct call *call, struct query_pins *ret) MUST_CHECK;
+void query_pins_free(struct query_pins *pins);

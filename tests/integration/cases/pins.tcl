@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# malloc pins: whose blocks keep free memory resident, and what would come back.
+
+proc check_about {what is should} {
+	check {abs($is - $should) <= 0.05 * $should} {$what: $is, and it should be about $should}
+}
+
+# The row of a function; {}: there is none.
+proc row_of {rows function} {
+	foreach row $rows {
+		if {[dict get $row function] eq $function} {
+			return $row
+		}
+	}
+}
+
+# The lines at the end of `malloc pins`: bytes by what is said of them.
+proc kept_by {text what} {
+	foreach line [split $text "\n"] {
+		if {[regexp {^ *(\d+)  (.*)} $line - bytes reason] && [string match *$what* $reason]} {
+			return $bytes
+		}
+	}
+	return 0
+}
+
+# What is promised comes, and what is said to stay stays.
+proc check_pins_promise {t m} {
+	set text [live $m "malloc pins limit 1"]
+	check {[regexp {^Free Memory Kept by Live Blocks:\n\n#1 +(\d+) free bytes on (\d+) pages are kept by (\d+) blocks of (\d+) bytes \([0-9.]+ %\)\n    in keep_small \(pins.c:\d+\)} $text - bytes pages count held]} {$text}
+	check {$held == 40 * $count} {$text}
+	check {[regexp {If the blocks of #1 were freed, `malloc trim` would give back (\d+) bytes} $text - promised]} {$text}
+	order $t "free small"
+	lassign [order $t trim] before after
+	check_about "what was promised of the small ones" $promised [expr {$before - $after}]
+	set rows [live_value $m "mdbg::pins"]
+	check {[row_of $rows keep_small] eq "" || [dict get [row_of $rows keep_small] bytes] < $bytes / 50} {$rows}
+	check {[dict get [lindex $rows 0] function] eq "keep_large"} {$rows}
+	order $t "free large"
+	order $t trim
+}
+
+# The sum over all sites is what is kept, and malloc_trim gives nothing of it back.
+proc check_pins_sum {t m} {
+	order $t trim
+	set text [live $m "malloc pins"]
+	set rows [live_value $m "mdbg::pins"]
+	set kept [kept_by $text "kept by live blocks"]
+	check {[sum_of $rows bytes] == $kept} {[sum_of $rows bytes], not $kept}
+	check {[regexp {(\d+) bytes are free in the heaps, (\d+) of them resident} $text - free resident]} {$text}
+	check {$resident - [kept_by $text "end of"] - [kept_by $text "ends of"] - [kept_by $text caches] - [kept_by $text data] == $kept} {$text}
+	check {[kept_by $text "malloc trim"] == 0} {$text}
+	lassign [order $t info] system truth
+	check {abs($truth - $free) <= 4096} {free: $free, by mallinfo2 $truth}
+}
+
+by_both case pins-promise 60 {
+	set t [start pins]
+	set m [live_start -p [pid_of $t]]
+	set before [state [pid_of $t]]
+	order $t "pin 3000"
+	check_pins_sum $t $m
+	check_pins_promise $t $m
+	check {[state [pid_of $t]] eq $before} {}
+	live_end $m
+	finish $t
+}
+
+# In an arena of a thread, and blocks from before the attach, which count by size.
+case pins-arena 60 {
+	set t [start pins -t]
+	set m [live_start -p [pid_of $t]]
+	order $t "pin 3000"
+	check_pins_sum $t $m
+	check_pins_promise $t $m
+	live_end $m
+	order $t "pin 3000"
+	set m [live_start -p [pid_of $t]]
+	set row [lindex [live_value $m "mdbg::pins limit 1"] 0]
+	check {[string match {blocks of 40 bytes (allocated before attach)} [dict get $row label]]} {$row}
+	check {[dict get $row preattach] && [dict get $row count] > 2900} {$row}
+	live_end $m
+	finish $t
+}
+
+# What it can be asked, and where it is written to.
+case pins-words 60 {
+	set t [start pins]
+	set m [live_start -p [pid_of $t]]
+	order $t "pin 1000"
+	set all [sum_of [live_value $m mdbg::pins] bytes]
+	foreach by {site stack function line module thread size heap} {
+		set rows [live_value $m "mdbg::pins by $by"]
+		check {[sum_of $rows bytes] == $all} {by $by: [sum_of $rows bytes], not $all}
+		check {[live $m "malloc pins by $by limit 1"] ne ""} {$by}
+	}
+	check {[dict get [lindex [live_value $m "mdbg::pins by heap"] 0] label] eq "heap 0"} {}
+	check {[dict get [lindex [live_value $m "mdbg::pins by size sort count"] 0] label] eq "blocks of 40 bytes"} {}
+	set rows [live_value $m "mdbg::pins size > 1000"]
+	check {[llength $rows] && [row_of $rows keep_small] eq ""} {$rows}
+	set text [live $m "malloc pins function == keep_large -brief"]
+	check {[regexp {\d+ of them by blocks that do not match} $text]} {$text}
+	check {[string match {*'age' is nothing to sort by*} [live_error $m "malloc pins sort age"]]} {}
+	check {[string match {*'what' is nothing to group by*} [live_error $m "malloc pins by what"]]} {}
+	live $m "export csv $::tmp/pins.csv pins"
+	check {[regexp {keep_small} [slurp $::tmp/pins.csv]]} {[slurp $::tmp/pins.csv]}
+	live_end $m
+	finish $t
+}
+
+# What is free at the end of another arena than the main one stays.
+case pins-ends 60 {
+	set t [start pins -t]
+	order $t "burst 20"
+	set m [live_start -p [pid_of $t]]
+	set text [live $m "malloc pins"]
+	check {[regexp {(\d+)  at the end of 1 arena: malloc_trim gives back} $text - bytes] && $bytes > 18000000} {$text}
+	lassign [order $t trim] before after
+	check {$before - $after < 1000000} {$before, $after}
+	live_end $m
+	finish $t
+}
