@@ -9,6 +9,7 @@
 
 #include "base/page.h"
 #include "heap/block.h"
+#include "inspect/heap_pages.h"
 #include "probe/runtimes.h"
 #include "report/blocks.h"
 #include "report/lack_text.h"
@@ -65,14 +66,26 @@ static void add_gone(struct figures *figures, const struct walk_gone *gone)
 	figures->blocks += gone->blocks;
 }
 
+static struct err *read_pages(struct figures *figures, const struct heaps *heap, pid_t pages_of)
+{
+	struct err *err;
+
+	if (!heap->walked)
+		return NULL;
+	resident_free(&figures->resident);
+	err = heap_pages_read(&heap->walk, pages_of, &figures->resident);
+	figures->paged = !err;
+	return err && err->code == ERR_NOMEM ? err : NULL;
+}
+
 static struct err *add_records(void *ctx, const struct heaps *heap,
 			       const struct session_heap_moment *moment)
 {
 	struct figures *figures = ctx;
-	struct err *err;
+	struct err *err = read_pages(figures, heap, moment->pages_of);
 
-	if (!moment->log)
-		return NULL;
+	if (err || !moment->log)
+		return err;
 	figures->accounts = moment->accounts ? *moment->accounts : reader_accounts(moment->log);
 	figures->until = moment->until;
 	err = blocks_each(moment->log, moment->in_hand, add_record, ctx);
@@ -102,6 +115,16 @@ static void add_chunks(struct figures *figures)
 	}
 }
 
+static struct err *add_free_space(struct figures *figures)
+{
+	const struct free_space_source source = {
+		.walk = &figures->heap.walk, .resident = &figures->resident,
+		.brk = figures->heap.brk,
+	};
+
+	return figures->heap.walked ? free_space_add_up(&source, &figures->space) : NULL;
+}
+
 static struct err *add_blocks(struct session *session, enum session_heap_how how,
 			      struct figures *figures)
 {
@@ -111,17 +134,19 @@ static struct err *add_blocks(struct session *session, enum session_heap_how how
 	if (err)
 		return err;
 	figures->recorded = calloc(figures->heap.walk.arenas.nr + 1, sizeof(*figures->recorded));
-	if (figures->recorded) {
+	err = figures->recorded ? add_free_space(figures) : err_nomem;
+	if (!err)
 		add_chunks(figures);
-		return NULL;
-	}
-	heaps_free(&figures->heap);
-	return err_nomem;
+	else
+		figures_free(figures);
+	return err;
 }
 
 void figures_free(struct figures *figures)
 {
 	heaps_free(&figures->heap);
+	free_space_free(&figures->space);
+	resident_free(&figures->resident);
 	free(figures->recorded);
 }
 
@@ -273,6 +298,15 @@ struct figures_acquired figures_acquired(const struct figures *figures, size_t n
 	return (struct figures_acquired){ .sbrk = all - mapped, .mmap = mapped };
 }
 
+uint64_t figures_acquired_by_all(const struct figures *figures)
+{
+	uint64_t sum = 0;
+
+	vec_each(arena, &figures->heap.walk.arenas)
+		sum += arena->system_mem;
+	return sum;
+}
+
 /* Print a heap's number, with the C library that has it if there are several. */
 static void print_number(const struct figures *figures, size_t number, struct out *out)
 {
@@ -355,6 +389,24 @@ static void print_heaps(const struct figures *figures, struct out *out)
 		out_f(out, "        (%s)\n", heap->why);
 }
 
+/* The sums over the heaps, and what keeps their free memory resident. */
+static void print_free_space(const struct figures *figures, struct out *out)
+{
+	const struct free_sum *all = &figures->space.all;
+
+	if (!figures->heap.walked)
+		return;
+	bytes_statistic(out, 8, "bytes acquired for heaps", figures_acquired_by_all(figures));
+	bytes_statistic(out, 8, "bytes in the freespace tree", all->bytes);
+	if (figures->paged) {
+		bytes_statistic(out, 8, "of them resident", all->resident);
+		bytes_statistic(out, 8, "malloc trim gives back", all->kept[FREE_TRIMMED]);
+		bytes_statistic(out, 8, "kept by live blocks (pins)", all->kept[FREE_PINNED]);
+		bytes_statistic(out, 8, "kept at the ends of arenas", all->kept[FREE_END]);
+	}
+	bytes_statistic(out, 8, "bytes in threads' caches", all->cached);
+}
+
 static void print_statistics(const struct figures *figures, struct out *out)
 {
 	out_heading(out, "Statistical Report on the Malloc Subsystem:");
@@ -363,6 +415,7 @@ static void print_statistics(const struct figures *figures, struct out *out)
 	bytes_statistic(out, 8, "bytes held by the user", figures->bytes);
 	statistic(out, 8, "allocations currently active", figures->blocks);
 	if (!figures->with_log) {
+		print_free_space(figures, out);
 		out_text(out, "\n");
 		return;
 	}
@@ -370,6 +423,7 @@ static void print_statistics(const struct figures *figures, struct out *out)
 		  "of them not recorded", figures->early_blocks);
 	statistic(out, 8, "allocations since attach", figures->allocs);
 	statistic(out, 8, "frees since attach", figures->frees);
+	print_free_space(figures, out);
 	if (figures->user_blocks) {
 		out_text(out, "    The Program's Own Allocators (probe)\n");
 		bytes_statistic(out, 8, "bytes in their blocks", figures->user_bytes);

@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "heap/free_space.h"
 #include "log/log.h"
+#include "os/resident.h"
 #include "session/heap.h"
 
 struct out;
@@ -35,6 +37,13 @@ struct figures {
 	uint64_t bytes, blocks;
 	uint64_t early_bytes, early_blocks;	/* those of them that are in no record */
 	struct heaps heap;
+	/*
+	 * Why its free memory is resident, if it is known which pages are (not of a core file): else
+	 * only bytes and cached are known.
+	 */
+	struct free_space space;
+	struct resident resident;
+	bool paged;
 	uint64_t *recorded;		/* by heap: how many of its blocks have a record */
 	uint64_t allocs, frees;		/* recorded or passed over by sampling */
 	/*
@@ -57,6 +66,8 @@ struct figures_acquired {
 	uint64_t sbrk, mmap;
 };
 
+/* The same of all heaps together. */
+uint64_t figures_acquired_by_all(const struct figures *figures);
 /* Get them for a heap that was walked. */
 struct figures_acquired figures_acquired(const struct figures *figures, size_t number);
 /* verbose adds each probe with its reason, the log's memory and all accounts. */

@@ -77,6 +77,22 @@ static Tcl_Obj *heap_dict(const struct figures *figures, const struct heap_arena
 	return dict;
 }
 
+static void add_free_space(Tcl_Obj *dict, const struct figures *figures)
+{
+	const struct free_sum *all = &figures->space.all;
+
+	dict_number(dict, "acquired", figures_acquired_by_all(figures));
+	dict_number(dict, "unused", all->bytes);
+	dict_number(dict, "cached", all->cached);
+	if (!figures->paged)
+		return;
+	dict_number(dict, "unusedresident", all->resident);
+	dict_number(dict, "trimmable", all->kept[FREE_TRIMMED]);
+	dict_number(dict, "pinned", all->kept[FREE_PINNED]);
+	dict_number(dict, "ends", all->kept[FREE_END]);
+	dict_number(dict, "cachedresident", all->cached_resident);
+}
+
 static Tcl_Obj *runtime_dict(const struct runtime *runtime)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();
@@ -131,6 +147,7 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "preattach", figures.early_blocks);
 	dict_number(dict, "preattachbytes", figures.early_bytes);
 	dict_number(dict, "walked", figures.heap.walked);
+	add_free_space(dict, &figures);
 	dict_number(dict, "mapped", figures.heap.walk.mmapped);
 	dict_number(dict, "mappedbytes", figures.heap.walk.mmapped_bytes);
 	dict_number(dict, "damages", figures.heap.walk.damages);
@@ -169,6 +186,12 @@ static const struct twin twin = {
 			  "    runtimes                  heaps that are in no figure, a list of dicts:\n"
 			  "                              name heap help\n"
 			  "    walked                    1: the heaps were walked\n"
+			  "    acquired unused cached    bytes of all heaps: from the kernel, free, and in\n"
+			  "                              threads' caches\n"
+			  "    unusedresident            the part of unused that is resident; of it ...\n"
+			  "    trimmable pinned ends     ... goes by malloc_trim, is kept by live blocks,\n"
+			  "                              is at the ends of other arenas (`malloc pins`)\n"
+			  "    cachedresident            of cached; a core file has none of these five\n"
 			  "    mapped mappedbytes        blocks mapped on their own\n"
 			  "    damages uncertain         certain damages, and uncertain ones\n"
 			  "    stood                     seconds for which the process stood still;\n"
@@ -195,6 +218,11 @@ const struct cmd cmd_malloc = {
 			  "libraries (dlmopen, LD_AUDIT), the one that has a heap is named beside its\n"
 			  "number, and the process's own comes first. `allocations since attach` of a\n"
 			  "heap are those that are still held.\n"
+			  "\n"
+			  "All Heaps has the sums over all heaps of what was acquired, is free and is in\n"
+			  "threads' caches; how much of what is free is resident, how much of that\n"
+			  "`malloc trim` would give back now, and what the rest is kept by: live blocks on\n"
+			  "the same pages (`malloc pins`), and malloc_trim's rules (`help malloc pins`).\n"
 			  "\n"
 			  "The line before `Log:` says for how long the process stood still; there is\n"
 			  "none if it was not stopped for the answer. `malloc sites` uses the log alone.\n"

@@ -52,6 +52,10 @@ proc check_pins_sum {t m} {
 	check {[kept_by $text "malloc trim"] == 0} {$text}
 	lassign [order $t info] system truth
 	check {abs($truth - $free) <= 4096} {free: $free, by mallinfo2 $truth}
+	set sums [live_value $m "mdbg::malloc"]
+	check {[dict get $sums acquired] == $system && [dict get $sums unused] == $free && [dict get $sums pinned] == $kept} {$system: $sums}
+	check {[regexp {bytes in the freespace tree\.+ (\d+)\n +of them resident\.+ (\d+)\n +malloc trim gives back\.+ (\d+)\n +kept by live blocks \(pins\)\.+ (\d+)\n} [live $m malloc] - free resident trimmed pinned]} {[live $m malloc]}
+	check {$resident == [dict get $sums unusedresident] && $trimmed == [dict get $sums trimmable] && $pinned == $kept} {$sums}
 }
 
 by_both case pins-promise 60 {
