@@ -66,6 +66,26 @@ static struct err *print_pin(const struct pins_text *text, size_t rank,
 	return print_stack(text, pin, texts, out);
 }
 
+struct err *pins_print_largest(const struct pins_text *text, struct out *out)
+{
+	const struct pin *pin = text->pins->vec.nr ? &text->pins->vec.at[0] : NULL;
+	AUTO_STR struct str name = STR_INIT;
+	struct err *err;
+
+	if (!pin)
+		return NULL;
+	err = pin->preattach ? pin_rows_label(text->names, text->by, pin, &name) :
+			       stack_names_headline(text->names, pin->stack, &name);
+	if (err)
+		return err;
+	out_f(out, "Most of what live blocks keep, %s bytes, is on pages of %" PRIu64
+		   " block%s of %s bytes%s%s\n",
+	      number_text_size(out, pin->bytes).at, pin->count, plural(pin->count),
+	      number_text_size(out, pin->held).at, pin->preattach ? ": " : " from ",
+	      name.len ? str_text(&name) : "(unknown)");
+	return NULL;
+}
+
 static struct err *print_blocks(const struct pins_text *text, struct out *out)
 {
 	const struct pins *pins = text->pins;

@@ -21,3 +21,8 @@ struct pins_text {
 struct err *pins_print(const struct pins_text *text, struct out *out) MUST_CHECK;
 /* The same with a line for each. */
 struct err *pins_print_brief(const struct pins_text *text, struct out *out) MUST_CHECK;
+/*
+ * Print the line on the one that keeps most, in a few words; nothing if nothing is kept. It needs
+ * the names, the pins and by.
+ */
+struct err *pins_print_largest(const struct pins_text *text, struct out *out) MUST_CHECK;

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "cmd/free_dict.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
 #include "probe/runtimes.h"
@@ -77,22 +78,6 @@ static Tcl_Obj *heap_dict(const struct figures *figures, const struct heap_arena
 	return dict;
 }
 
-static void add_free_space(Tcl_Obj *dict, const struct figures *figures)
-{
-	const struct free_sum *all = &figures->space.all;
-
-	dict_number(dict, "acquired", figures_acquired_by_all(figures));
-	dict_number(dict, "unused", all->bytes);
-	dict_number(dict, "cached", all->cached);
-	if (!figures->paged)
-		return;
-	dict_number(dict, "unusedresident", all->resident);
-	dict_number(dict, "trimmable", all->kept[FREE_TRIMMED]);
-	dict_number(dict, "pinned", all->kept[FREE_PINNED]);
-	dict_number(dict, "ends", all->kept[FREE_END]);
-	dict_number(dict, "cachedresident", all->cached_resident);
-}
-
 static Tcl_Obj *runtime_dict(const struct runtime *runtime)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();
@@ -147,7 +132,8 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "preattach", figures.early_blocks);
 	dict_number(dict, "preattachbytes", figures.early_bytes);
 	dict_number(dict, "walked", figures.heap.walked);
-	add_free_space(dict, &figures);
+	dict_number(dict, "acquired", figures_acquired_by_all(&figures));
+	free_dict_add(dict, &figures.space.all, figures.paged);
 	dict_number(dict, "mapped", figures.heap.walk.mmapped);
 	dict_number(dict, "mappedbytes", figures.heap.walk.mmapped_bytes);
 	dict_number(dict, "damages", figures.heap.walk.damages);

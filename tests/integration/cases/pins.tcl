@@ -112,6 +112,21 @@ case pins-words 60 {
 	finish $t
 }
 
+# It is said why malloc trim gives back so little.
+case pins-trim 60 {
+	set t [start pins]
+	set m [live_start -p [pid_of $t]]
+	order $t "pin 3000"
+	set text [live $m "malloc trim"]
+	check {[regexp {\n +0  go by `malloc trim`\n +(\d+)  are kept by live blocks} $text - kept] && $kept > 10000000} {$text}
+	check {[regexp {\nMost of what live blocks keep, (\d+) bytes, is on pages of \d+ blocks of \d+ bytes from keep_small \(pins.c:\d+\)\n} $text - most]} {$text}
+	check {$most > $kept * 0.8} {$text}
+	set did [live_value $m mdbg::trim]
+	check {[dict get $did pinned] == $kept && ![dict get $did trimmable]} {$did}
+	live_end $m
+	finish $t
+}
+
 # What is free at the end of another arena than the main one stays.
 case pins-ends 60 {
 	set t [start pins -t]
@@ -121,6 +136,7 @@ case pins-ends 60 {
 	check {[regexp {(\d+)  at the end of 1 arena: malloc_trim gives back} $text - bytes] && $bytes > 18000000} {$text}
 	lassign [order $t trim] before after
 	check {$before - $after < 1000000} {$before, $after}
+	check {[regexp { 0 KB given back.*\n +\d+  at the end of 1 arena: malloc_trim gives back that of the main one alone} [live $m "malloc trim"]]} {$text}
 	live_end $m
 	finish $t
 }
