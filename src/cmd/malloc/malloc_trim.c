@@ -10,6 +10,8 @@
 #include "base/cleanup.h"
 #include "cmd/free_dict.h"
 #include "cmd/shell/dict.h"
+#include "cmd/trimming.h"
+#include "heap/filter.h"
 #include "report/blocks.h"
 #include "report/free_text.h"
 #include "report/pins.h"
@@ -57,7 +59,27 @@ static struct err *say_why(struct trimmed *trimmed, struct out *out)
 	return err;
 }
 
-static struct err *run(struct call *call)
+static struct err *trim_every(struct call *call)
+{
+	const char *word = call->argc > 1 ? call->argv[1] : NULL;
+	uint64_t every;
+	struct err *err = NULL;
+
+	if (strcmp(call->argv[0], "every"))
+		return call_bad_word(call->argv[0]);
+	if (word && !strcmp(word, "off")) {
+		trimming_end(call->shell);
+	} else if (word) {
+		err = parse_duration(word, &every);
+		if (!err)
+			err = trimming_begin(call->shell, every);
+	}
+	if (!err)
+		trimming_print(call->shell, call->out);
+	return err;
+}
+
+static struct err *trim_now(struct call *call)
 {
 	CLEANUP(trimmed_free) struct trimmed trimmed = { .use = HEAP_USE_INIT, .pins = PINS_INIT };
 	const struct session_trim *did = &trimmed.did;
@@ -79,11 +101,17 @@ static struct err *run(struct call *call)
 	return NULL;
 }
 
+static struct err *run(struct call *call)
+{
+	return call->argc ? trim_every(call) : trim_now(call);
+}
+
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
 	CLEANUP(trimmed_free) struct trimmed trimmed = { .use = HEAP_USE_INIT, .pins = PINS_INIT };
 	const struct session_trim *did = &trimmed.did;
-	struct err *err = session_trim(call->session, &trimmed.did);
+	struct err *err = call->argc ? call_bad_word(call->argv[0]) :
+				       session_trim(call->session, &trimmed.did);
 
 	stack_names_init(&trimmed.names, call->session);
 	if (err)
@@ -100,6 +128,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 
 static const struct twin twin = {
 	.name		= "mdbg::trim",
+	.usage		= "",
 	.brief		= "dict: what `malloc trim` did",
 	.help		= "It has: before after (resident bytes) pause (seconds), and what is left then,\n"
 			  "if that could be looked at: unused unusedresident trimmable pinned ends cached\n"
@@ -109,6 +138,7 @@ static const struct twin twin = {
 
 const struct cmd cmd_malloc_trim = {
 	.name		= "malloc trim",
+	.usage		= "?every TIME|off?",
 	.brief		= "have the process give free pages back (malloc_trim)",
 	.help		= "A thread of the process that waits in a system call calls glibc's\n"
 			  "malloc_trim(0), while all others stand still. mdbg refuses where the\n"
@@ -120,8 +150,14 @@ const struct cmd cmd_malloc_trim = {
 			  "If a megabyte or more is free and still resident then, the heaps are looked at\n"
 			  "again, and the answer says what keeps it (`help malloc pins`): live blocks on\n"
 			  "the same pages, and whose most of these are; or the ends of other arenas than\n"
-			  "the main one, where malloc_trim does not reach.\n",
+			  "the main one, where malloc_trim does not reach.\n"
+			  "\n"
+			  "`every TIME` (10s, 5m) does it again and again, while mdbg is attached and\n"
+			  "waits (at the prompt, in `wait`), until `every off`; `every` says what came of\n"
+			  "it. A call that is not possible at the moment is left out.\n",
+	.example	= "malloc trim every 5m\n",
 	.need		= call_need_target,
 	.run		= run,
 	.twin		= &twin,
+	.max_args	= 2,
 };

@@ -102,7 +102,7 @@ struct err *cmd_usage(const struct cmd *cmd, struct str *ret)
 {
 	struct err *err = str_add(ret, cmd->name);
 
-	if (!err && cmd->usage)
+	if (!err && cmd->usage && *cmd->usage)
 		err = str_addf(ret, " %s", cmd->usage);
 	if (!err && cmd->flags & CMD_VERBOSE)
 		err = str_add(ret, " ?-v?");

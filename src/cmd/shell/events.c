@@ -15,6 +15,7 @@
 #include "cmd/shell/result.h"
 #include "cmd/shell/shell.h"
 #include "cmd/terminal/signals.h"
+#include "cmd/trimming.h"
 
 static const char *const names[EVENT_SCRIPTS + 1] = {
 	[SESSION_EVENT_EXIT]	= "exit",
@@ -258,6 +259,7 @@ void events_end(struct shell *shell)
 	unsigned i;
 
 	sampling_end(shell);
+	trimming_end(shell);
 	Tcl_DeleteFileHandler(session_event_fd(shell->session));
 	for (i = 0; i < EVENT_SCRIPTS; i++) {
 		if (shell->on[i])

@@ -28,6 +28,15 @@ struct fail_on_leak {
 	bool leaked, unknown;	/* of any target */
 };
 
+/* `malloc trim every` (cmd/trimming.h). */
+struct trimming {
+	Tcl_TimerToken timer;
+	uint64_t every_ns;		/* 0: it is off */
+	uint64_t times, missed;		/* calls that were made, and that were not possible */
+	uint64_t given_kb, longest_ns;	/* resident memory in all; the longest pause */
+	char why[256];			/* the last was not possible */
+};
+
 enum waits { WAITS_NOT, WAITS_FOR_TIME, WAITS_FOR_END };
 
 /* The kinds of `mdbg::on`, in the order of enum session_event_kind. */
@@ -71,6 +80,7 @@ struct shell {
 	struct machine_look *machine_last;	/* of the last `memory system`; NULL */
 	Tcl_Obj *on[EVENT_SCRIPTS];
 	Tcl_TimerToken sampling;	/* the next sample of the history (sampling.h) */
+	struct trimming trimming;
 	VEC(struct alias *) aliases;
 	VEC(struct original *) originals;	/* Tcl's own commands under ours */
 };

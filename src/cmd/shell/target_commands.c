@@ -13,6 +13,7 @@
 #include "cmd/shell/events.h"
 #include "cmd/shell/shell.h"
 #include "cmd/shell/suggest.h"
+#include "cmd/trimming.h"
 #include "os/processes.h"
 #include "os/tracer.h"
 #include "report/progress.h"
@@ -31,6 +32,7 @@ static struct err *after(struct shell *shell, struct err *err)
 	if (!err) {
 		shell->thread = 0;
 		sampling_attached(shell);
+		trimming_end(shell);
 		fail_on_leak_begin(shell);
 		err = debuginfod_new_symbols(shell);
 	}

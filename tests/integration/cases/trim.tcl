@@ -27,6 +27,25 @@ by_both case trim 60 {
 	finish $t
 }
 
+# Again and again, while mdbg waits; not behind a detach.
+case trim-every 60 {
+	set t [start trim]
+	set m [live_start -p [pid_of $t]]
+	check {[live $m "malloc trim every"] eq "The heaps are trimmed when `malloc trim` is typed"} {[live $m "malloc trim every"]}
+	check {[string match {*the shortest time is 1s*} [live_error $m "malloc trim every 900ms"]]} {}
+	check {[regexp {^The heaps are trimmed every 1.0 s: 0 times so far} [live $m "malloc trim every 1s"]]} {}
+	order $t "holes 60"
+	until {[regexp {: [1-9]\d* times so far, [1-9]\d{4} KB given back in all, the process stood still} [live $m "malloc trim every"]]}
+	order $t verify
+	check {[live $m "malloc trim every off"] eq "The heaps are trimmed when `malloc trim` is typed"} {}
+	live $m "malloc trim every 1h"
+	live $m detach
+	live $m "attach [pid_of $t]"
+	check {[live $m "malloc trim every"] eq "The heaps are trimmed when `malloc trim` is typed"} {it goes on}
+	live_end $m
+	finish $t
+}
+
 # With threads at work, which are inside the allocator every now and then.
 by_both case trim-threads 60 {
 	set t [start trim -t 4]
