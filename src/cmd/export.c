@@ -10,6 +10,7 @@
 #include "cmd/shell/dict.h"
 #include "cmd/growth.h"
 #include "cmd/query.h"
+#include "cmd/query_pins.h"
 #include "cmd/shell/shell.h"
 #include "export/export_formats.h"
 #include "export/model.h"
@@ -185,9 +186,44 @@ static struct err *name_others(struct err *err, bool (*is)(const struct export_f
 					      str_text(&names));
 }
 
-/* `export FORMAT FILE growth ...`: what the stacks of `growth` hold. */
-static struct err *export_growth(struct call *call, const struct export_format *format,
-				 struct exported *ret)
+/* Other answers than the sites that have stacks: what is shown of them, and by which formats. */
+struct other {
+	const char *word;
+	bool (*is)(const struct export_format *format);
+	struct err *(*ask)(struct call *call, struct query *query, struct early *early_ret,
+			   struct model_source *source);
+};
+
+static struct err *ask_growth(struct call *call, struct query *query, struct early *early UNUSED,
+			      struct model_source *source)
+{
+	return growth_sites(call, query, &source->unit);
+}
+
+static struct err *ask_pins(struct call *call, struct query *query, struct early *early,
+			    struct model_source *source)
+{
+	source->unit = "pages";
+	source->pinned = true;
+	return query_pins_sites(call, query, early);
+}
+
+static const struct other others[] = {
+	{ "growth", export_format_has_growth, ask_growth },
+	{ "pins", export_format_has_pins, ask_pins },
+};
+
+static const struct other *find_other(const struct call *call)
+{
+	for (size_t i = 0; call->argc && i < ARRAY_SIZE(others); i++)
+		if (!strcmp(call->argv[0], others[i].word))
+			return &others[i];
+	return NULL;
+}
+
+/* `export FORMAT FILE growth ...`: what the stacks of such an answer have. */
+static struct err *export_other(struct call *call, const struct export_format *format,
+				const struct other *other, struct exported *ret)
 {
 	AUTO_STR struct str options = STR_INIT;
 	struct query *query = &ret->query;
@@ -199,13 +235,13 @@ static struct err *export_growth(struct call *call, const struct export_format *
 	struct filter_env env;
 	struct err *err;
 
-	if (!export_format_has_growth(format))
+	if (!other->is(format))
 		return name_others(err_create(ERR_USAGE, "%s has only what malloc holds", format->name),
-				   export_format_has_growth, "growth");
+				   other->is, other->word);
 	err = join_words(call->argc, call->argv, &options);
 	skip_words(call, 1);
 	if (!err)
-		err = growth_sites(call, query, &source.unit);
+		err = other->ask(call, query, &early, &source);
 	if (err)
 		return err;
 	env = query_env(call, query);
@@ -306,6 +342,7 @@ static struct err *export(const struct call *call, struct exported *ret)
 	const struct export_format *format;
 	struct err *err = export_format_find(call->argv[0], &format);
 	struct call words = *call;
+	const struct other *other;
 	const struct cmd *cmd;
 	int used;
 
@@ -313,8 +350,9 @@ static struct err *export(const struct call *call, struct exported *ret)
 	if (err)
 		return err;
 	cmd = find_answer(&words, &used);
-	if (!format->rows && words.argc && !strcmp(words.argv[0], "growth")) {
-		err = export_growth(&words, format, ret);
+	other = find_other(&words);
+	if (!format->rows && other) {
+		err = export_other(&words, format, other, ret);
 	} else {
 		skip_words(&words, used);
 		err = cmd ? export_answer(&words, cmd, format, ret) :
@@ -469,7 +507,7 @@ static struct err *add_sentence(const char *what, bool (*is)(const struct export
 /* The formats, and what else than sites some of them have. */
 static struct err *print_words(struct out *out)
 {
-	AUTO_STR struct str lists = STR_INIT, growth = STR_INIT;
+	AUTO_STR struct str lists = STR_INIT, growth = STR_INIT, pins = STR_INIT;
 	struct err *err = print_formats(out);
 
 	if (!err)
@@ -484,11 +522,16 @@ static struct err *print_words(struct out *out)
 	if (!err)
 		err = add_sentence("What `growth KIND ...` answers", export_format_has_growth,
 				   &growth);
+	if (!err)
+		err = add_sentence("What `pins ...` answers, the free bytes by stack,",
+				   export_format_has_pins, &pins);
 	if (err)
 		return err;
 	out_wrapped(out, str_text(&lists), 0);
 	out_text(out, "\n");
 	out_wrapped(out, str_text(&growth), 0);
+	out_text(out, "\n");
+	out_wrapped(out, str_text(&pins), 0);
 	out_text(out, "\n");
 	return NULL;
 }
@@ -517,6 +560,7 @@ const struct cmd cmd_export = {
 			  "has a reader, or to a device (/dev/stdout), as it is; sqlite cannot.\n",
 	.example	= "export flamegraph heap.svg since -10m\n"
 			  "export csv blocks.csv allocations size > 1M\n"
+			  "export flamegraph pins.svg pins\n"
 			  "export sqlite monday.db\n",
 	.run		= run,
 	.twin		= &twin,

@@ -80,3 +80,46 @@ void query_pins_free(struct query_pins *pins)
 	heap_use_free(&pins->use);
 	query_free(&pins->query);
 }
+
+static struct err *take_sites(const struct query_pins *from, struct query *query,
+			      struct early *early)
+{
+	struct err *err = NULL;
+
+	query->sites.past = true;
+	vec_each_while(pin, &from->pins.vec, !err) {
+		if (pin->preattach) {
+			early->bytes += pin->bytes;
+			early->count += pin->pages;
+			early->unrecorded |= pin->unrecorded;
+			continue;
+		}
+		query->sites.bytes += pin->bytes;
+		query->sites.count += pin->pages;
+		err = vec_push(&query->sites.vec, ((struct site){
+			.key = pin->key, .stack = pin->stack,
+			.bytes = pin->bytes, .count = pin->pages }));
+	}
+	return err;
+}
+
+struct err *query_pins_sites(const struct call *call, struct query *query,
+			     struct early *early_ret)
+{
+	struct query_pins pins;
+	struct err *err = query_pins(call, &pins);
+
+	*early_ret = (struct early){ .bytes = 0 };
+	if (!err && pins.source.by != PIN_STACK)
+		err = err_hint(err_create(ERR_USAGE, "an export is by stack"),
+			       "its reader adds stacks up by function, line or module");
+	if (!err)
+		err = take_sites(&pins, &pins.query, early_ret);
+	pins.query.limit = UINT64_MAX;
+	pins_free(&pins.pins);
+	*query = pins.query;
+	query->heap = pins.use.heap;
+	pins.use.heap = (struct heaps)HEAPS_INIT;
+	heap_use_free(&pins.use);
+	return err;
+}

@@ -5,6 +5,7 @@
 #include "answer/heap_use.h"
 #include "answer/pin_rows.h"
 #include "cmd/query.h"
+#include "heap/early.h"
 
 struct call;
 
@@ -25,3 +26,9 @@ extern const char *const query_pins_by[];
  */
 struct err *query_pins(const struct call *call, struct query_pins *ret) MUST_CHECK;
 void query_pins_free(struct query_pins *pins);
+/*
+ * The same as sites for an export: by stack, with free bytes as bytes and pages as count. What is kept
+ * by blocks without a record is in early. The caller frees *query, also after an error.
+ */
+struct err *query_pins_sites(const struct call *call, struct query *query,
+			     struct early *early_ret) MUST_CHECK;

@@ -26,6 +26,11 @@ bool export_format_has_growth(const struct export_format *format)
 	return format->wants & EXPORT_ANY || format->rows;
 }
 
+bool export_format_has_pins(const struct export_format *format)
+{
+	return format->wants & EXPORT_PINS || export_format_has_growth(format);
+}
+
 struct err *export_format_names(bool (*is)(const struct export_format *format), struct str *ret)
 {
 	struct err *err = NULL;

@@ -22,6 +22,8 @@ enum export_wants {
 	EXPORT_PLAIN	= 1 << 2,	/* a regular file, and no FIFO or device */
 	/* only what all kinds of memory have: no heaps, no all-time and freed figures */
 	EXPORT_ANY	= 1 << 3,
+	/* besides: the free bytes that blocks keep (model->pinned), if it has not EXPORT_ANY */
+	EXPORT_PINS	= 1 << 4,
 };
 
 struct export_format {
@@ -44,6 +46,8 @@ struct err *export_format_find(const char *name, const struct export_format **re
 bool export_format_has_lists(const struct export_format *format);
 /* Can it write an answer of `growth`: what its stacks hold, or its rows? */
 bool export_format_has_growth(const struct export_format *format);
+/* Can it write an answer of `malloc pins`, by stack or its rows? */
+bool export_format_has_pins(const struct export_format *format);
 /*
  * Add the names of the formats for which `is` holds (NULL: of all) to *ret, in order: "json, csv or
  * sqlite".

@@ -386,6 +386,7 @@ static struct err *describe(const struct model_source *source, struct model *mod
 	model->all_count = source->sites->count;
 	model->now_ns = source->now_ns;
 	model->past = source->sites->past;
+	model->pinned = source->pinned;
 	model->since_ns = log_clock_realtime(log, log_clock_begin(log));
 	model->growth_ns = source->sites->growth_ns;
 	model->sample = source->unit ? 0 : log_config(log).sample;

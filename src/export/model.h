@@ -133,6 +133,7 @@ struct model {
 	bool filtered;
 	/* Of an earlier moment: of the figures only bytes, count and growth are known. */
 	bool past;
+	bool pinned;			/* bytes are free ones that blocks keep (heap/pins.h) */
 
 	VEC(char *) texts;		/* strings that nobody else owns */
 };
@@ -162,6 +163,7 @@ struct model_source {
 	const struct filter_env *env;
 	const char *options;
 	const char *unit;		/* NULL: blocks of malloc */
+	bool pinned;
 	enum model_freed freed;
 	enum flame_of of;
 	/*

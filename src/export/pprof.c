@@ -35,6 +35,12 @@ static const struct {
 	[ALLOC_OBJECTS]	= { "alloc_objects", "count" },
 };
 
+/* Of free memory that blocks keep, in their place. */
+static const char *const pinned[PAST] = {
+	[INUSE_SPACE]	= "pinned_space",
+	[INUSE_OBJECTS]	= "pinned_pages",
+};
+
 static unsigned values_of(const struct model *model)
 {
 	return model->past ? PAST : VALUES;
@@ -279,7 +285,8 @@ static struct err *make_types(struct profile *profile)
 	for (unsigned i = 0; !err && i < values_of(profile->model); i++) {
 		perftools__profiles__value_type__init(&profile->types[i]);
 		profile->type_pointers[i] = &profile->types[i];
-		err = string_of(&profile->strings, values[i].type, &profile->types[i].type);
+		err = string_of(&profile->strings, profile->model->pinned ? pinned[i] : values[i].type,
+				&profile->types[i].type);
 		if (!err)
 			err = string_of(&profile->strings, values[i].unit, &profile->types[i].unit);
 	}
@@ -417,7 +424,7 @@ static struct err *write_pprof(const struct model *model, struct export_file *fi
 const struct export_format export_pprof = {
 	.name	= "pprof",
 	.brief	= "a gzipped profile.proto, for `go tool pprof`, Pyroscope and Parca",
-	.wants	= EXPORT_FREED,
+	.wants	= EXPORT_FREED | EXPORT_PINS,
 #ifdef HAVE_PROTOBUF_C
 	.write	= write_pprof,
 #else

@@ -108,6 +108,15 @@ case pins-words 60 {
 	check {[string match {*'what' is nothing to group by*} [live_error $m "malloc pins by what"]]} {}
 	live $m "export csv $::tmp/pins.csv pins"
 	check {[regexp {keep_small} [slurp $::tmp/pins.csv]]} {[slurp $::tmp/pins.csv]}
+	live $m "export folded $::tmp/pins.folded pins"
+	check {[regexp {;keep_small;malloc (\d+)\n} [slurp $::tmp/pins.folded] - bytes]} {[slurp $::tmp/pins.folded]}
+	check {$bytes == [dict get [row_of [live_value $m mdbg::pins] keep_small] bytes]} {$bytes}
+	live $m "export flamegraph $::tmp/pins.svg pins"
+	check {[regexp {keep_small \(\d+ bytes in \d+ pages} [slurp $::tmp/pins.svg]]} {}
+	if {![catch {live $m "export pprof $::tmp/pins.pprof pins"}]} {
+		check {[regexp {pinned_space} [exec zcat $::tmp/pins.pprof]]} {}
+	}
+	check {[string match {*massif has only what malloc holds*} [live_error $m "export massif $::tmp/m pins"]]} {}
 	live_end $m
 	finish $t
 }
