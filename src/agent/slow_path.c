@@ -111,6 +111,21 @@ static inline bool env_tells(const struct ledger_call *call)
 	return thread && (thread->freed != call->block || ledger_holds(thread, call->sp));
 }
 
+/*
+ * What is freed may be no block, and nothing be mapped there: then the function itself must have the
+ * fault, and not the agent. Where nobody may ask the kernel (agent_stacks.h), no head is read.
+ */
+static inline bool env_head(const struct ledger_call *call, uint64_t *ret)
+{
+	uint64_t at = call->block - sizeof(*ret);
+
+	if (at < LOG_PAGE || at % sizeof(*ret) || !state_of(call)->stacks.asks ||
+	    !cpu_can_read(at))
+		return false;
+	*ret = *(const volatile uint64_t *)(uintptr_t)at;
+	return true;
+}
+
 #include "log/ledger_events.h"
 
 /* The key of a block in the log; 0: none. */

@@ -58,11 +58,12 @@
  * unwind cache. A throwing operator new then runs as it is, so it gets no jump in a process whose
  * thread pointers cannot be found.
  *
- * Bounds. The agent reads only three things of the target: the stack from SP up, as far as the
+ * Bounds. The agent reads only four things of the target: the stack from SP up, as far as the
  * bounds in the thread's control block (or those of the main stack) go, or else to the end of SP's
- * page; the control block's own fields, after its self pointer was found to be right; and the word
- * that posix_memalign has just stored. It uses bounds only while SP is inside them. It never
- * faults.
+ * page; the control block's own fields, after its self pointer was found to be right; the word
+ * that posix_memalign has just stored; and the word before a block that the log does not have, at
+ * the entry of glibc's own free or realloc, if the kernel says that it can be read. It uses bounds
+ * only while SP is inside them. It never faults.
  *
  * Writers: mdbg writes the state and the maps only while it holds all threads stopped, or one
  * aligned word at a time (map, enabled). Arrays that can grow (areas, probes) are written before
@@ -83,7 +84,7 @@
  * Increase this if agents from before and after a change cannot work on the same struct
  * agent_thread side by side: a later mdbg then begins a log of its own (session/handover/handover.c).
  */
-#define AGENT_VERSION		2
+#define AGENT_VERSION		3
 
 /* Bytes at the start of the first area for the image and its table. */
 #define AGENT_IMAGE_ROOM	(96u << 10)

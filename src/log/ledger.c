@@ -123,6 +123,11 @@ void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 
 	if (op && op->took) {
 		log_record_restore(log, &op->old, thread->log_thread);
+	} else if (op && op->missed && !call.ledger->sample && !call.function->user &&
+		   op->old.size) {
+		count(log, thread, LOG_ACCOUNT(unknown_frees), -1ull);
+		count(log, thread, LOG_ACCOUNT(sized_frees), -1ull);
+		count(log, thread, LOG_ACCOUNT(sized_bytes), -op->old.size);
 	} else if (alone && words->what & LEDGER_TOOK) {
 		old.address = call.block;
 		old.size = words->what & ~LEDGER_TOOK;

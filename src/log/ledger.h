@@ -100,6 +100,10 @@
  * took in the words of its call. A throwing function could not be told from its own nothrow form,
  * so it runs as it is and counts as voided.
  *
+ * Sizes of unknown blocks (log/log_unknown_free.h). A free or a resize that is `headed` adds the size
+ * of its block to sized_bytes; a resize that fails takes it back. A free that is not, and has led to
+ * one that is, has left the block in `unsized` for it.
+ *
  * The environment is supplied by the file that includes ledger_events.h: it walks stacks, reads
  * them, and knows their bounds. Functions that need none of that are in ledger.c. Freestanding.
  */
@@ -150,6 +154,7 @@ struct ledger_thread {
 	uint64_t word;				/* of its slots in the log, without stack */
 	uint64_t inserted, inserted_sp;		/* its block, and SP at its function's entry */
 	uint64_t freed, freed_sp, freed_ra;	/* the last free by a function that `wraps` */
+	uint64_t unsized;		/* its block, if the free that it leads to is to tell the size */
 	/* Sampling: up to `random` on one cache line. */
 	uint64_t gap;				/* bytes to the next sample */
 	uint64_t drawn, drawn_gap;		/* last block drawn for; the gap before it */
@@ -176,6 +181,7 @@ struct ledger_function {
 	uint8_t wraps;			/* a free that may lead to another one */
 	uint8_t user;			/* of the user's domain (LOG_DOMAIN_USER) */
 	uint8_t entered;		/* its calls come to ledger_enter */
+	uint8_t headed;			/* it reads the word before its block, as glibc lays it */
 };
 
 /* Two words that the environment keeps from ledger_enter to ledger_leave. */

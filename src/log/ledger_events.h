@@ -64,11 +64,42 @@ static NOINLINE void walk_and_remember(struct ledger_call call, uint64_t block, 
 	remember(&call, block, block_time, env_walk(&call, call.ledger->depth));
 }
 
+/* The bits of a glibc chunk's head (mchunk_size in malloc.c). */
+#define HEAD_MMAPPED	2ull
+#define HEAD_NEVER	8ull
+#define HEAD_BITS	15ull
+#define HEAD_LEAST	32ull
+
+/* What the block has room for, by the word before it; 0: that is no head. */
+static inline uint64_t headed_size(const struct ledger_call *call)
+{
+	uint64_t head, size;
+
+	if (!env_head(call, &head) || head & HEAD_NEVER)
+		return 0;
+	size = head & ~HEAD_BITS;
+	if (size < HEAD_LEAST || size > LOG_SIZE_MAX)
+		return 0;
+	return size - (head & HEAD_MMAPPED ? 16 : 8);
+}
+
+/* Count the size of a block that has stayed unknown, and return it; 0: it is not known. */
+static inline uint64_t count_size(const struct ledger_call *call)
+{
+	uint64_t size = headed_size(call);
+
+	if (size) {
+		count(call, LOG_ACCOUNT(sized_frees), 1);
+		count(call, LOG_ACCOUNT(sized_bytes), size);
+	}
+	return size;
+}
+
 /*
  * The block is not in the log, but perhaps it was (freed). The stack shows what kind of free this
- * is; a few frames of it are needed at least.
+ * is; a few frames of it are needed at least. Returns the size that was counted, or 0.
  */
-static NOINLINE void unknown(struct ledger_call copy, bool freed)
+static NOINLINE uint64_t unknown(struct ledger_call copy, bool freed)
 {
 	const struct ledger_call *call = &copy;
 	uint64_t address = call->block & ((1ull << LOG_PROCESS_SHIFT) - 1);
@@ -82,8 +113,14 @@ static NOINLINE void unknown(struct ledger_call copy, bool freed)
 	free.stack = stack;
 	free.on_stack = call->thread && address >= call->sp && bounded(call) &&
 			ledger_holds(call->thread, address);
-	log_unknown_free(call->ledger->log, &free, &call->ledger->facts, env_caller(call),
-			 freed && env_tells(call));
+	if (!log_unknown_free(call->ledger->log, &free, &call->ledger->facts, env_caller(call),
+			      freed && env_tells(call)))
+		return 0;
+	if (call->function->headed)
+		return count_size(call);
+	if (call->thread && call->function->wraps)
+		call->thread->unsized = call->block;
+	return 0;
 }
 
 /*
@@ -371,7 +408,7 @@ static inline void enter_listed(const struct ledger_call *call)
 				     &op->old);
 	op->missed = !op->took;
 	if (UNLIKELY(!op->took) && may_be_unknown_free(call))
-		unknown(*call, op->old.address);
+		op->old.size = unknown(*call, op->old.address);
 }
 
 /*
@@ -431,8 +468,13 @@ static NOINLINE bool release_inside(struct ledger_call copy)
 	const struct ledger_call *call = &copy;
 
 	void_others(call);
-	if (!inside_resize(call) && !led_to_by_last_free(call))
-		return false;
+	if (!inside_resize(call)) {
+		if (!led_to_by_last_free(call))
+			return false;
+		if (call->thread->unsized == call->block && call->function->headed)
+			count_size(call);
+		call->thread->unsized = 0;
+	}
 	count(call, LOG_ACCOUNT(nested), 1);
 	return true;
 }

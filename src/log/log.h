@@ -18,7 +18,7 @@
 #include "arch/host.h"
 #include "base/compiler.h"
 
-#define LOG_VERSION		15
+#define LOG_VERSION		16
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_STACK_DAMAGED	UINT32_MAX	/* given to readers for an id that cannot exist */
 #define LOG_DEPTH_MAX		128
@@ -177,6 +177,19 @@ struct log_accounts {
 	uint64_t own_frees;		/* * by the allocator itself, at the end of a thread */
 	/* walks that ended in no module, without a copy being kept (log_deferred.h) */
 	uint64_t undeferred;
+	/* Of unknown_frees: blocks whose size is known (log_unknown_free.h), and their bytes. */
+	uint64_t sized_frees;
+	uint64_t sized_bytes;
+};
+
+/*
+ * What was freed or resized of blocks that the log does not have: nearly always such as are from
+ * before the attach. Sums since the log began.
+ */
+struct log_older {
+	bool known;			/* false: the log samples, and cannot tell these frees */
+	uint64_t bytes, frees;		/* of blocks whose size is known, as the allocator rounds it */
+	uint64_t unsized;		/* frees of blocks whose size is not known */
 };
 
 struct log_config {
@@ -378,6 +391,8 @@ void log_note_gap(struct log *log);
  * freed blocks than recorded ones.
  */
 struct log_accounts reader_accounts(const struct log *log);
+/* Both are from one reading, but other figures that are read later may be newer. */
+struct log_older reader_older(const struct log *log);
 /*
  * The number of records now in the table, from counts that the writers keep. It is exact while
  * nobody writes.

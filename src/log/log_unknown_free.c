@@ -60,7 +60,7 @@ static void remember(struct log *log, enum log_unknown_free_kind kind,
 	ring_publish(&slot->ticket, number);
 }
 
-void log_unknown_free(struct log *log, struct log_unknown_free *unknown,
+bool log_unknown_free(struct log *log, struct log_unknown_free *unknown,
 		      const struct free_facts *facts,
 		      uint64_t caller, bool told_apart)
 {
@@ -76,7 +76,7 @@ void log_unknown_free(struct log *log, struct log_unknown_free *unknown,
 							    LOG_ACCOUNT(own_frees), 1);
 	}
 	if (who == CALLER_LIBRARY)
-		return;
+		return false;
 	unknown->history = is_double ? free_history_kept(log) : 0;
 	if (!is_double) {
 		unknown->block.size = unknown->block.time = 0;
@@ -88,4 +88,5 @@ void log_unknown_free(struct log *log, struct log_unknown_free *unknown,
 		unknown->first.thread = unknown->first.stack = 0;
 	}
 	remember(log, is_double ? LOG_UNKNOWN_FREE_DOUBLE : LOG_UNKNOWN_FREE_OTHER, unknown);
+	return !is_double;
 }

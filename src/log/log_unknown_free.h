@@ -22,6 +22,14 @@
  *				among them, and the reader tells it (inspect/unknown_frees.h); but where
  *				the stack was then the writer must say
  *
+ * Sizes. Nobody has seen an unknown block being allocated, but its size is needed: a process that
+ * replaces its old blocks by new ones does not grow, though the log has ever more. glibc keeps the
+ * size in the word before a block (its head), which its free and its realloc read first of all. So
+ * where such a function is probed (ledger_function.headed), the writer reads that word just before
+ * the function does, if it can be read. Where operator delete is called, whose blocks may be anybody's, the size is
+ * read in the free that it leads to. Sizes are what the block has room for, a few bytes more than
+ * was asked for. What is no block has no plausible head, or glibc is about to end the process.
+ *
  * A log that samples has few retired records, and remembers no unknown frees. Those of allocators
  * that the user has named are not remembered either, since they may have other functions that
  * nobody has named.
@@ -74,8 +82,8 @@ struct free_facts {
  * log_record_remove has not found this block (and has counted the free as unknown): find out which
  * kind of free it is, count it as that, and remember it. The fields for double frees are filled in
  * here. caller is the return address of the call, which mostly says enough about the stack; 0: not
- * known. told_apart: see above.
+ * known. told_apart: see above. True: it has stayed unknown, so that its size is of use.
  */
-void log_unknown_free(struct log *log, struct log_unknown_free *unknown,
+bool log_unknown_free(struct log *log, struct log_unknown_free *unknown,
 		      const struct free_facts *facts,
 		      uint64_t caller, bool told_apart);

@@ -74,5 +74,6 @@ const struct allocator allocator_glibc = {
 	.pulse		= glibc_pulse,
 	.ranges		= glibc_ranges,
 	.arena		= "main_arena",
+	.headed		= true,
 	.trim		= "malloc_trim",
 };

@@ -161,6 +161,22 @@ static uint8_t find_walkable(const struct module *module)
 	return NONE;
 }
 
+/* NULL: there is none. The search is done once, as it reads the module's file. */
+static const struct allocator *walkable_of(struct module *module)
+{
+	if (!module->walkable)
+		module->walkable = find_walkable(module);
+	return module->walkable == NONE ? NULL : table[module->walkable - 1];
+}
+
+bool allocator_is_headed(struct module *module, const struct alloc_function *fn)
+{
+	const struct allocator *allocator = walkable_of(module);
+
+	return allocator && allocator->headed && fn >= allocator->functions &&
+	       fn < allocator->functions + allocator->nr_functions;
+}
+
 COMPARE_BY(by_coming, struct module *, x, (*x)->serial)
 
 static void guess(const struct modules *modules, struct walkable *ret)
@@ -177,12 +193,12 @@ void allocator_to_walk(const struct modules *modules, struct walkable *ret)
 {
 	*ret = (struct walkable){ .nr = 0 };
 	vec_each_value(module, &modules->live) {
-		if (!module->walkable)
-			module->walkable = find_walkable(module);
-		if (module->walkable == NONE || ret->nr == WALKABLE_MAX ||
-		    (ret->allocator && ret->allocator != table[module->walkable - 1]))
+		const struct allocator *allocator = walkable_of(module);
+
+		if (!allocator || ret->nr == WALKABLE_MAX ||
+		    (ret->allocator && ret->allocator != allocator))
 			continue;
-		ret->allocator = table[module->walkable - 1];
+		ret->allocator = allocator;
 		ret->module[ret->nr++] = module;
 	}
 	qsort(ret->module, ret->nr, sizeof(ret->module[0]), by_coming);

@@ -79,6 +79,7 @@ struct allocator {
 	struct err *(*pulse)(const struct heap_source *source, struct heap_pulse *ret);
 	struct err *(*ranges)(const struct heap_source *source, struct heap_ranges *ret);
 	const char *arena;		/* symbol of its main arena */
+	bool headed;			/* the word before a block is its size, as glibc lays it */
 	/*
 	 * A function of its module that gives free pages back when it is called with 0. It does so
 	 * by brk, sbrk and madvise of the same module. NULL: there is none.
@@ -110,6 +111,11 @@ const struct allocator *allocator_of(const struct module *module, char *text, si
  * beside a C library.
  */
 uint32_t allocator_near_size(const struct module *module);
+/*
+ * Does this function of the module begin with a read of the word before its block, which has the
+ * block's size?
+ */
+bool allocator_is_headed(struct module *module, const struct alloc_function *fn);
 /* Does the module define malloc, for the program? */
 bool allocator_defined(const struct module *module);
 #define WALKABLE_MAX	16u	/* HEAP_LIBCS_MAX of heap/heap_walk.h */

@@ -103,6 +103,14 @@ static bool env_tells(const struct ledger_call *call)
 	return !ops->lost;
 }
 
+static bool env_head(const struct ledger_call *call, uint64_t *ret)
+{
+	const struct event *event = call->env;
+	uint64_t block = call->block & ((1ull << LOG_PROCESS_SHIFT) - 1);
+
+	return !memory_read_u64(&event->thread->target->mem.memory, block - sizeof(*ret), ret);
+}
+
 #include "log/ledger_events.h"
 
 static struct thread_ops *ops_of(const struct probes *probes, struct thread *thread)
@@ -141,6 +149,8 @@ struct ledger_function trap_ledger_function(const struct probes *probes, const s
 		.wraps = fn->role == ALLOC_FREE && fn != probes->plain_free,
 		.user = fn->user,
 		.entered = entered,
+		.headed = fn->ptr != ALLOC_NO_ARG && fn->role != ALLOC_NEW_BY_REF && !fn->user &&
+			  allocator_is_headed(probe->module, fn),
 	};
 }
 

@@ -442,6 +442,8 @@ static void print_accounts(const struct figures *figures, struct out *out)
 	statistic(out, 4, "blocks replaced", accounts->replaced);
 	statistic(out, 4, "not recorded (table full)", accounts->table_full);
 	statistic(out, 4, "frees of unknown blocks", accounts->unknown_frees);
+	statistic(out, 4, "of them of known size", accounts->sized_frees);
+	statistic(out, 4, "bytes of these", accounts->sized_bytes);
 	statistic(out, 4, "double frees", accounts->double_frees);
 	statistic(out, 4, "frees by the allocator itself", accounts->own_frees);
 	statistic(out, 4, "frees of NULL", accounts->null_frees);

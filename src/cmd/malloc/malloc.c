@@ -32,6 +32,8 @@ static void add_accounts(Tcl_Obj *dict, const struct log_accounts *accounts)
 	dict_number(dict, "replaced", accounts->replaced);
 	dict_number(dict, "full", accounts->table_full);
 	dict_number(dict, "unknownfrees", accounts->unknown_frees);
+	dict_number(dict, "sizedfrees", accounts->sized_frees);
+	dict_number(dict, "sizedbytes", accounts->sized_bytes);
 	dict_number(dict, "nullfrees", accounts->null_frees);
 	dict_number(dict, "failed", accounts->failed);
 	dict_number(dict, "nested", accounts->nested);

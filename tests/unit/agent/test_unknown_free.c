@@ -123,6 +123,59 @@ TEST("first free")
 	       .null_frees = 1, .unknown_frees = 1, .double_frees = 6);
 }
 
+/* The size of a block that nobody has seen being made is in the word before it. */
+TEST("sizes")
+{
+	static uint64_t memory[8] __attribute__((aligned(16)));
+	uint64_t block = (uintptr_t)&memory[2];
+	static const struct {
+		uint64_t head, bytes;
+	} heads[] = {
+		{ 0x21, 24 }, { 0x65, 88 }, { 0x1002, 4080 }, { 0x21 | 8, 0 }, { 0x11, 0 }, { 0, 0 },
+		{ UINT64_MAX - 15, 0 },
+	};
+	uint64_t sum = 0, nr = 0;
+
+	world_bound_stack();
+	for (unsigned i = 0; i < ARRAY_SIZE(heads); i++) {
+		memory[1] = heads[i].head;
+		world_free(3, FREE, block);
+		sum += heads[i].bytes;
+		nr += heads[i].bytes != 0;
+	}
+	/* Not known without a head; read by the one that another leads to, and once. */
+	EXPECT(.unknown_frees = 7);
+	world_head(true);
+	world.state->stacks.asks = 1;
+	for (unsigned i = 0; i < ARRAY_SIZE(heads); i++) {
+		memory[1] = heads[i].head;
+		world_free(3, FREE, block);
+	}
+	EXPECT(.unknown_frees = 14, .sized_frees = nr, .sized_bytes = sum);
+	memory[1] = 0x31;
+	world_free(3, DELETE, block);
+	EXPECT(.unknown_frees = 15, .sized_frees = nr, .sized_bytes = sum);
+	world_free(3, FREE, block);
+	world_begin(3, REALLOC, block, 10, 0);
+	EXPECT(.unknown_frees = 16, .nested = 1, .sized_frees = nr + 2, .sized_bytes = sum + 80);
+	world_end(3, REALLOC, 0);		/* it has failed */
+	EXPECT(.unknown_frees = 15, .nested = 1, .sized_frees = nr + 1, .sized_bytes = sum + 40,
+	       .failed = 1);
+	world_new(3, MALLOC, 10, block);	/* a double free has none */
+	world_free(3, FREE, block);
+	world_free(2, FREE, block);
+	EXPECT(.unknown_frees = 15, .nested = 1, .sized_frees = nr + 1, .sized_bytes = sum + 40,
+	       .failed = 1, .allocs = 1, .alloc_bytes = 10, .frees = 1, .free_bytes = 10,
+	       .double_frees = 1);
+	memory[1] = 0x31;
+	world_free(3, FREE, block + 1);		/* no block, and none that can be read */
+	world_free(3, FREE, (uintptr_t)world.stack_end + 16);
+	world.state->stacks.asks = 0;		/* nobody may be asked */
+	world_free(3, FREE, block + 16);
+	CU_ASSERT_EQUAL(reader_accounts(&world.log).sized_frees, nr + 1);
+	world_head(false);
+}
+
 /* A resize is a free where it has moved or freed its block, and else none. */
 TEST("first free by a resize")
 {

@@ -137,6 +137,11 @@ void world_sample(uint64_t mean)
 			(uint8_t)agent_probe_fast(world.state, &world.state->probe[i]) : 0;
 }
 
+void world_head(bool headed)
+{
+	world.state->probe[FREE].ledger.headed = world.state->probe[REALLOC].ledger.headed = headed;
+}
+
 void world_provenance(uint32_t nr)
 {
 	CU_ASSERT_FATAL(!log_set_free_history(&world.log, nr));

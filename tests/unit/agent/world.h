@@ -41,6 +41,8 @@ void world_bound_stack(void);
 void world_sample(uint64_t mean);
 /* A log that remembers the last nr frees, 0: none; not one that samples. */
 void world_provenance(uint32_t nr);
+/* Do free and realloc say the size of a block by the word before it? */
+void world_head(bool headed);
 /* The agent's table of threads: NULL, or world.threads again. */
 void world_threads(struct agent_thread *threads);
 

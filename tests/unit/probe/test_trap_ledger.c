@@ -27,7 +27,11 @@ static struct probe p_new;
 
 static void make_probe(struct probe *probe, const char *symbol)
 {
+	static char path[] = "program";
+	static struct module module = { .path = path };
+
 	memset(probe, 0, sizeof(*probe));
+	probe->module = &module;
 	probe->fn = alloc_function_find(symbol);
 	probe->address = probe->patch = 0x1000;
 	probe->prologue = probe->resume = 0x2000;
