@@ -4,11 +4,16 @@
 # MINUTES are divided into four quarters. The least that a site has held in a quarter is what it did
 # not free. A site grows if this has risen from each quarter to the next, however much is allocated
 # and freed there. So a site is reported after MINUTES, or up to a quarter later.
+#
+# A process that replaces its blocks from before the attach by new ones does not grow, but the sites
+# of the new ones do. So no site is reported as long as no less was freed of the older blocks than
+# what all growing sites together have grown by. Whose blocks the older ones were is not known.
 
 set usage "usage: mdbg -p PID -x leak-hunt.tcl -- \[OPTION\]... MINUTES
        mdbg -x leak-hunt.tcl -- \[OPTION\]... -p PID MINUTES
 Report each site that holds more and more for MINUTES (0.5, 10), with its traceback, and again when
-it holds twice as much. Runs until the process ends, or Ctrl-C.
+it holds twice as much. Of several the one that grows most comes first, by the quarter of that time
+in which it has grown least: a jump is no leak. Runs until the process ends, or Ctrl-C. Sites that may only replace blocks from before the attach are not reported.
 
   -every SECONDS   look so often; a twentieth of MINUTES unless given
   -least BYTES     of growth, in MINUTES (1)
@@ -73,9 +78,11 @@ set seen [dict create]
 set quarters [dict create]
 set reported [dict create]
 set found 0
+# What was freed of blocks from before the attach up to the first look of each quarter, of up to four.
+set olders {}
 
 proc look {} {
-	global looks low seen
+	global looks low seen olders
 
 	incr looks
 	mdbg::sites -each site {
@@ -85,6 +92,11 @@ proc look {} {
 		if {![dict exists $low $stack] || $bytes < [dict get $low $stack]} {
 			dict set low $stack $bytes
 		}
+	}
+	if {$looks == 1} {
+		# The answer is a sample of the history, too.
+		set freed [dict get [lindex [mdbg::history] end] older]
+		set olders [lrange [list {*}$olders [expr {$freed eq "-" ? 0 : $freed}]] end-3 end]
 	}
 }
 
@@ -106,8 +118,10 @@ proc print_growth {stack from to} {
 
 # End a quarter. A site that was not there in one of the looks held nothing then.
 proc end_quarter {} {
-	global looks low seen quarters reported least
+	global looks low seen quarters reported least olders
 
+	set grown {}
+	set sum 0
 	set last $quarters
 	set quarters [dict create]
 	dict for {stack bytes} $low {
@@ -119,13 +133,28 @@ proc end_quarter {} {
 		set history [lrange $history end-3 end]
 		dict set quarters $stack $history
 		lassign $history a b c d
-		if {[llength $history] < 4 || !($a < $b && $b < $c && $c < $d) || $d - $a < $least} {
+		if {[llength $history] == 4 && $a < $b && $b < $c && $c < $d} {
+			lappend grown [list [expr {min($b - $a, $c - $b, $d - $c)}] $stack $a $d]
+			incr sum [expr {$d - $a}]
+		}
+	}
+	set freed [expr {[lindex $olders end] - [lindex $olders 0]}]
+	set spared 0
+	foreach site [lsort -integer -decreasing -index 0 $grown] {
+		lassign $site steady stack from to
+		if {$to - $from < $least} {
 			continue
 		}
-		if {![dict exists $reported $stack] || $d >= 2 * [dict get $reported $stack]} {
-			dict set reported $stack $d
-			print_growth $stack $a $d
+		if {$freed >= $sum} {
+			incr spared
+		} elseif {![dict exists $reported $stack] || $to >= 2 * [dict get $reported $stack]} {
+			dict set reported $stack $to
+			print_growth $stack $from $to
 		}
+	}
+	if {$spared} {
+		puts "$spared sites have grown by $sum bytes, but blocks from before the attach of $freed bytes were freed"
+		flush stdout
 	}
 	set looks 0
 	set low [dict create]

@@ -143,7 +143,20 @@ struct err *difference_of_moments(const struct log *log, const struct moment *fr
 	if (!err)
 		err = build(&sites, true, ret);
 	vec_free(&sites.vec);
+	if (!err)
+		ret->older = (struct difference_older){
+			.known = from->older.known && to->older.known,
+			.bytes = (int64_t)(to->older.bytes - from->older.bytes),
+			.frees = (int64_t)(to->older.frees - from->older.frees),
+			.unsized = (int64_t)(to->older.unsized - from->older.unsized),
+		};
 	return err;
+}
+
+int64_t difference_net(const struct difference *difference)
+{
+	return (int64_t)(difference->grown - difference->shrunk -
+			 (uint64_t)difference->older.bytes);
 }
 
 void difference_free(struct difference *difference)

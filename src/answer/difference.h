@@ -55,6 +55,14 @@ struct difference {
 	uint64_t grown, shrunk;
 	struct sample_share from, to;	/* the totals of the two lists */
 	size_t sites[DIFFERENCE_ONLY + 1];	/* how many there are of each, unchanged ones too */
+	/*
+	 * What was freed of older blocks from one moment of a log to another (struct log_older); of
+	 * an earlier one it is less than 0. Not known of files.
+	 */
+	struct difference_older {
+		bool known;
+		int64_t bytes, frees, unsized;
+	} older;
 };
 
 #define DIFFERENCE_INIT	{ .vec = VEC_INIT }
@@ -68,4 +76,6 @@ struct err *difference_build(struct difference_sites *sites, struct difference *
  */
 struct err *difference_of_moments(const struct log *log, const struct moment *from,
 				  const struct moment *to, struct difference *ret) MUST_CHECK;
+/* All changes together, with what was freed of older blocks as far as its size is known. */
+int64_t difference_net(const struct difference *difference);
 void difference_free(struct difference *difference);

@@ -6,7 +6,7 @@
 #include "session/history.h"
 
 struct sample_row {
-	uint64_t time, bytes, count, rss;
+	uint64_t time, bytes, count, rss, older, unsized;
 	bool gap;
 };
 
@@ -18,6 +18,10 @@ static const struct column sample_columns[] = {
 	{ "count", ">COUNT", "held by recorded blocks; an estimate if the log samples",
 	  IS(NUMBER, count) },
 	{ "rss", ">RSS", "resident bytes of the process", IS(BYTES, rss), .flags = COLUMN_0_UNKNOWN },
+	{ "older", ">OLDER", "freed so far of blocks from before the attach; - if the log samples",
+	  IS(BYTES, older), .flags = COLUMN_MAX_UNKNOWN },
+	{ "unsized", ">UNSIZED", "how many more of these were freed, whose size is not known; - if the log samples",
+	  IS(NUMBER, unsized), .flags = COLUMN_MAX_UNKNOWN },
 	{ "gap", NULL, "1: there was a time without samples before this one, as after `malloc off`",
 	  IS(NUMBER, gap) },
 };
@@ -33,9 +37,13 @@ static struct err *rows(struct call *call, struct answer *ret)
 	for (size_t i = 0; !err && i < history->samples.nr; i++) {
 		const struct history_sample *sample = &history->samples.at[i];
 
-		err = answer_add(ret, &(struct sample_row){ sample->time_ns, sample->bytes,
-							    sample->count, sample->rss,
-							    history_gap_before(history, i) });
+		const struct log_older *older = &sample->moment.older;
+
+		err = answer_add(ret, &(struct sample_row){
+			sample->time_ns, sample->bytes, sample->count, sample->rss,
+			older->known ? older->bytes : UINT64_MAX,
+			older->known ? older->unsized : UINT64_MAX,
+			history_gap_before(history, i) });
 	}
 	return err;
 }

@@ -53,7 +53,7 @@ struct err *moments_choose(const struct call *call, const char *word, uint64_t n
 			   struct chosen_moment *ret)
 {
 	const struct log_history *is = session_history(call->session);
-	struct chosen_moment chosen = { .word = word, .moment = { now_ns, VEC_INIT } };
+	struct chosen_moment chosen = { .word = word, .moment = { .time_ns = now_ns } };
 	const struct history_sample *sample = NULL;
 	struct err *err = NULL;
 

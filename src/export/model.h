@@ -85,6 +85,7 @@ struct model_site {
 struct model_sample {
 	uint64_t time_ns;	/* since the epoch */
 	uint64_t bytes, count, rss;
+	uint64_t older;		/* bytes freed so far of blocks from before the attach */
 	bool gap;		/* recording was off between the previous sample and this one */
 };
 

@@ -136,6 +136,7 @@ static struct err *gather(const struct report *report, struct verdict_facts *ret
 		first += !first->count && first + 1 < last;
 		ret->over_ns = last->time_ns - first->time_ns;
 		ret->then_bytes = first->bytes;
+		ret->older_bytes = last->older - first->older;
 		ret->now_bytes = last->bytes;
 		ret->then_rss = first->rss;
 		ret->now_rss = last->rss;

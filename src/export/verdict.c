@@ -92,12 +92,15 @@ static struct err *say_growth(const struct verdict_facts *facts, struct str *to)
 	if (!facts->over_ns)
 		return str_add(to, "Whether it grows is not known yet");
 	number_text_duration(over, sizeof(over), facts->over_ns);
-	if (from == now)
+	if (from == now && !facts->older_bytes)
 		return str_addf(to, "In the last %s its recorded blocks have neither grown nor shrunk",
 				over);
 	err = str_addf(to, "In the last %s its recorded blocks have ", over);
 	if (!err)
 		err = add_change(to, from, now);
+	if (!err && facts->older_bytes)
+		err = add_size(to, ", while blocks from before the attach of ", facts->older_bytes,
+			       " were freed");
 	if (!err && facts->then_rss && facts->now_rss) {
 		err = str_add(to, ", and its resident memory has ");
 		if (!err)
@@ -130,6 +133,7 @@ static struct err *say_lost(const struct verdict_facts *facts, struct str *to)
 static bool grows(const struct verdict_facts *facts)
 {
 	return facts->grower && facts->now_bytes > facts->then_bytes &&
+	       facts->now_bytes - facts->then_bytes > facts->older_bytes &&
 	       facts->grower_bytes >= facts->bytes / 100;
 }
 

@@ -69,6 +69,7 @@ struct memory_look {
 	bool divided;
 	bool by_kind;		/* false: nothing is known but the resident bytes of `all` */
 	uint64_t held;		/* bytes in blocks that malloc has given out, by the log */
+	uint64_t older;		/* freed so far of blocks that the log does not have (log_older) */
 	uint64_t log;		/* whose bytes they are: tells one log from another */
 	uint64_t unrecorded;	/* events that the log had no room for: then held is too low */
 };

@@ -93,6 +93,15 @@ static const struct {
 };
 
 /*
+ * How much more blocks hold. What was freed of blocks from before the attach is set off: a process
+ * that replaces these does not grow.
+ */
+static int64_t held_net(const struct memory_look *before, const struct memory_look *now)
+{
+	return (int64_t)((now->held - before->held) - (now->older - before->older));
+}
+
+/*
  * Is the change of what the blocks in heaps hold known? *ret is that change: blocks that are mapped
  * on their own are left out.
  */
@@ -105,7 +114,7 @@ static bool held_change(const struct memory_look *before, const struct memory_lo
 	if (before->held == MEMORY_UNKNOWN || now->held == MEMORY_UNKNOWN ||
 	    before->log != now->log || before->unrecorded != now->unrecorded)
 		return false;
-	*ret = (int64_t)(now->held - before->held);
+	*ret = held_net(before, now);
 	if (was != MEMORY_UNKNOWN && is != MEMORY_UNKNOWN)
 		*ret -= (int64_t)(is - was);
 	return true;
@@ -183,16 +192,16 @@ static void judge_history(const struct memory_look *before, const struct memory_
 			  const struct memory_past *past, struct memory_verdict *ret)
 {
 	uint64_t bytes = before ? grown(&before->all, &now->all, MEMORY_RSIZE) : 0;
-	bool held = before && before->held != MEMORY_UNKNOWN && now->held != MEMORY_UNKNOWN &&
-		    now->held > before->held && !now->unrecorded;
+	int64_t net = before && before->held != MEMORY_UNKNOWN && now->held != MEMORY_UNKNOWN &&
+		      !now->unrecorded ? held_net(before, now) : 0;
 
-	if (before && bytes >= memory_verdict_least(now->all.at[MEMORY_RSIZE]) && held &&
-	    now->held - before->held >= bytes / 2) {
+	if (before && bytes >= memory_verdict_least(now->all.at[MEMORY_RSIZE]) && net > 0 &&
+	    (uint64_t)net >= bytes / 2) {
 		ret->kind = MEMORY_HEAP_GROWS;
 		ret->bytes = bytes;
 		say(ret, "malloc sites sort growth", "memory in use by malloc grows: blocks hold "
-		    "%" PRIu64 " bytes more, and %" PRIu64 " bytes more are in memory",
-		    now->held - before->held, bytes);
+		    "%" PRId64 " bytes more, and %" PRIu64 " bytes more are in memory",
+		    net, bytes);
 	} else if (!judge_kept(now, past, false, ret)) {
 		ret->kind = MEMORY_SECOND_LOOK;
 		ret->ns = 0;

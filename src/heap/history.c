@@ -175,6 +175,7 @@ static struct err *push(struct history *history, const struct history_sample *sa
 struct err *history_begin(struct history *history, uint64_t time_ns, uint64_t rss)
 {
 	return push(history, &(const struct history_sample){ .time_ns = time_ns, .rss = rss,
+							     .moment.older.known = true,
 							     .origin = true });
 }
 

@@ -10,7 +10,7 @@
 
 struct err *moment_take(const struct live_counts *live, uint64_t time_ns, struct moment *ret)
 {
-	struct moment moment = { time_ns, VEC_INIT };
+	struct moment moment = { .time_ns = time_ns, .vec = VEC_INIT };
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < live->nr && !err; i++) {
@@ -44,12 +44,15 @@ struct err *moment_from_log(const struct log *log, const struct in_hand *in_hand
 			    struct moment *ret)
 {
 	struct counting counting = { .log = log, .mean = log_config(log).sample };
+	struct log_older older = reader_older(log);
 	struct err *err = block_live_counts_init(log, &counting.live);
 
 	if (!err)
 		err = blocks_each(log, in_hand, count, &counting);
 	if (!err)
 		err = moment_take(&counting.live, time_ns, ret);
+	if (!err)
+		ret->older = older;
 	vec_free(&counting.live);
 	return err;
 }
@@ -105,7 +108,7 @@ struct err *moment_pack(const struct moment *moment, struct packed_moment *ret)
 		at = put_number(at, sum->count);
 		stack = sum->stack;
 	}
-	*ret = (struct packed_moment){ NULL, (size_t)(at - bytes) };
+	*ret = (struct packed_moment){ NULL, (size_t)(at - bytes), moment->older };
 	if (!ret->len)
 		return NULL;
 	fitting = malloc(ret->len);
@@ -118,7 +121,7 @@ struct err *moment_pack(const struct moment *moment, struct packed_moment *ret)
 struct err *moment_unpack(const struct packed_moment *packed, uint64_t time_ns, struct moment *ret)
 {
 	const uint8_t *at = packed->at, *end = packed->len ? at + packed->len : at;
-	struct moment moment = { time_ns, VEC_INIT };
+	struct moment moment = { time_ns, VEC_INIT, packed->older };
 	struct err *err = NULL;
 	uint32_t stack = 0;
 
@@ -142,5 +145,5 @@ struct err *moment_unpack(const struct packed_moment *packed, uint64_t time_ns, 
 void moment_free_packed(struct packed_moment *packed)
 {
 	free(packed->at);
-	*packed = (struct packed_moment){ NULL, 0 };
+	*packed = (struct packed_moment){ .at = NULL };
 }

@@ -25,9 +25,10 @@ struct moment_sum {
 struct moment {
 	uint64_t time_ns;		/* since the epoch, by the log's clock */
 	VEC(struct moment_sum) vec;	/* sorted by stack; no count is 0 */
+	struct log_older older;		/* up to then; moment_take does not fill it in */
 };
 
-#define MOMENT_INIT	{ 0, VEC_INIT }
+#define MOMENT_INIT	{ 0, VEC_INIT, { false, 0, 0, 0 } }
 
 /* The sums of the live blocks at a time. */
 struct err *moment_take(const struct live_counts *live, uint64_t time_ns,
@@ -43,6 +44,7 @@ struct sample_share moment_total(const struct moment *moment);
 struct packed_moment {
 	uint8_t *at;
 	size_t len;
+	struct log_older older;
 };
 
 struct err *moment_pack(const struct moment *moment, struct packed_moment *ret) MUST_CHECK;

@@ -9,6 +9,7 @@ struct reading {
 	const struct log *log;
 	uint64_t mean;			/* of sampling; 0 */
 	struct live_counts live;
+	struct log_older older;
 };
 
 static struct err *add_block(const struct block *block, uint64_t slot UNUSED, void *ctx)
@@ -91,9 +92,10 @@ static void add_up(struct rates *rates, unsigned slot)
 	all->past[slot] = (float)all->bytes;
 }
 
-static void take_reading(struct rates *rates, const struct live_counts *live,
+static void take_reading(struct rates *rates, const struct reading *reading,
 			 const struct log_totals *totals, uint64_t now_ns)
 {
+	const struct live_counts *live = &reading->live;
 	unsigned slot = rates->nr % RATES_PAST;
 
 	rates->over_ns = rates->nr && now_ns > rates->time_ns ? now_ns - rates->time_ns : 0;
@@ -107,6 +109,8 @@ static void take_reading(struct rates *rates, const struct live_counts *live,
 			forget_new(rate);
 	}
 	add_up(rates, slot);
+	rates->new_older = rates->over_ns ? reading->older.bytes - rates->older.bytes : 0;
+	rates->older = reading->older;
 	rates->time_ns = now_ns;
 	rates->nr++;
 }
@@ -114,7 +118,8 @@ static void take_reading(struct rates *rates, const struct live_counts *live,
 struct err *rates_read(struct rates *rates, const struct log *log, const struct in_hand *in_hand,
 		       const struct log_totals *totals, uint64_t now_ns)
 {
-	struct reading reading = { .log = log, .mean = log_config(log).sample, .live = VEC_INIT };
+	struct reading reading = { .log = log, .mean = log_config(log).sample, .live = VEC_INIT,
+				   .older = reader_older(log) };
 	struct err *err;
 
 	if (reader_stacks(log) > RATES_STACKS)
@@ -131,7 +136,7 @@ struct err *rates_read(struct rates *rates, const struct log *log, const struct 
 	}
 	if (!err) {
 		add_to_whole(rates, log);
-		take_reading(rates, &reading.live, totals, now_ns);
+		take_reading(rates, &reading, totals, now_ns);
 	}
 	vec_free(&reading.live);
 	return err;

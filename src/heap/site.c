@@ -49,6 +49,7 @@ struct site_sums {
 	struct u32_lists numbers;
 	VEC(struct times) times;	/* by site */
 	uint32_t few[FEW];
+	struct log_older older;
 	struct sites sites;
 };
 
@@ -413,6 +414,7 @@ static struct site_sums sums_begin(const struct log *log, const struct site_spec
 		.log = log, .spec = spec, .now_ns = now_ns,
 		.mean = log_config(log).sample,
 		.start = log_clock_begin(log), .end = log_now(),
+		.older = reader_older(log),
 	};
 }
 
@@ -449,6 +451,7 @@ static struct err *sums_end(struct site_sums *sums, const struct live_counts *li
 
 	if (!err && (sums->spec->taken || sums->spec->since))
 		err = moment_take(live, sums->now_ns, &now);
+	now.older = sums->older;
 	if (!err && by_stacks(sums))
 		err = growths(sums, &now);
 	if (!err)

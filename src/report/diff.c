@@ -92,10 +92,36 @@ struct err *diff_moments_print(struct session *session, const struct moment_name
 	return err;
 }
 
-void diff_sums_print(const struct difference *difference, struct out *out)
+/* Print what was freed of older blocks, whose sites nobody knows. */
+static void print_older(const struct difference *difference, struct out *out)
+{
+	const struct difference_older *older = &difference->older;
+	int64_t net = difference_net(difference);
+
+	if (!older->known || older->bytes < 0 || older->frees < 0 || older->unsized < 0) {
+		if (!older->known && difference->grown > difference->shrunk)
+			out_text(out, "What was freed meanwhile of blocks from before the attach is not known: a\n"
+				 "process that replaces these grows by less\n");
+		return;
+	}
+	if (older->frees)
+		out_f(out, "%s bytes in %" PRId64 " blocks from before the attach were freed "
+		      "meanwhile: %s%s bytes in all\n",
+		      number_text_size(out, (uint64_t)older->bytes).at, older->frees,
+		      net < 0 ? "shrunk by " : "grown by ",
+		      number_text_size(out, net < 0 ? -(uint64_t)net : (uint64_t)net).at);
+	if (older->unsized)
+		out_f(out, "%" PRId64 " blocks %sof unknown size were freed meanwhile, too; they are not "
+		      "set off\n", older->unsized,
+		      older->frees ? "" : "from before the attach, ");
+}
+
+void diff_sums_print(const struct difference *difference, bool all, struct out *out)
 {
 	out_count(out, "%zu more are left out by limit\n", difference->unlisted);
 	out_f(out, "%zu sites changed; grown %s bytes, ", difference->vec.nr + difference->unlisted,
 	      number_text_size(out, difference->grown).at);
 	out_f(out, "shrunk %s bytes\n", number_text_size(out, difference->shrunk).at);
+	if (all)
+		print_older(difference, out);
 }

@@ -38,5 +38,8 @@ struct err *diff_print(const struct diff_view *view, struct out *out) MUST_CHECK
 struct err *diff_moments_print(struct session *session, const struct moment_name *from,
 			       const struct moment_name *to, const struct difference *difference,
 			       struct out *out) MUST_CHECK;
-/* Print "2 sites changed; grown 500 bytes, shrunk 0 bytes". */
-void diff_sums_print(const struct difference *difference, struct out *out);
+/*
+ * Print "2 sites changed; grown 500 bytes, shrunk 0 bytes". all: all sites are in it, so that what
+ * was freed of older blocks can be set off.
+ */
+void diff_sums_print(const struct difference *difference, bool all, struct out *out);

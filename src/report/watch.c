@@ -90,6 +90,21 @@ static void print_figures(const struct watch_view *view, const struct rate *rate
 	      spark);
 }
 
+/* Print what older blocks have given back meanwhile: growth of others is none as far as that goes. */
+static void print_older(const struct watch_view *view, struct out *out)
+{
+	const struct rates *rates = view->rates;
+	char net[FIGURE_ROOM];
+	struct rate all = rates->all;
+
+	if (!rates->over_ns || !rates->new_older)
+		return;
+	all.growth -= (int64_t)rates->new_older;
+	growth_text(net, rates, &all, out);
+	out_f(out, "          %s bytes from before the attach were freed: growth %s in all\n",
+	      number_text_size(out, rates->new_older).at, net);
+}
+
 /* Print the sums in two lines, for terminals on which one line would be cut. */
 static void print_sums_short(const struct watch_view *view, struct out *out)
 {
@@ -105,6 +120,7 @@ static void print_sums_short(const struct watch_view *view, struct out *out)
 	out_f(out, "%s  %s bytes in %" PRIu64 " blocks, growth %s bytes\n", strchr(time, ' ') + 1,
 	      number_text_size(out, rates->all.bytes).at, rates->all.count, growth);
 	out_f(out, "          %s allocations/s, %s frees/s  %s\n", allocs, frees, spark);
+	print_older(view, out);
 }
 
 /* Print the time of the reading, and the sums. */
@@ -115,6 +131,7 @@ static void print_sums(const struct watch_view *view, struct out *out)
 	number_text_time(time, sizeof(time), view->rates->time_ns);
 	out_f(out, "%s  ", time);
 	print_figures(view, &view->rates->all, true, out);
+	print_older(view, out);
 }
 
 /* All-time counts belong to stacks, so there are none of blocks without a stack. */

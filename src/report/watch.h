@@ -39,4 +39,4 @@ struct err *watch_print_table(const struct watch_view *view, size_t selected, si
 struct err *watch_print_site(const struct watch_view *view, uint32_t stack,
 			     struct out *out) MUST_CHECK;
 /* The lines of a table above those of the sites, if nothing is missing in the answer. */
-#define WATCH_TABLE_LINES	5u
+#define WATCH_TABLE_LINES	6u

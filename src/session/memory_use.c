@@ -92,6 +92,7 @@ static struct err *add_held(struct session *session, struct memory_look *look)
 	look->log = log_clock_begin(session_log(session));
 	look->unrecorded = accounts.table_full + accounts.voided;
 	look->held = accounts.alloc_bytes - MIN(accounts.alloc_bytes, accounts.free_bytes);
+	look->older = accounts.sized_bytes;
 	if (!log_config(session_log(session)).sample)
 		return NULL;
 	err = session_moment(session, &moment);
@@ -262,6 +263,7 @@ static bool look_of_history(struct session *session, const struct memory_look *n
 	*ret = (struct memory_look){
 		.time_ns = now->time_ns - MIN(now->time_ns, log_ns - sample->time_ns),
 		.all = memory_sum_unknown, .held = sample->bytes,
+		.older = sample->moment.older.bytes,
 	};
 	ret->all.at[MEMORY_RSIZE] = sample->rss;
 	return true;

@@ -55,7 +55,8 @@ int main(void)
 	double us = 0;
 
 	for (uint32_t second = 0; second <= DAY; second++) {
-		struct moment moment = { BEGIN + second * SECOND, { sum, SITES, SITES } };
+		struct moment moment = { .time_ns = BEGIN + second * SECOND,
+					 .vec = { sum, SITES, SITES } };
 
 		change(second);
 		clock_gettime(CLOCK_MONOTONIC, &begin);

@@ -62,6 +62,7 @@ static bool is_file(const struct call *call, const char *word)
 struct diff {
 	bool files;			/* at least one of the two is a file */
 	bool live;			/* at least one is not */
+	bool filtered;			/* not all sites are in the difference */
 	struct compare compare;		/* its difference also if none is a file */
 	struct model from, to;		/* if `files` */
 	bool asked;			/* there is a query, of the one that is not a file */
@@ -305,6 +306,7 @@ static struct err *apply_filter(const struct call *call, struct diff *diff,
 	stack_names_init(&names, call->session);
 	if (!filter->conds.nr)
 		return NULL;
+	diff->filtered = true;
 	difference->grown = difference->shrunk = 0;
 	for (size_t i = 0; !err && i < difference->vec.nr; i++) {
 		const struct change change = difference->vec.at[i];
@@ -524,7 +526,7 @@ static struct err *run(struct call *call)
 		return err;
 	if (diff.files)
 		compare_notes_print(compare, call->out);
-	diff_sums_print(&compare->difference, call->out);
+	diff_sums_print(&compare->difference, !diff.files && !diff.filtered, call->out);
 	if (!diff.files)
 		sites_print_sampling(call->session, call->out);
 	return NULL;
@@ -557,7 +559,8 @@ const struct cmd cmd_malloc_diff = {
 			  "Each stack that has changed is listed, the largest change first, with the\n"
 			  "bytes and blocks of the second moment less those of the first. The last line\n"
 			  "has the sum of all increases and the sum of all decreases; their difference is\n"
-			  "that of the totals. Only recorded blocks are compared.\n"
+			  "that of the totals. Only recorded blocks are compared; what was freed meanwhile\n"
+			  "of blocks from before the attach has a line of its own, and is set off there.\n"
 			  "\n"
 			  "FILE is what `export sqlite FILE` has written, in this process or in another\n"
 			  "one; for two FILEs no process is needed. A word with a slash is a FILE, and so\n"

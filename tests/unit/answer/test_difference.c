@@ -7,7 +7,8 @@
 #include "heap/moment.h"
 
 #define MOMENT(...) \
-	{ EPOCH, { (struct moment_sum[]){ __VA_ARGS__ }, \
+	{ .time_ns = EPOCH, \
+	  .vec = { (struct moment_sum[]){ __VA_ARGS__ }, \
 		   sizeof((struct moment_sum[]){ __VA_ARGS__ }) / sizeof(struct moment_sum), 0 } }
 
 static struct log log_;
@@ -69,7 +70,7 @@ TEST("changes")
 
 TEST("nothing")
 {
-	const struct moment none = { EPOCH, VEC_INIT }, some = MOMENT({ 1, 100, 2 });
+	const struct moment none = { .time_ns = EPOCH }, some = MOMENT({ 1, 100, 2 });
 	struct difference difference = between(&some, &some);
 
 	CU_ASSERT(!difference.vec.nr && !difference.grown && !difference.shrunk);
@@ -79,6 +80,26 @@ TEST("nothing")
 	difference_free(&difference);
 	difference = between(&none, &some);
 	CU_ASSERT(difference.vec.nr == 1 && difference.grown == 100);
+	difference_free(&difference);
+}
+
+/* What was freed of older blocks is no growth, in whichever direction one looks. */
+TEST("older")
+{
+	struct moment from = MOMENT({ 1, 100, 2 }), to = MOMENT({ 1, 1100, 3 });
+	struct difference difference = between(&from, &to);
+
+	CU_ASSERT(!difference.older.known && difference_net(&difference) == 1000);
+	difference_free(&difference);
+	from.older = (struct log_older){ true, 50, 1, 7 };
+	to.older = (struct log_older){ true, 950, 11, 9 };
+	difference = between(&from, &to);
+	CU_ASSERT(difference.older.known && difference.older.bytes == 900);
+	CU_ASSERT(difference.older.frees == 10 && difference.older.unsized == 2);
+	CU_ASSERT_EQUAL(difference_net(&difference), 100);
+	difference_free(&difference);
+	difference = between(&to, &from);
+	CU_ASSERT_EQUAL(difference_net(&difference), -100);
 	difference_free(&difference);
 }
 

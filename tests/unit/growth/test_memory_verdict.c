@@ -192,6 +192,11 @@ TEST("the history alone")
 	check(&before, &now, NULL, MEMORY_SECOND_LOOK, "memory");
 	now.held += 3 * MB;
 	check(&before, &now, NULL, MEMORY_HEAP_GROWS, "malloc sites sort growth");
+	now.older = MB;		/* blocks that nobody has seen being made were freed meanwhile */
+	check(&before, &now, NULL, MEMORY_HEAP_GROWS, "malloc sites sort growth");
+	now.older = 3 * MB;
+	check(&before, &now, NULL, MEMORY_SECOND_LOOK, "memory");
+	now.older = 0;
 	now.unrecorded = 3;
 	check(&before, &now, NULL, MEMORY_SECOND_LOOK, "memory");
 }

@@ -7,7 +7,7 @@
 /* A moment of nr stacks that hold bytes each. */
 static void add(struct history *history, uint64_t time_ns, uint32_t nr, uint64_t bytes)
 {
-	struct moment moment = { time_ns, VEC_INIT };
+	struct moment moment = { .time_ns = time_ns };
 
 	for (uint32_t i = 0; i < nr; i++)
 		CU_ASSERT_PTR_NULL_FATAL(vec_push(&moment.vec,

@@ -7,7 +7,7 @@
 static void set(struct marks *marks, const char *name, uint64_t bytes)
 {
 	struct moment_sum sum = { 7, bytes, 2 };
-	struct moment moment = { EPOCH, { &sum, 1, 1 } };
+	struct moment moment = { .time_ns = EPOCH, .vec = { &sum, 1, 1 } };
 	const struct mark *mark;
 
 	CU_ASSERT_PTR_NULL_FATAL(marks_check(marks, name));

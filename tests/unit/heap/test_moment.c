@@ -63,6 +63,7 @@ static void round_trip(const struct moment *moment, size_t *len_ret)
 
 		CU_ASSERT(a->stack == b->stack && a->bytes == b->bytes && a->count == b->count);
 	}
+	CU_ASSERT_EQUAL(memcmp(&again.older, &moment->older, sizeof(again.older)), 0);
 	*len_ret = packed.len;
 	moment_free_packed(&packed);
 	moment_free(&again);
@@ -72,7 +73,7 @@ TEST("pack")
 {
 	static const uint64_t numbers[] = { 0, 1, 127, 128, 16383, 16384, UINT32_MAX, 1ull << 63,
 					    UINT64_MAX };
-	struct moment moment = { EPOCH, VEC_INIT };
+	struct moment moment = { .time_ns = EPOCH, .older = { true, 100, 3, 2 } };
 	size_t len;
 
 	round_trip(&moment, &len);
@@ -89,7 +90,7 @@ TEST("pack")
 /* Sites as programs have them take six bytes each. */
 TEST("size")
 {
-	struct moment moment = { EPOCH, VEC_INIT };
+	struct moment moment = { .time_ns = EPOCH, .older = { true, 100, 3, 2 } };
 	size_t len;
 
 	for (uint32_t i = 0; i < 10000; i++)

@@ -345,7 +345,7 @@ static struct blocks live_of(uint64_t first, uint64_t second, uint64_t third)
  */
 TEST("growth")
 {
-	struct moment before = { NOW - 10 * SECOND, VEC_INIT }, now = MOMENT_INIT;
+	struct moment before = { .time_ns = NOW - 10 * SECOND }, now = MOMENT_INIT;
 	struct blocks blocks = live_of(1000, 500, 0);
 	struct sites sites;
 
@@ -412,9 +412,9 @@ static struct sites at_moment(const struct moment *moment, enum site_by by,
 TEST("of a moment")
 {
 	struct moment_sum sums[] = { { 2, 50, 1 }, { 5, 700, 3 }, { 8, 20, 2 } };
-	const struct moment then = { NOW - 60 * SECOND, { sums, 3, 3 } };
+	const struct moment then = { .time_ns = NOW - 60 * SECOND, .vec = { sums, 3, 3 } };
 	struct moment_sum earlier[] = { { 5, 800, 4 }, { 11, 9, 1 } };
-	const struct moment before = { NOW - 70 * SECOND, { earlier, 2, 2 } };
+	const struct moment before = { .time_ns = NOW - 70 * SECOND, .vec = { earlier, 2, 2 } };
 	struct filter none = { VEC_INIT }, odd = { VEC_INIT };
 	struct sites sites = at_moment(&then, SITE_STACK, &none);
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Growth is net: a process that replaces its blocks from before the attach does not grow.
+
+# The sizes of older blocks that were freed are exact, whatever frees them; what fails has freed nothing.
+by_both case net-older-bytes 120 {
+	set t [start renewer 2000]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m "malloc mark a"
+	set bytes [order $t "renew 1000"]
+	incr bytes [order $t "resize 300"]
+	order $t fail
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures sizedbytes] == $bytes} {$bytes: $figures}
+	check {[dict get $figures sizedfrees] == 1300} {$figures}
+	set said [live $m "malloc diff a"]
+	check {[regexp -line {^(\d+) sites changed; grown (\d+) bytes, shrunk 0 bytes$} $said -> sites grown]} {$said}
+	check {$grown == $bytes} {$grown and not $bytes: $said}
+	check {[regexp -line "^$bytes bytes in 1300 blocks from before the attach were freed meanwhile: grown by 0 bytes in all$" $said]} {$said}
+	# All of them, the mapped ones too; then there are none left.
+	incr bytes [order $t "renew 2044"]
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures preattach] == 2} {$figures}
+	set older [dict get $figures sizedbytes]
+	order $t "renew 2044"
+	check {[dict get [live_value $m mdbg::malloc] sizedbytes] == $older} {$::result}
+	order $t "leak 50"
+	set said [live $m "malloc diff a"]
+	check {[regexp -line {^\d+ bytes in 2044 blocks from before the attach were freed meanwhile: grown by (\d+) bytes in all$} $said -> net]} {$said}
+	check {$net == 4968} {$said}
+	# One part of the sites says nothing about all.
+	check {![string match "*before the attach*" [live $m "malloc diff a function == leak"]]} {$::result}
+	set last [lindex [live_value $m mdbg::history] end]
+	check {[dict get $last older] == $older && [dict get $last unsized] == 0} {$last}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# Those who judge: none of them says that it grows; and all do of what is kept besides.
+case net-judges 120 {
+	set t [start renewer 50000]
+	set pid [pid_of $t]
+	exec mkfifo $::tmp/go
+	foreach {orders want said} {
+		{{renew 20000}} {exit 0} {has grown by 0 bytes}
+		{{renew 20000} {leak 50}} {exit 23} {has grown by 5000 bytes}
+	} {
+		set m [begin_script ci-gate.tcl -p $pid 4999 sh -c "echo begun; cat $::tmp/go"]
+		hear $m
+		foreach line $orders {
+			order $t $line
+		}
+		spit $::tmp/go ""
+		check {[string match "recorded blocks have grown by *, and * bytes from before the attach were freed" [hear $m]]} {no word of the older blocks}
+		check {[string match "process $pid $said, a site by *" [set line [hear $m]]]} {$line}
+		check {[end_script $m] eq $want} {[slurp $::tmp/script.err]}
+	}
+	set m [live_start -p $pid]
+	live $m memory
+	order $t "renew 9000"
+	set said [live $m memory]
+	check {[string match "*Verdict: nothing grows*" $said]} {$said}
+	live_end $m
+	finish $t
+}
+
+# Where sizes are not known this is said.
+case net-sampled 60 {
+	set t [start renewer 2000]
+	set m [live_start -p [pid_of $t] --sample 1]
+	live $m "malloc mark a"
+	order $t "renew 2044"
+	check {[string match "*What was freed meanwhile of blocks from before the attach is not known*" [live $m "malloc diff a"]]} {$::result}
+	check {[dict get [lindex [live_value $m mdbg::history] end] older] eq "-"} {$::result}
+	live_end $m
+	finish $t
+}
