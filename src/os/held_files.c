@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory behind descriptors (held_files.h). */
+
+#include "os/held_files.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "os/file.h"
+#include "os/procfs.h"
+
+#define DELETED	" (deleted)"
+
+struct search {
+	pid_t pid;
+	char *mounts;		/* mountinfo of the process; NULL: not read yet */
+	struct held_files files;
+};
+
+/* Is a file system with these numbers mounted as tmpfs, as the process sees it? */
+static bool is_tmpfs(struct search *search, const struct file_id *id)
+{
+	char device[48];
+
+	if (!search->mounts && procfs_file(search->pid, "mountinfo", &search->mounts, NULL))
+		return false;
+	snprintf(device, sizeof(device), " %u:%u ", id->dev_major, id->dev_minor);
+	for (const char *line = search->mounts; *line;) {
+		size_t len = strcspn(line, "\n");
+		const char *at = memmem(line, len, device, strlen(device));
+
+		if (at && memmem(at, len - (size_t)(at - line), " - tmpfs ", 9))
+			return true;
+		line += len + (line[len] == '\n');
+	}
+	return false;
+}
+
+/* The name that a link of /proc/PID/fd leads to, without the mark; false: it is no such file. */
+static bool take_name(char *link)
+{
+	size_t len = strlen(link), mark = sizeof(DELETED) - 1;
+
+	if (len <= mark || strcmp(link + len - mark, DELETED))
+		return false;
+	link[len - mark] = '\0';
+	return true;
+}
+
+static struct err *look(struct search *search, int number)
+{
+	struct held_file file = { .fd = number };
+	char path[64], link[4096];
+	struct statx stx;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", search->pid, number);
+	if (!file_link(AT_FDCWD, path, link, sizeof(link)) || !take_name(link) ||
+	    statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO | STATX_BLOCKS, &stx) ||
+	    !stx.stx_blocks)
+		return NULL;
+	file.id = (struct file_id){ stx.stx_ino, stx.stx_dev_major, stx.stx_dev_minor };
+	file.bytes = stx.stx_blocks * 512;
+	if (stx.stx_dev_major || (strncmp(link, "/memfd:", 7) && !is_tmpfs(search, &file.id)))
+		return NULL;
+	snprintf(file.name, sizeof(file.name), "%.*s", (int)sizeof(file.name) - 1, link);
+	return vec_push(&search->files.vec, file);
+}
+
+COMPARE_BY(by_number, struct held_file, x, x->id.inode)
+
+/* Several descriptors may have one file: it counts once, under the lowest of them. */
+static void drop_doubles(struct held_files *files)
+{
+	size_t nr = 0;
+
+	vec_sort(&files->vec, by_number);
+	vec_each(file, &files->vec) {
+		struct held_file *last = nr ? &files->vec.at[nr - 1] : NULL;
+
+		if (last && file_id_same(&last->id, &file->id))
+			last->fd = MIN(last->fd, file->fd);
+		else
+			files->vec.at[nr++] = *file;
+	}
+	files->vec.nr = nr;
+}
+
+struct err *held_files_find(pid_t pid, unsigned most, struct held_files *ret)
+{
+	struct search search = { .pid = pid, .files = HELD_FILES_INIT };
+	struct proc_tasks numbers = { VEC_INIT };
+	char path[64];
+	struct err *err;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	err = procfs_numbers(path, &numbers);
+	search.files.cut = numbers.vec.nr > most;
+	for (size_t i = 0; !err && i < MIN(numbers.vec.nr, (size_t)most); i++)
+		err = look(&search, numbers.vec.at[i]);
+	vec_free(&numbers.vec);
+	free(search.mounts);
+	if (err) {
+		held_files_free(&search.files);
+		return err;
+	}
+	drop_doubles(&search.files);
+	*ret = search.files;
+	return NULL;
+}
+
+void held_files_free(struct held_files *files)
+{
+	vec_free(&files->vec);
+}
