@@ -68,6 +68,7 @@ struct memory_look {
 	/* Heap, mapped and anonymous memory are told apart for certain. */
 	bool divided;
 	bool by_kind;		/* false: nothing is known but the resident bytes of `all` */
+	uint64_t own_tables;	/* bytes of page tables for mdbg's memory, which are in no kind */
 	uint64_t held;		/* bytes in blocks that malloc has given out, by the log */
 	uint64_t older;		/* freed so far of blocks that the log does not have (log_older) */
 	uint64_t log;		/* whose bytes they are: tells one log from another */

@@ -4,11 +4,15 @@
 #include "session/memory_use.h"
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "inspect/memory_owners.h"
 #include "os/pagemap.h"
+#include "os/page_runs.h"
 #include "session/private.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
+
+#define TABLE_SPAN	(2ull << 20)	/* of memory, that a page table is for */
 
 /* Is it so large that smaps takes too long? Memory of hugetlbfs is for smaps to tell apart. */
 static bool is_large(const struct proc_status *status)
@@ -61,7 +65,8 @@ static struct err *add_process(struct session *session, const struct proc_status
 	use->min_faults = stat.min_faults;
 	use->maj_faults = stat.maj_faults;
 	if (status->page_tables_kb)
-		kernel->at[MEMORY_RSIZE] = status->page_tables_kb << 10;
+		kernel->at[MEMORY_RSIZE] = (status->page_tables_kb << 10) -
+			MIN(status->page_tables_kb << 10, use->look.own_tables);
 	if (use->quick) {
 		memory_use_set_locked(use, status->locked_kb << 10);
 	} else if (all->at[MEMORY_RSIZE] == MEMORY_UNKNOWN && status->has_vm) {
@@ -143,18 +148,51 @@ static struct err *find_owners(struct session *session, const struct smaps *smap
 	return err;
 }
 
+/*
+ * The page tables that the process has for mdbg's memory: one for each 2 MB in which there are
+ * pages. They were not there before the attach.
+ */
+static struct err *find_own_tables(const struct memory_owners *owners, int pagemap, uint64_t *ret)
+{
+	struct page_runs pages = { VEC_INIT };
+	uint64_t slot = UINT64_MAX, nr = 0;
+	struct err *err = NULL;
+
+	vec_each_while(owner, &owners->vec, pagemap >= 0 && !err) {
+		if (owner->kind != MEMORY_OWN)
+			continue;
+		page_runs_free(&pages);
+		err = page_runs_add(pagemap, owner->start, owner->end, &pages);
+		vec_each(run, &pages.vec) {
+			uint64_t first = run->start / TABLE_SPAN;
+			uint64_t last = (run->end - 1) / TABLE_SPAN;
+
+			nr += last - first + (first != slot);
+			slot = last;
+		}
+	}
+	page_runs_free(&pages);
+	*ret = nr * PAGE;
+	return err;
+}
+
 static struct err *make(struct session *session, struct smaps *smaps, struct memory_use *ret)
 {
 	const struct target *target = session->current->target;
 	struct memory_owners owners = { .vec = VEC_INIT };
 	struct pagemap pagemap = { .fd = -1 };
+	uint64_t own_tables = 0;
 	struct err *err;
 
 	if (target->kind->live)
 		pagemap_open(target->mem.tid, &pagemap);
 	err = find_owners(session, smaps, &pagemap, &owners);
 	if (!err)
+		err = find_own_tables(&owners, pagemap.fd, &own_tables);
+	if (!err)
 		err = memory_use_make(smaps, &owners, pagemap.fd < 0 ? NULL : &pagemap, ret);
+	if (!err)
+		ret->look.own_tables = own_tables;
 	pagemap_close(&pagemap);
 	vec_free(&owners.vec);
 	return err;
