@@ -99,7 +99,9 @@ static void take_figures(const struct smaps_figures *from, struct memory_sum *su
 		[SMAPS_PSS] = MEMORY_PSS,
 		[SMAPS_SHARED_DIRTY] = MEMORY_DIRTY,
 		[SMAPS_PRIVATE_DIRTY] = MEMORY_DIRTY,
-		[SMAPS_ANONYMOUS] = MEMORY_FIGURES,	/* is no figure of its own */
+		[SMAPS_ANONYMOUS] = MEMORY_PRIVATE,
+		[SMAPS_SHARED_CLEAN] = MEMORY_OTHERS,
+		[SMAPS_LAZY_FREE] = MEMORY_LAZY,
 		[SMAPS_SWAP] = MEMORY_SWAP,
 		[SMAPS_LOCKED] = MEMORY_LOCKED,
 		[SMAPS_HUGE_ANONYMOUS] = MEMORY_HUGE,
@@ -110,8 +112,9 @@ static void take_figures(const struct smaps_figures *from, struct memory_sum *su
 	};
 
 	for (unsigned i = 0; from && i < SMAPS_FIGURES; i++)
-		if (place[i] < MEMORY_FIGURES)
-			memory_use_add(&sum->at[place[i]], from->figure[i]);
+		memory_use_add(&sum->at[place[i]], from->figure[i]);
+	if (from)
+		memory_use_add(&sum->at[MEMORY_OTHERS], from->figure[SMAPS_SHARED_DIRTY]);
 }
 
 COMPARE_BY(by_start, struct memory_owner, x, x->start)

@@ -43,6 +43,9 @@ enum memory_figure {
 	MEMORY_SWAP,
 	MEMORY_LOCKED,
 	MEMORY_HUGE,		/* in huge pages */
+	MEMORY_PRIVATE,		/* resident, and a page of no file: a copy of it, or anonymous */
+	MEMORY_OTHERS,		/* resident, and mapped by other processes as well */
+	MEMORY_LAZY,		/* resident, and given back by MADV_FREE: the kernel's to take */
 	MEMORY_FIGURES,
 };
 

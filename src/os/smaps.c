@@ -25,6 +25,8 @@ static const struct {
 	KEY(SMAPS_HUGE_FILE, "FilePmdMapped"),
 	KEY(SMAPS_HUGETLB_SHARED, "Shared_Hugetlb"),
 	KEY(SMAPS_HUGETLB_PRIVATE, "Private_Hugetlb"),
+	KEY(SMAPS_SHARED_CLEAN, "Shared_Clean"),
+	KEY(SMAPS_LAZY_FREE, "LazyFree"),
 #undef KEY
 };
 

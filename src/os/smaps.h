@@ -30,6 +30,8 @@ enum smaps_figure {
 	SMAPS_HUGE_FILE,
 	SMAPS_HUGETLB_SHARED,
 	SMAPS_HUGETLB_PRIVATE,
+	SMAPS_SHARED_CLEAN,
+	SMAPS_LAZY_FREE,	/* given back by MADV_FREE, and not yet taken by the kernel */
 	SMAPS_FIGURES,
 };
 

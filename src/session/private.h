@@ -19,7 +19,7 @@
  *	looked at, in a stop	view_take brief_attach snapshot_end stop_estimate look heap leaks
  *	probes			forked_copies_clean handover handover_gap growth arm_target untraced
  *				growth_faults process_names probed threads user_probes trim history recording
- *				memory_use
+ *				memory_use account
  *	from attach to detach	follow watch leave attach open_core interrupt react session
  */
 #pragma once

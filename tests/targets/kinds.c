@@ -18,6 +18,15 @@
  *	ended N		N threads that write to 200 KB of their stacks, end, and are not joined
  *	threads N	N threads that do so and stay
  *	lwps		the LWP ids of those
+ *	arenas N	the threads that stay take N in blocks of 100,000 bytes each, and free all of them;
+ *			their arenas keep it
+ *	lazy N		anonymous memory that is given back by MADV_FREE
+ *	memfd N		a memory file with N in it, which is not mapped
+ *	fork		a child that waits for the end of this process
+ *	change		the last anonymous memory is written to again
+ *	buffers N	shared memory that such a child has filled, and has mapped; this process has not touched it
+ *	read		all of that is read
+ *	info		by mallinfo2: bytes in use with headers, of them mapped, and free
  *	hide		from now on only root may look at the process
  *	verify		checks the blocks
  *	quit
@@ -187,6 +196,38 @@ static NOINLINE void use_stack(size_t bytes)
 	KEEP(at);
 }
 
+static long arena_bytes;	/* that each thread that stays is to take and free ... */
+static atomic_int arena_round, arena_done;	/* ... when this rises, and so many have */
+
+static void use_arena(void)
+{
+	static _Thread_local int round;
+	long nr;
+	void **block;
+
+	while (round == arena_round)
+		nap_us(500);
+	round = arena_round;
+	nr = arena_bytes / RESERVED;
+	block = calloc((size_t)nr, sizeof(*block));
+	for (long i = 0; block && i < nr; i++)
+		block[i] = memset(malloc(RESERVED), 1, RESERVED);
+	for (long i = nr; block && i-- > 0;)
+		free(block[i]);
+	free(block);
+	arena_done++;
+}
+
+static void use_arenas(long bytes)
+{
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
+	arena_bytes = bytes;
+	arena_done = 0;
+	arena_round++;
+	while (arena_done < nr_lwps)
+		nap_us(500);
+}
+
 static void *run_thread(void *arg)
 {
 	use_stack(ON_STACK);
@@ -194,7 +235,7 @@ static void *run_thread(void *arg)
 		*(pid_t *)arg = my_lwp();
 	written++;
 	while (arg)
-		pause();
+		use_arena();
 	while (written < awaited)
 		nap_us(1000);
 	return NULL;
@@ -222,6 +263,67 @@ static bool make_threads(int nr, bool stay)
 		nap_us(1000);
 	}
 	return true;
+}
+
+static char *buffers;
+static size_t buffers_size;
+static int helpers[2] = { -1, -1 };	/* children read it, and end when nobody can write to it */
+
+/* A child that stays; it runs `first` before this function returns. */
+static bool fork_one(void (*first)(void))
+{
+	int done[2];
+	char byte;
+	pid_t pid;
+
+	if ((helpers[0] < 0 && pipe(helpers)) || pipe(done))
+		return false;
+	pid = fork();
+	if (!pid) {
+		close(helpers[1]);
+		if (first)
+			first();
+		close(done[1]);
+		read(helpers[0], &byte, 1);
+		_exit(0);
+	}
+	close(done[1]);
+	byte = read(done[0], &byte, 1) != 0;
+	close(done[0]);
+	return pid > 0;
+}
+
+static void fill_buffers(void)
+{
+	memset(buffers, 1, buffers_size);
+}
+
+static bool make_buffers(size_t size)
+{
+	buffers_size = size;
+	buffers = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	return buffers != MAP_FAILED && fork_one(fill_buffers);
+}
+
+static void read_buffers(void)
+{
+	char sum = 0;
+
+	for (size_t i = 0; i < buffers_size; i += 4096)
+		sum += buffers[i];
+	KEEP(sum);
+}
+
+static bool make_memfd(size_t size)
+{
+	int fd = memfd_create("spare", MFD_CLOEXEC);
+	char *at = fd < 0 || ftruncate(fd, (off_t)size) ? MAP_FAILED :
+		   mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (at == MAP_FAILED)
+		return false;
+	memset(at, 1, size);
+	return !munmap(at, size);
 }
 
 static bool all_well(void)
@@ -267,6 +369,21 @@ static bool obey(const char *line)
 		return make_threads((int)(bytes / MB), false);
 	else if (after(line, "threads"))
 		return make_threads((int)(bytes / MB), true);
+	else if (after(line, "arenas"))
+		use_arenas(bytes);
+	else if (after(line, "lazy"))
+		return anonymous((size_t)bytes, 0) &&
+		       !madvise(last_anonymous, last_size, MADV_FREE);
+	else if (after(line, "memfd"))
+		return make_memfd((size_t)bytes);
+	else if (after(line, "fork"))
+		return fork_one(NULL);
+	else if (after(line, "change"))
+		memset(last_anonymous, 2, last_size);
+	else if (after(line, "buffers"))
+		return make_buffers((size_t)bytes);
+	else if (after(line, "read"))
+		read_buffers();
 	else if (after(line, "hide"))
 		return !prctl(PR_SET_DUMPABLE, 0);
 	else
@@ -286,6 +403,11 @@ int main(void)
 			for (int i = 0; i < nr_lwps; i++)
 				say("%d", lwp[i]);
 			say("end %d", nr_lwps);
+		} else if (after(line, "info")) {
+			struct mallinfo2 info = mallinfo2();
+
+			say("ok %zu %zu %zu", info.uordblks + info.hblkhd, info.hblkhd,
+			    info.fordblks);
 		} else {
 			say(obey(line) ? "ok" : "bad %s", line);
 		}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* memory account, mdbg::memory_account: the resident memory, divided so that it adds up. */
+
+#include "answer/account_rows.h"
+#include "base/cleanup.h"
+#include "cmd/shell/cmd.h"
+#include "report/rows_text.h"
+#include "report/stood_text.h"
+#include "session/account.h"
+
+static void print_notes(const struct session_account *account, struct out *out)
+{
+	const struct account_heap *heap = &account->heap;
+
+	if (*heap->why)
+		out_f(out, "%s: %s\n", heap->known ? "Not all heaps are divided" :
+		      "The heaps are not divided", heap->why);
+	if (heap->known && heap->early)
+		out_f(out, "Of %" PRIu64 " blocks that are not recorded, %" PRIu64 " bytes, the usable "
+		      "size counts as asked for\n", heap->early, heap->early_bytes);
+	if (heap->known && heap->recorded && heap->asked == UINT64_MAX)
+		out_text(out, "What was asked for is not known of any block: their usable size counts\n");
+	if (*account->group) {
+		out_text(out, "Control group: ");
+		out_outside(out, (struct outside){ account->group });
+		out_text(out, "\n");
+	}
+	if (!account->beside.files_known)
+		out_text(out, "Its descriptors may not be seen: memory behind them is not known\n");
+	stood_text_print(out, account->pause_ns, account->no_snapshot);
+}
+
+static struct err *run(struct call *call)
+{
+	CLEANUP(session_account_free) struct session_account account = { .use = MEMORY_USE_INIT };
+	struct err *err = session_account(call->session, &account);
+	struct answer rows;
+
+	if (err)
+		return err;
+	err = account_rows(&account, false, &rows);
+	if (!err)
+		err = rows_text_print(&rows, NULL, call->out);
+	else
+		answer_free(&rows);
+	if (!err)
+		print_notes(&account, call->out);
+	return err;
+}
+
+static struct err *rows(struct call *call, struct answer *ret)
+{
+	CLEANUP(session_account_free) struct session_account account = { .use = MEMORY_USE_INIT };
+	struct err *err = session_account(call->session, &account);
+
+	return err ? err : account_rows(&account, true, ret);
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::memory_account",
+	.brief		= "list of dicts: the parts of `memory account`",
+	.help		= "All parts come, also those of 0 bytes. - is what is not known.\n",
+	.of		= &account_relation,
+	.rows		= rows,
+};
+
+const struct cmd cmd_memory_account = {
+	.name		= "memory account",
+	.brief		= "the resident memory divided into parts that add up",
+	.help		= "Bytes. The parts down to mdbg add up to `all`, which is Rss of the kernel\n"
+			  "(/proc/PID/smaps); SHARE is the part of that.\n"
+			  "    held overhead      blocks: what was asked for; rounding and headers\n"
+			  "    cached free top    free: in threads' caches, in the lists of arenas,\n"
+			  "                       at the end of the main arena\n"
+			  "    tops               free, at the ends of other arenas\n"
+			  "    allocator heaps    the allocator's own data; heaps not walked\n"
+			  "    anonymous          mapped without malloc\n"
+			  "    lazyfree           given back by MADV_FREE: the kernel takes it in need\n"
+			  "\n"
+			  "    stacks ended       of threads that live; of those ended, not joined\n"
+			  "    files files-dirty  mapped files: page cache; to be written back\n"
+			  "    files-copied       ... private copies of pages that were written\n"
+			  "    shared             shared memory that nobody else has mapped\n"
+			  "    shared-others      ... that others have mapped as well\n"
+			  "    device mdbg        memory of devices; mdbg's log and agent\n"
+			  "\n"
+			  "Behind `all` come parts that are counted above: huge (in huge pages), forked\n"
+			  "(shared with processes of a fork). Then what is not in it: untouched (of\n"
+			  "blocks), swapped, tables (page tables), hugetlb, descriptors (memory files\n"
+			  "and deleted files of tmpfs, as far as not mapped), and of the control group\n"
+			  "group-files (page cache), group-shared (tmpfs, shared memory), group-kernel.\n"
+			  "\n"
+			  "The heaps are walked, in a short stop or a snapshot, as for `malloc`. Heaps\n"
+			  "that cannot be walked are one part. Parts of 0 bytes have no line.\n"
+			  "\n"
+			  "Errors: {MDBG STATE} without a process, {MDBG GONE}, {MDBG PERM},\n"
+			  "{MDBG UNSUPPORTED} for a core file.\n",
+	.need		= call_need_view,
+	.run		= run,
+	.twin		= &twin,
+};

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# memory account: the parts add up to what the kernel counts, and are what the program knows of itself.
+
+# The parts as a dict of bytes, checked: those that add up do.
+proc account_parts {m} {
+	set parts [dict create]
+	set sum 0
+	foreach row [live_value $m mdbg::memory_account] {
+		dict set parts [dict get $row part] [dict get $row bytes]
+		if {[dict get $row where] eq "in"} {
+			incr sum [dict get $row bytes]
+		}
+	}
+	check {$sum == [dict get $parts all]} {the parts have $sum bytes, and all is [dict get $parts all]}
+	return $parts
+}
+
+proc rss {pid} {
+	check {[regexp -line {^Rss: +(\d+) kB} [slurp /proc/$pid/smaps_rollup] -> kb]} {no Rss of $pid}
+	return [expr {$kb * 1024}]
+}
+
+# Is a part this large, but for what other parts of the program have of it?
+proc check_part {parts part bytes slack} {
+	set is [dict get $parts $part]
+	check {$is >= $bytes && $is <= $bytes + $slack} {$part is $is, not $bytes: $parts}
+}
+
+# Nothing happens in the target between the account and the look at the kernel's own figure.
+proc check_same_rss {m pid} {
+	until {[dict get [set parts [account_parts $m]] all] == [rss $pid]}
+	return $parts
+}
+
+# mallinfo2 has all but the caches of threads, which it counts as in use.
+proc check_mallinfo {t parts} {
+	lassign [order $t info] used mapped free
+	set ours [expr {[dict get $parts held] + [dict get $parts overhead] + [dict get $parts cached] +
+			[dict get $parts untouched]}]
+	check {abs($ours - $used) <= 0.01 * $used + 20000} {$ours bytes are in use, and mallinfo2 says $used: $parts}
+	set ours [expr {[dict get $parts free] + [dict get $parts top] + [dict get $parts tops]}]
+	# What was not touched of it is in no figure here.
+	check {$ours <= $free && $ours >= 0.9 * $free - 200000} {$ours bytes are free, and mallinfo2 says $free: $parts}
+}
+
+by_both case account-parts 60 {
+	set t [start kinds]
+	set pid [pid_of $t]
+	set m [live_start -p $pid]
+	set was [check_same_rss $m $pid]
+	foreach line {
+		"heap 8" "reserve 3" "mapped 3" "burst 6" "anonymous 4" "lazy 2" "shared 1" "memfd 5" "threads 3" "ended 2"
+		"arenas 2"
+	} {
+		order $t $line
+	}
+	live_end $m
+	set before [state $pid]
+	set m [live_start -p $pid]
+	set is [check_same_rss $m $pid]
+	foreach {part bytes slack} {
+		held 11000000 900000 free 5900000 900000 tops 5000000 1500000 anonymous 4194304 300000 lazyfree 2031616 65536
+		shared 1048576 20000 descriptors 5242880 0 stacks 600000 300000 untouched 2900000 500000
+	} {
+		check_part $is $part $bytes $slack
+	}
+	check {[dict get $is ended] >= 40000 || $::engine ne "auto"} {$is}
+	check_mallinfo $t $is
+	check {[dict get $is mdbg] > 0 && [dict get $is heaps] == 0} {$is}
+	set text [live $m "memory account"]
+	check {[regexp -line {^PART +BYTES +SHARE +NOTE$} $text]} {$text}
+	check {[regexp -line {^tops .*\(3; heap \d+ has most, \d+\)$} $text]} {$text}
+	check {[regexp -line {^descriptors .*most: \d+, /memfd:spare\)$} $text]} {$text}
+	check {[regexp -line {^The process stood still for } $text]} {$text}
+	check {![regexp -line {^swapped} $text] || [dict get $is swapped] > 0} {$text}
+	foreach line [split $text "\n"] {
+		check {[string length $line] <= 100} {$line}
+	}
+	live $m "export csv $::tmp/account.csv memory account"
+	check {[regexp -line {^"lazyfree","in",20\d+,} [slurp $::tmp/account.csv]]} {[slurp $::tmp/account.csv]}
+	live_end $m
+	check_state $before $pid
+	finish $t
+}
+
+# Blocks from before the attach are known by size, and so is what is free.
+case account-attached-later 60 {
+	set t [start kinds]
+	foreach line {"heap 4" "burst 9" "threads 2" "arenas 3"} {
+		order $t $line
+	}
+	set m [live_start --no-arm -p [pid_of $t]]
+	set is [check_same_rss $m [pid_of $t]]
+	check_mallinfo $t $is
+	check_part $is held 4100000 600000
+	check {[regexp -line {^Of \d+ blocks that are not recorded, } [live $m "memory account"]]} {no word of them}
+	live_end $m
+	finish $t
+}
+
+# Several arenas with blocks of all sizes, some free, while other threads go on.
+case account-arenas 60 {
+	set t [start heaps 20000]
+	set m [live_start -p [pid_of $t]]
+	set is [account_parts $m]
+	check {[dict get $is free] > 1000000 && [dict get $is tops] > 0 && [dict get $is held] > 1000000} {$is}
+	order $t churn
+	for {set i 0} {$i < 3} {incr i} {
+		set is [account_parts $m]
+		set rss [rss [pid_of $t]]
+		check {abs([dict get $is all] - $rss) <= 0.02 * $rss + 500000} {[dict get $is all], and Rss $rss}
+	}
+	live_end $m
+	finish $t
+}
+
+# A fork's child shares all until one of both writes.
+case account-forked 60 {
+	set t [start kinds]
+	order $t "anonymous 6"
+	order $t fork
+	set m [live_start --no-arm -p [pid_of $t]]
+	set shared [dict get [account_parts $m] forked]
+	check {$shared >= 6 << 20} {$shared bytes}
+	order $t change
+	set now [dict get [account_parts $m] forked]
+	check {$shared - $now >= 6 << 20 && $shared - $now < 7 << 20} {$shared, then $now}
+	live_end $m
+	finish $t
+}
+
+# Other allocators' heaps are one part; what a program maps itself is another.
+case account-other-allocators 60 {
+	set path [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
+	if {$path eq ""} {
+		skip "no other allocator is installed"
+	}
+	set t [start_command env LD_PRELOAD=$path $::build/targets/kinds]
+	set m [live_start -p [pid_of $t]]
+	order $t "heap 5"
+	set is [check_same_rss $m [pid_of $t]]
+	check {[dict get $is heaps] >= 5000000 && [dict get $is held] == 0} {$is}
+	check {[regexp -line {^Not all heaps are divided: } [live $m "memory account"]]} {[live $m "memory account"]}
+	live_end $m
+	finish $t
+}
+
+case account-errors 60 {
+	mdbg -q -c "memory account"
+	check_refused 1 "no process"
+	set t [start kinds]
+	mdbg -q -c "memory account 3" -p [pid_of $t]
+	check_refused 1 memory
+	set core [gcore [pid_of $t]]
+	set m [live_start --core $core]
+	set error [live_error $m "memory account"]
+	check {[string match {*core file does not say what was in memory*} $error]} {$error}
+	live_end $m
+	finish $t
+}
