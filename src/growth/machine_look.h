@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "os/machine.h"
+#include "os/machine/machine.h"
 #include "os/memory_groups.h"
-#include "os/oom_kills.h"
+#include "os/machine/oom_kills.h"
 
 struct machine_look {
 	uint64_t time_ns;		/* by the monotonic clock */

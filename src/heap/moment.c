@@ -44,7 +44,7 @@ struct err *moment_from_log(const struct log *log, const struct in_hand *in_hand
 			    struct moment *ret)
 {
 	struct counting counting = { .log = log, .mean = log_config(log).sample };
-	struct log_older older = reader_older(log);
+	struct log_older older = log_older(log);
 	struct err *err = block_live_counts_init(log, &counting.live);
 
 	if (!err)

@@ -119,7 +119,7 @@ struct err *rates_read(struct rates *rates, const struct log *log, const struct 
 		       const struct log_totals *totals, uint64_t now_ns)
 {
 	struct reading reading = { .log = log, .mean = log_config(log).sample, .live = VEC_INIT,
-				   .older = reader_older(log) };
+				   .older = log_older(log) };
 	struct err *err;
 
 	if (reader_stacks(log) > RATES_STACKS)

@@ -414,7 +414,7 @@ static struct site_sums sums_begin(const struct log *log, const struct site_spec
 		.log = log, .spec = spec, .now_ns = now_ns,
 		.mean = log_config(log).sample,
 		.start = log_clock_begin(log), .end = log_now(),
-		.older = reader_older(log),
+		.older = log_older(log),
 	};
 }
 

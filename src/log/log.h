@@ -392,7 +392,7 @@ void log_note_gap(struct log *log);
  */
 struct log_accounts reader_accounts(const struct log *log);
 /* Both are from one reading, but other figures that are read later may be newer. */
-struct log_older reader_older(const struct log *log);
+struct log_older log_older(const struct log *log);
 /*
  * The number of records now in the table, from counts that the writers keep. It is exact while
  * nobody writes.

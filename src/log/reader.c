@@ -182,19 +182,6 @@ struct log_accounts reader_accounts(const struct log *log)
 	return accounts;
 }
 
-/* A count of unknown frees is taken back a moment later if it turns out to be another kind. */
-struct log_older reader_older(const struct log *log)
-{
-	struct log_accounts accounts = reader_accounts(log);
-
-	return (struct log_older){
-		.known = !log_config(log).sample,
-		.bytes = accounts.sized_bytes, .frees = accounts.sized_frees,
-		.unsized = accounts.unknown_frees - MIN(accounts.unknown_frees,
-							accounts.sized_frees),
-	};
-}
-
 uint64_t reader_live(const struct log *log)
 {
 	struct log_accounts accounts = reader_accounts(log);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "growth/machine_look.h"
-#include "os/machine_family.h"
+#include "os/machine/machine_family.h"
 
 struct out;
 

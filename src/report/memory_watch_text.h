@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/outside.h"
-#include "os/machine.h"
+#include "os/machine/machine.h"
 
 struct memory_verdict;
 struct out;

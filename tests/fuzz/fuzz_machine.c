@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/machine.h"
+#include "os/machine/machine.h"
 #include "os/memory_groups.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

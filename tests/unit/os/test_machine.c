@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The machine's memory: texts of many kernels, missing files, malformed numbers, processes. */
 
-#include "os/machine.h"
+#include "os/machine/machine.h"
 
-#include "os/machine_family.h"
-#include "os/oom_kills.h"
+#include "os/machine/machine_family.h"
+#include "os/machine/oom_kills.h"
 #include "os/procfs.h"
 #include "tree.h"
 #include "unit.h"

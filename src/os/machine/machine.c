@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads the machine's memory. */
 
-#include "os/machine.h"
+#include "os/machine/machine.h"
 
 #include <stdio.h>
 #include <string.h>

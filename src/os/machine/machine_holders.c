@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "os/machine.h"
+#include "os/machine/machine.h"
 #include "os/procparse.h"
 
 /* "1234 (name) S ...": the kernel writes the name as it is, and it may have any byte. */

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "os/machine.h"
+#include "os/machine/machine.h"
 
 enum machine_family {
 	FAMILY_ALL,		/* all processes of the machine; shares are not read */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finds the processes that belong together, and what each of them holds. */
 
-#include "os/machine_family.h"
+#include "os/machine/machine_family.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads the kernel's messages about OOM kills. */
 
-#include "os/oom_kills.h"
+#include "os/machine/oom_kills.h"
 
 #include <errno.h>
 #include <fcntl.h>
