@@ -31,7 +31,8 @@ static void print_list(struct out *out, bool values)
 	unsigned i;
 
 	for (i = 0; cmd_table[i]; i++)
-		width = MAX(width, strlen(cmd_table[i]->name) + 2);
+		if (cmd_is_value(cmd_table[i]) == values)
+			width = MAX(width, strlen(cmd_table[i]->name) + 2);
 	for (i = 0; cmd_table[i]; i++) {
 		if (cmd_is_value(cmd_table[i]) != values)
 			continue;

@@ -167,7 +167,7 @@ static struct err *module_rows(struct call *call, struct answer *ret)
 
 const struct cmd cmd_api_modules = {
 	.name		= "mdbg::modules",
-	.brief		= "list of dicts: program and libraries, and their debug files",
+	.brief		= "list of dicts: program, libraries, and their debug files",
 	.of		= &module_relation,
 	.need		= call_need_view,
 	.rows		= module_rows,

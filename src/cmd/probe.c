@@ -199,7 +199,7 @@ static struct err *probe_rows(struct call *call, struct answer *ret)
 
 const struct cmd cmd_api_probes = {
 	.name		= "mdbg::probes",
-	.brief		= "list of dicts: how each function of the allocator is probed",
+	.brief		= "list of dicts: how functions of the allocator are probed",
 	.of		= &probe_relation,
 	.need		= call_need_log,
 	.rows		= probe_rows,

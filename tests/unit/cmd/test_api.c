@@ -71,12 +71,12 @@ TEST("gives the machine")
 			      "[dict get $is rate faults] >= 0}"),
 		"1");
 	CU_ASSERT_STRING_EQUAL(harness_value("dict keys [lindex [dict get $is processes] 0]"),
-			       "pid name resident change");
+			       "pid name resident private pss change");
 	CU_ASSERT_STRING_EQUAL(harness_value("llength [dict get $is processes]"), "2");
 	CU_ASSERT_STRING_EQUAL(harness_value("list [dict get $is groups] [dict get $is nearest]"),
 			       "{} {}");
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::memory_system limit -1}; set errorCode"),
-			       "MDBG USAGE {usage: mdbg::memory_system ?limit N?}");
+			       "MDBG USAGE {usage: mdbg::memory_system ?-children|-group? ?limit N?}");
 }
 
 TEST("gives probes")
@@ -300,7 +300,7 @@ TEST("completes")
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites mark diff watch leaks stale pins trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
-	CU_ASSERT_STRING_EQUAL(completed("memory "), "maps watch system ");
+	CU_ASSERT_STRING_EQUAL(completed("memory "), "account maps watch system ");
 	CU_ASSERT_STRING_EQUAL(completed("memory system "), "limit ");
 	CU_ASSERT_STRING_EQUAL(completed("memory system limit "), "");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations s"), "size seq sort ");

@@ -496,11 +496,11 @@ TEST("explains every command")
 	harness_shell();
 	outcome = harness_line("help");
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n    malloc leaks  "));
-	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nmalloc allocations   list the blocks"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nmalloc allocations  list the blocks"));
 	CU_ASSERT_PTR_NULL(strstr(outcome.out, "\nmdbg::"));
 	CU_ASSERT_TRUE(widest_line(outcome.out) <= 80);
 	outcome = harness_line("help mdbg");
-	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "mdbg::allocations    list of dicts"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "mdbg::allocations     list of dicts"));
 	CU_ASSERT_TRUE(widest_line(outcome.out) <= 80);
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(harness_line("help malloc alloc").out, "4K and age > 5m > old.txt"));
