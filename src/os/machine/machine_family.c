@@ -29,6 +29,7 @@ static void read_shares(const char *proc, struct machine_holder *process)
 	snprintf(folder, sizeof(folder), "%s/%d", proc, process->pid);
 	if (!locked)
 		kernel_text_table_file(folder, "smaps_rollup", keys, ARRAY_SIZE(keys), &shares);
+	err_ignore(locked);
 	process->pss = shares.pss;
 	process->private = shares.private;
 }
