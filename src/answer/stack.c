@@ -12,7 +12,7 @@ struct stack_functions stack_functions(struct session *session, struct symbols *
 				       struct stack_pc pc)
 {
 	struct stack_functions at = {
-		.entry = pc.entry ? session_entry_name(session, pc.pc) : NULL, .nr = 1,
+		.entry = pc.entry ? session_symbols_entry(session, pc.pc) : NULL, .nr = 1,
 	};
 
 	if (!at.entry)
@@ -22,7 +22,7 @@ struct stack_functions stack_functions(struct session *session, struct symbols *
 
 const char *stack_text(struct session *session, struct symbols *symbols, struct stack_pc pc)
 {
-	const char *entry = pc.entry ? session_entry_name(session, pc.pc) : NULL;
+	const char *entry = pc.entry ? session_symbols_entry(session, pc.pc) : NULL;
 
 	return entry ? entry : symbols_text(symbols, pc.pc, pc.generation, !pc.entry,
 					    session_naming(session)->names);

@@ -93,7 +93,7 @@ static bool stack_matches(struct stack_names *names, uint32_t stack, enum filter
 	size_t nr, j;
 
 	if (view.nr && attr == FILTER_FUNCTION &&
-	    name_glob_matches_text(glob, session_entry_name(names->session, view.pcs[0])))
+	    name_glob_matches_text(glob, session_symbols_entry(names->session, view.pcs[0])))
 		return true;
 	for (uint32_t i = 0; i < view.nr; i++) {
 		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);

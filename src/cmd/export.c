@@ -101,7 +101,7 @@ static struct err *growth_since(const struct call *call, const struct query *que
 		*ret = &query->since.moment;
 		return NULL;
 	}
-	sample = session_growth(call->session, query->now_ns);
+	sample = session_history_growth(call->session, query->now_ns);
 	err = sample ? moment_unpack(&sample->moment, sample->time_ns, sampled) : NULL;
 	*ret = sample && !err ? sampled : NULL;
 	return err;

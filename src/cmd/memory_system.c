@@ -93,7 +93,7 @@ static struct err *look_before(struct call *call, const struct machine_view *vie
 	if (err)
 		return err;
 	keep(call->shell, look);
-	err = waiting(call->shell, INTERVAL, NULL, NULL);
+	err = target_command_wait(call->shell, INTERVAL, NULL, NULL);
 	return err && err->code == ERR_TIMEOUT ? NULL : err;
 }
 

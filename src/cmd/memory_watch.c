@@ -16,7 +16,7 @@
 #include "os/procfs.h"
 #include "report/memory_text.h"
 #include "report/memory_watch_text.h"
-#include "session/memory_use.h"
+#include "session/session_memory.h"
 #include "session/session.h"
 
 #define LOOK_SHARE	1000u	/* a look that took T is followed by no other for 1000 T */

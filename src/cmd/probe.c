@@ -93,7 +93,7 @@ static struct err *add(struct call *call, bool is_free)
 	struct session_probe_spec spec = { .function = call->argv[0], .free = is_free };
 	struct err *err = parse_spec(call, &spec);
 
-	return err ? err : session_probe_add(call->session, &spec);
+	return err ? err : session_user_probe_add(call->session, &spec);
 }
 
 static struct err *run_alloc(struct call *call)
@@ -146,7 +146,7 @@ const struct cmd cmd_probe_free = {
 
 static struct err *run_delete(struct call *call)
 {
-	return session_probe_delete(call->session, call->argv[0]);
+	return session_user_probe_delete(call->session, call->argv[0]);
 }
 
 const struct cmd cmd_probe_delete = {

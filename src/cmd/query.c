@@ -368,12 +368,12 @@ static struct err *add_up(const struct call *call, struct query *query, struct s
 	const struct filter_env env = query_env(call, query);
 	struct in_hand in_hand = { VEC_INIT };
 	struct log_totals totals;
-	struct err *err = session_totals(call->session, &totals);
+	struct err *err = session_agent_totals(call->session, &totals);
 
 	if (err)
 		return err;
 	spec->totals = &totals;
-	err = session_in_hand(call->session, &in_hand);
+	err = session_agent_in_hand(call->session, &in_hand);
 	if (!err)
 		err = sites_from_log(&env, &query->filter, &in_hand, spec, &query->sites);
 	vec_free(&in_hand.vec);
@@ -434,7 +434,7 @@ static struct err *find_since(const struct call *call, const struct query *query
 		spec->since = &query->since.moment;
 		return NULL;
 	}
-	sample = session_growth(call->session, query->now_ns);
+	sample = session_history_growth(call->session, query->now_ns);
 	if (!sample)
 		return NULL;
 	err = moment_unpack(&sample->moment, sample->time_ns, sampled);
@@ -452,9 +452,9 @@ static struct err *build_now(const struct call *call, struct query *query, struc
 	if (err)
 		return err;
 	spec->taken = &now;
-	session_fix_stacks(call->session);
+	session_deferred_fix(call->session);
 	err = add_up(call, query, spec);
-	session_release_stacks(call->session);
+	session_deferred_release(call->session);
 	return err ? err : session_history_add(call->session, &now);
 }
 

@@ -155,7 +155,7 @@ struct err *query_leaks_stale(const struct call *call, struct query *query)
 	if (!err)
 		err = parse_stale(query, &age, &order);
 	if (!err)
-		err = session_totals(call->session, &totals);
+		err = session_agent_totals(call->session, &totals);
 	if (err)
 		return err;
 	err = find_stale(call, query, age, &totals);

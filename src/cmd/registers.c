@@ -35,7 +35,7 @@ static struct err *run(struct call *call)
 	if (call->argc)
 		err = call_thread(call, call->argv[0], &lwp);
 	if (!err)
-		err = session_registers(call->session, lwp, &regs);
+		err = session_thread_registers(call->session, lwp, &regs);
 	if (err)
 		return err;
 	print(call, &regs);

@@ -118,7 +118,7 @@ static struct err *find_differences(struct making *making)
 {
 	struct session *session = making->report.session;
 	const struct log_history *log = session_history(session);
-	struct err *err = log ? session_moment(session, &making->now) : NULL;
+	struct err *err = log ? session_history_moment(session, &making->now) : NULL;
 	char what[MARK_NAME_MAX + 32];
 	size_t i;
 

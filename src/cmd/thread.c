@@ -108,7 +108,7 @@ static struct err *list(struct call *call)
 	if (!err)
 		err = print_threads(call, &threads);
 	if (!err)
-		err = session_ended_threads(call->session, &ended);
+		err = session_threads_ended(call->session, &ended);
 	if (!err)
 		err = print_ended(call, &ended);
 	if (!err)
@@ -190,7 +190,7 @@ static struct err *ended_rows(struct call *call, struct answer *ret)
 {
 	CLEANUP(session_growth_view_free) struct session_growth_view view = { .mapped = 0 };
 	struct ended_threads ended;
-	struct err *err = session_ended_threads(call->session, &ended);
+	struct err *err = session_threads_ended(call->session, &ended);
 
 	if (!err && !ended.known)
 		err = err_hint(err_create(ERR_UNSUPPORTED, "threads that have ended are not known"),

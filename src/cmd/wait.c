@@ -20,7 +20,7 @@ static struct err *wait_time(struct call *call)
 	if (!err && call->argc > 1)
 		err = call_bad_word(call->argv[1]);
 	if (!err)
-		err = waiting(call->shell, ns, is_held, call);
+		err = target_command_wait(call->shell, ns, is_held, call);
 	return err && err->code == ERR_TIMEOUT ? NULL : err;
 }
 
@@ -64,7 +64,7 @@ static struct err *wait_for(struct call *call)
 	if (err)
 		return err;
 	if (until)
-		return waiting(call->shell, ns, is_true, call);
+		return target_command_wait(call->shell, ns, is_true, call);
 	if (session_state(call->session) == SESSION_NONE ||
 	    session_state(call->session) == SESSION_CORE)
 		return call_need_target(call);

@@ -111,13 +111,13 @@ static struct err *parse(const struct call *call, pid_t *lwp_ret, uint32_t *max_
 
 static struct err *run(struct call *call)
 {
-	CLEANUP(session_stacks_free) struct session_stacks stacks = { VEC_INIT };
+	CLEANUP(session_thread_stacks_free) struct session_stacks stacks = { VEC_INIT };
 	uint32_t max;
 	pid_t lwp;
 	struct err *err = parse(call, &lwp, &max);
 
 	if (!err)
-		err = session_where(call->session, lwp, max, &stacks);
+		err = session_thread_stacks(call->session, lwp, max, &stacks);
 	if (!err)
 		err = print_stacks(call, &stacks, max);
 	if (!err)
@@ -151,7 +151,7 @@ static Tcl_Obj *stack_dict(const struct session_stack *stack, struct stack_ends 
 
 static struct err *where(struct call *call, Tcl_Obj **ret)
 {
-	CLEANUP(session_stacks_free) struct session_stacks stacks = { VEC_INIT };
+	CLEANUP(session_thread_stacks_free) struct session_stacks stacks = { VEC_INIT };
 	struct stack_ends ends = { .session = call->session };
 	struct err *err = NULL;
 	pid_t lwp = 0;
@@ -159,7 +159,7 @@ static struct err *where(struct call *call, Tcl_Obj **ret)
 	if (call->argc)
 		err = call_thread(call, call->argv[0], &lwp);
 	if (!err)
-		err = session_where(call->session, lwp, FRAMES_MAX, &stacks);
+		err = session_thread_stacks(call->session, lwp, FRAMES_MAX, &stacks);
 	if (!err)
 		*ret = value_list(&stacks.vec, stack, stack_dict(stack, &ends));
 	return err;

@@ -321,9 +321,9 @@ static struct err *add_freed(struct builder *builder)
 	if (!source->freed || builder->model->limited ||
 	    (source->freed == MODEL_KEPT_FREED && !filter_is_by_stack(source->filter)))
 		return NULL;
-	session_fix_stacks(session);
-	err = session_totals(session, &totals);
-	session_release_stacks(session);
+	session_deferred_fix(session);
+	err = session_agent_totals(session, &totals);
+	session_deferred_release(session);
 	if (err)
 		return err;
 	err = list_freed(builder, &totals, &list);

@@ -44,7 +44,7 @@ void heap_chunks_free(struct heap_chunks *chunks)
 	*chunks = (struct heap_chunks){ .nr = 0 };
 }
 
-bool chunk_at_run(const struct heap_chunks *chunks, struct chunk_at *at, size_t run)
+bool heap_chunk_at_run(const struct heap_chunks *chunks, struct chunk_at *at, size_t run)
 {
 	const struct heap_run *to;
 
@@ -85,7 +85,8 @@ void heap_chunks_seek(const struct heap_chunks *chunks, struct chunk_at *at, uin
 		*at = heap_chunks_start();
 		return;
 	}
-	if ((!known || run != at->run || at->address > address) && !chunk_at_run(chunks, at, run))
+	if ((!known || run != at->run || at->address > address) &&
+	    !heap_chunk_at_run(chunks, at, run))
 		return;
 	while (at->code < at->end && at->address < address) {
 		const uint16_t *code = &chunks->code.at[at->code];
@@ -128,7 +129,7 @@ unsigned heap_chunks_noted(const struct heap_chunks *chunks, const struct chunk_
 	struct heap_chunk chunk;
 	unsigned nr = 0;
 
-	if (!chunk_at_run(chunks, &before, at->run))
+	if (!heap_chunk_at_run(chunks, &before, at->run))
 		return 0;
 	while (before.code < at->last && heap_chunks_next(chunks, &before, &chunk))
 		nr += chunk.note == note;
@@ -156,7 +157,7 @@ bool heap_chunk_around(const struct heap_chunks *chunks, uint64_t address, struc
 	struct heap_chunk chunk;
 	bool found = false;
 
-	if (run == SIZE_MAX || !chunk_at_run(chunks, &at, run))
+	if (run == SIZE_MAX || !heap_chunk_at_run(chunks, &at, run))
 		return false;
 	while (at.code < at.end && at.address <= address + 8 &&
 	       heap_chunks_next(chunks, &at, &chunk)) {

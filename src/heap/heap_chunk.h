@@ -90,7 +90,7 @@ static inline struct chunk_at heap_chunks_start(void)
 }
 
 /* Move to the start of a run; false: there is no such run. */
-bool chunk_at_run(const struct heap_chunks *chunks, struct chunk_at *at, size_t run);
+bool heap_chunk_at_run(const struct heap_chunks *chunks, struct chunk_at *at, size_t run);
 /*
  * Move to the first chunk that does not begin before address. This is cheap from a place that lies
  * a little before it.
@@ -109,7 +109,7 @@ static inline bool heap_chunks_next(const struct heap_chunks *chunks, struct chu
 {
 	uint16_t code;
 
-	if (at->code == at->end && !chunk_at_run(chunks, at, at->run + 1))
+	if (at->code == at->end && !heap_chunk_at_run(chunks, at, at->run + 1))
 		return false;
 	code = chunks->code.at[at->code];
 	at->last = at->code++;

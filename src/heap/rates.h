@@ -5,7 +5,7 @@
  *	struct rates rates = RATES_INIT;
  *
  *	while it is to be watched
- *		session_totals(session, &totals)	before the reading: see log/log_totals.h
+ *		session_agent_totals(session, &totals)	before the reading: see log/log_totals.h
  *		rates_read(&rates, log, &in_hand, &totals, now_ns)
  *		rates_top(&rates, sort, limit, &top)
  *	rates_free(&rates)

@@ -15,9 +15,9 @@
  *	spec.totals = &totals;			(heap/site.h)
  *	log_totals_free(&totals);
  *
- * session_totals does this up to the scan. A thread's counts are added only if its cache has stayed
- * as it was while they were read: unwind_cache_turn is even before, and the same afterwards. What
- * is taken for an entry otherwise may be none.
+ * session_agent_totals does this up to the scan. A thread's counts are added only if its cache has
+ * stayed as it was while they were read: unwind_cache_turn is even before, and the same afterwards.
+ * What is taken for an entry otherwise may be none.
  *
  * Why the figures of a site hold together while the target runs on
  *

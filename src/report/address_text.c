@@ -111,7 +111,7 @@ struct err *address_text_in(struct session *session, const struct heaps *heap, u
 		.walk = heap->walked ? &heap->walk : NULL, .log = session_log(session),
 		.in_hand = &in_hand, .process = heap->process, .complete = heap->complete,
 	};
-	struct err *err = source.log ? session_in_hand(session, &in_hand) : NULL;
+	struct err *err = source.log ? session_agent_in_hand(session, &in_hand) : NULL;
 
 	if (!err)
 		err = find_at(&source, address, ret);

@@ -193,7 +193,7 @@ struct err *figures_get(struct session *session, enum session_heap_how how,
 	config = log_config(log);
 	figures.sample = config.sample;
 	log_clock_update(log);
-	err = session_runtimes(session, &figures.runtimes);
+	err = session_allocator_runtimes(session, &figures.runtimes);
 	if (!err)
 		err = add_blocks(session, how, &figures);
 	if (err)

@@ -2,7 +2,7 @@
 /* Prints the memory of a process: by kind, by mapping, and what grows. */
 #pragma once
 
-#include "session/memory_use.h"
+#include "session/session_memory.h"
 
 struct out;
 

@@ -30,7 +30,7 @@ static bool stack_matches(struct session *session, struct symbols *symbols, uint
 			  const struct suppression *suppression)
 {
 	struct log_stack_view view = reader_stack(session_log(session), stack);
-	const char *entry = view.nr ? session_entry_name(session, view.pcs[0]) : NULL;
+	const char *entry = view.nr ? session_symbols_entry(session, view.pcs[0]) : NULL;
 	uint32_t end = suppression->caller ? MIN(view.nr, entry ? 2u : 1u) : view.nr;
 	size_t nr;
 

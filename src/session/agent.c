@@ -106,7 +106,7 @@ static bool read_totals(const struct session *session, struct totals_job *job)
 	return turns == job->turns;
 }
 
-struct err *session_totals(const struct session *session, struct log_totals *ret)
+struct err *session_agent_totals(const struct session *session, struct log_totals *ret)
 {
 	struct totals_job job = { .log = &session->region->log, .totals = ret };
 	struct err *err = log_totals_init(job.log, ret);
@@ -163,7 +163,7 @@ static void add_in_hand(struct agent_thread *thread, void *ctx)
 	}
 }
 
-struct err *session_in_hand(const struct session *session, struct in_hand *ret)
+struct err *session_agent_in_hand(const struct session *session, struct in_hand *ret)
 {
 	struct in_hand_job job = { .log = &session->region->log, .in_hand = ret };
 
@@ -201,7 +201,7 @@ static struct err *is_quiet(void *ctx, bool *done_ret)
 	return NULL;
 }
 
-struct err *session_quiet(struct session *session)
+struct err *session_agent_quiet(struct session *session)
 {
 	const struct target_wait wait = {
 		.look = is_quiet, .ctx = session,
@@ -220,7 +220,7 @@ struct err *session_quiet(struct session *session)
 	return err_hint(err, "`malloc off` waits longer");
 }
 
-struct err *session_forget_records(struct session *session)
+struct err *session_agent_forget(struct session *session)
 {
 	bool live = session->current->state == PROCESS_LIVE && session->current->probes;
 	struct err *err = NULL;
@@ -231,7 +231,7 @@ struct err *session_forget_records(struct session *session)
 	if (err)
 		return err;
 	if (live)
-		err = session_quiet(session);
+		err = session_agent_quiet(session);
 	if (!err) {
 		session_doubt(session, RECORDS_LACK);
 		share_each_thread(session->region, forget_counts, NULL);
@@ -239,6 +239,6 @@ struct err *session_forget_records(struct session *session)
 		log_reset(&session->region->log);
 	}
 	if (live)
-		session_resume(session, was);
+		session_pause_end(session, was);
 	return err;
 }

@@ -149,7 +149,7 @@ static struct err *runtimes_job(struct session *session, void *arg UNUSED)
 	return NULL;
 }
 
-struct err *session_runtimes(struct session *session, const struct runtimes **ret)
+struct err *session_allocator_runtimes(struct session *session, const struct runtimes **ret)
 {
 	struct err *err = session_call(session, runtimes_job, NULL);
 

@@ -56,7 +56,7 @@ static void drop_old_plan(struct session *session)
 	session->current->probes = NULL;
 }
 
-struct err *arm_plan(struct session *session)
+struct err *arm_target_plan(struct session *session)
 {
 	struct process *process = session->current;
 	struct err *err;
@@ -158,7 +158,7 @@ static struct err *share(struct session *session)
 								  share_prepare(process->target);
 }
 
-struct err *arm_prepare(struct session *session)
+struct err *arm_target_prepare(struct session *session)
 {
 	struct process *process = session->current;
 	struct err *err = NULL;
@@ -179,7 +179,7 @@ struct err *arm_prepare(struct session *session)
 	if (!err)
 		err = target_refresh(process->target, &changed);
 	if (!err && changed)
-		err = arm_plan(session);
+		err = arm_target_plan(session);
 	if (!err && changed)
 		err = share(session);
 	if (!err)
@@ -189,7 +189,7 @@ struct err *arm_prepare(struct session *session)
 	return err ? err : probes_fill(process->probes);
 }
 
-struct err *arm_undo(struct session *session, bool *left)
+struct err *arm_target_undo(struct session *session, bool *left)
 {
 	struct process *process = session->current;
 	bool has_region = process->target->region;
@@ -216,7 +216,7 @@ struct err *arm_undo(struct session *session, bool *left)
 	return process_withdraw(process);
 }
 
-struct err *arm_put_in(struct session *session)
+struct err *arm_target_put_in(struct session *session)
 {
 	struct err *err, *refused;
 
@@ -238,13 +238,13 @@ struct err *arm_put_in(struct session *session)
 	return NULL;
 }
 
-struct err *session_take_out(struct session *session)
+struct err *arm_target_take_out(struct session *session)
 {
 	bool was, left;
 	struct err *err;
 
 	forked_copies_clean_own(session);
-	err = session_hold_sharers(session);
+	err = session_pause_sharers(session);
 	if (!err)
 		err = session_pause(session, &was);
 	if (err)
@@ -257,6 +257,6 @@ struct err *session_take_out(struct session *session)
 	err = probes_disarm(session->current->probes, false, &left);
 	if (!err && left)
 		handover_note_left(session);
-	session_resume(session, was);
+	session_pause_end(session, was);
 	return err;
 }

@@ -29,12 +29,12 @@ static void take_back(struct session *session)
 	struct err *err;
 	bool left;
 
-	if (session->current->state == PROCESS_LIVE && !leave_stop(session->current->target)) {
+	if (session->current->state == PROCESS_LIVE && !release_stop(session->current->target)) {
 		handover_take_text(session);
-		err = arm_undo(session, &left);
+		err = arm_target_undo(session, &left);
 		if (err)
 			trace_line("back out: %s", err->msg);
-		leave_target(session);
+		release_target(session);
 	}
 }
 
@@ -51,12 +51,12 @@ static struct err *attach_seized(struct session *session)
 	}
 	/* The plan also says which heaps can be walked. */
 	if (!err)
-		err = arm_plan(session);
+		err = arm_target_plan(session);
 	/* No allocator: all that needs none still works. */
 	if (err && err->code == ERR_NOTFOUND && !config->arm)
 		err = NULL;
 	if (!err && config->arm)
-		err = arm_prepare(session);
+		err = arm_target_prepare(session);
 	if (!err && !config->arm && !session->region) {
 		session->records = RECORDS_LACK;
 		err = region_create_empty(&session->region);
@@ -66,7 +66,7 @@ static struct err *attach_seized(struct session *session)
 	if (!err)
 		err = target_stop(session->current->target, NULL);
 	if (!err && config->arm)
-		err = arm_put_in(session);
+		err = arm_target_put_in(session);
 	if (err) {
 		err = keeping(err, take_back(session));
 		/* That is the reason of whatever has failed. */
@@ -75,7 +75,7 @@ static struct err *attach_seized(struct session *session)
 				 "try again");
 	}
 	if (!config->stop)
-		session_resume(session, false);
+		session_pause_end(session, false);
 	if (config->arm)
 		blind_begin(session);
 	if (session->region)
@@ -119,7 +119,7 @@ static struct err *attach_once(struct session *session, pid_t pid)
 	struct err *err = refuse_check(pid);
 
 	if (!err)
-		err = session_call_forget(session);
+		err = release_call_forget(session);
 	if (err)
 		return err;
 	session->current->pid = pid;
@@ -127,7 +127,7 @@ static struct err *attach_once(struct session *session, pid_t pid)
 	session->state = SESSION_NONE;
 	err = session_call(session, attach_job, NULL);
 	if (err) {
-		err = session_give_up(session, err);
+		err = release_give_up(session, err);
 		session->current->pid = 0;
 	}
 	return err;
@@ -163,7 +163,7 @@ struct err *session_attach(struct session *session, pid_t pid)
 			err_recode(err_wrap(err, "cannot attach to process %d", pid), ERR_ATTACH);
 	}
 	session->state = session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;
-	return session_sync_modules(session);
+	return session_symbols_sync(session);
 }
 
 /* The program could not be watched: release it, whether it is stopped or runs. */
@@ -217,17 +217,18 @@ static struct err *run_job(struct session *session, void *spec)
 	return err ? err : attach_from_exec(session, session->current->pid);
 }
 
-struct err *session_run(struct session *session, char *const *argv, bool keep_stdin, bool own_group)
+struct err *session_attach_program(struct session *session, char *const *argv, bool keep_stdin,
+				   bool own_group)
 {
 	struct start_spec spec = { .argv = argv, .keep_stdin = keep_stdin, .own_group = own_group };
 	struct err *err = session_need_none(session);
 
 	if (!err)
-		err = session_call_forget(session);
+		err = release_call_forget(session);
 	if (!err)
 		err = session_call(session, run_job, &spec);
 	if (err)
 		return err;
 	session->state = session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;
-	return session_sync_modules(session);
+	return session_symbols_sync(session);
 }

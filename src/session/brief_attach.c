@@ -38,7 +38,7 @@ static void on_ended(void *ctx, int status, bool known)
 
 	visit->gone = true;
 	if (known)
-		session_route(visit->session, visit->target->pid, status);
+		route_status(visit->session, visit->target->pid, status);
 }
 
 static bool is_of(const struct target *target, pid_t tid)
@@ -56,7 +56,7 @@ static void on_route(void *ctx, pid_t tid, int status)
 	struct brief_attach *visit = ctx;
 
 	if (!is_of(visit->target, tid) || !thread_dispatch(visit->target, tid, status))
-		session_route(visit->session, tid, status);
+		route_status(visit->session, tid, status);
 }
 
 static const struct target_ops brief_attach_ops = {

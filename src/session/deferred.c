@@ -175,12 +175,12 @@ void deferred_end(struct session *session)
 
 /* --- main thread --- */
 
-void session_fix_stacks(struct session *session)
+void session_deferred_fix(struct session *session)
 {
 	pthread_mutex_lock(&session->forwards);
 }
 
-void session_release_stacks(struct session *session)
+void session_deferred_release(struct session *session)
 {
 	pthread_mutex_unlock(&session->forwards);
 }

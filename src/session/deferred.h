@@ -14,7 +14,7 @@
  * mdbg does this with each poll, before each answer (untraced.c), before the probes are taken out
  * or left, and when the process has ended (with the modules that were known then). Stacks that are
  * not finished at `detach -keep` wait for the next mdbg. While an answer adds up by stacks it is
- * not done (session_fix_stacks), since one stack would appear as two. Another library may be in
+ * not done (session_deferred_fix), since one stack would appear as two. Another library may be in
  * that place by then, so the return address is believed only if a call instruction ends there.
  */
 #pragma once

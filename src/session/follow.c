@@ -81,7 +81,7 @@ static struct err *follow_start(struct process *process, const struct process *p
 
 /*
  * Is the current process being stopped, so that a child that is made meanwhile must wait for
- * session_resume?
+ * session_pause_end?
  */
 static bool is_held(const struct session *session)
 {

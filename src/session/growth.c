@@ -336,14 +336,14 @@ struct start_job {
 static struct err *put_all_in(struct session *session, unsigned kinds)
 {
 	struct process *process = session->current;
-	struct err *err = session_held_to_change(session, put_in, &kinds);
+	struct err *err = session_pause_change(session, put_in, &kinds);
 
 	for (unsigned i = 0; !err && i < TRIES && growth_functions_wait(process->probes); i++) {
 		if (process->target->state != TARGET_STOPPED)
 			stop_attend(process->target, BETWEEN_NS);
 		err = growth_functions_plan(process->probes, kinds);
 		if (!err)
-			err = session_held_to_change(session, put_in, &kinds);
+			err = session_pause_change(session, put_in, &kinds);
 	}
 	return err;
 }
@@ -364,7 +364,7 @@ static void mend(struct session *session)
 	session->growth.mended++;
 	err = growth_functions_plan(session->current->probes, kinds);
 	if (!err)
-		err = session_held_to_change(session, put_in, &kinds);
+		err = session_pause_change(session, put_in, &kinds);
 	if (err)
 		trace_line("growth: %s", err->msg);
 	read_ring(session);
@@ -393,7 +393,7 @@ static struct err *start_job(struct session *session, void *arg)
 	err = put_all_in(session, kinds);
 	if (!err)
 		return find_lacks(session->current->probes, job->lacks);
-	return keeping(err, err_ignore(session_held_to_change(session, take_out, NULL)));
+	return keeping(err, err_ignore(session_pause_change(session, take_out, NULL)));
 }
 
 /* There is nothing to be watched, which is said for the program itself. */
@@ -444,7 +444,7 @@ static struct err *stop_job(struct session *session, void *arg UNUSED)
 		session->growth.bare = 0;
 		return NULL;
 	}
-	return session_held_to_change(session, take_out, NULL);
+	return session_pause_change(session, take_out, NULL);
 }
 
 struct err *session_growth_stop(struct session *session)
@@ -555,7 +555,7 @@ struct err *session_growth_view(struct session *session, struct session_growth_v
 		err = err_create(ERR_STATE, "growth is not recorded");
 	if (!err)
 		err = session_call(session, poll_job, NULL);
-	return err ? err : session_call_held(session, view_held, ret, NULL);
+	return err ? err : session_pause_call(session, view_held, ret, NULL);
 }
 
 /* What the first poll has found, the second one knows. */

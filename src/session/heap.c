@@ -96,7 +96,7 @@ static struct err *look_when_drained(void *ctx, bool *done_ret)
 	if (job->ret->walked)
 		err = reconcile_keep(&job->before, &job->ret->walk, &job->left_out);
 	if (!err && job->may_run)
-		err = view_drain(job->session, &job->drain_budget);
+		err = view_take_drain(job->session, &job->drain_budget);
 	memory_view_free(&job->view);
 	job->view = (struct memory_view)MEMORY_VIEW_INIT;
 	if (!err)
@@ -246,7 +246,7 @@ static struct err *look_at_log(struct job *job)
 
 	job->ret->process = session->current->probes ? session->current->probes->process : 0;
 	if (session->region)
-		err = session_in_hand(session, &in_hand);
+		err = session_agent_in_hand(session, &in_hand);
 	if (!err && job->at)
 		err = job->at->at(job->at->ctx, job->ret, &moment);
 	vec_free(&in_hand.vec);
@@ -388,11 +388,11 @@ static struct err *unknown_frees_job(struct session *session, void *arg)
 	return unknown_frees_judge(&by, job->ret);
 }
 
-struct err *session_unknown_frees(struct session *session, struct unknown_frees *ret)
+struct err *session_heap_unknown_frees(struct session *session, struct unknown_frees *ret)
 {
 	struct unknown_frees_job job = { BLOCKS_INIT, ret };
 	struct in_hand in_hand = { VEC_INIT };
-	struct err *err = session_in_hand(session, &in_hand);
+	struct err *err = session_agent_in_hand(session, &in_hand);
 
 	*ret = (struct unknown_frees){ .vec = VEC_INIT };
 	if (!err)

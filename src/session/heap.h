@@ -61,5 +61,5 @@ struct err *session_heap_stopped(struct session *session, bool may_run, bool tim
 /* Only that walk, with one look, and with a check of the links of the bins. */
 struct err *session_heap_checked(struct session *session, struct heaps *ret) MUST_CHECK;
 /* The unknown frees of the log, which there must be (inspect/unknown_frees.h). Main thread. */
-struct err *session_unknown_frees(struct session *session,
-				  struct unknown_frees *ret) MUST_CHECK;
+struct err *session_heap_unknown_frees(struct session *session,
+				       struct unknown_frees *ret) MUST_CHECK;

@@ -107,17 +107,17 @@ struct err *session_history_add(struct session *session, const struct moment *mo
 	return history_add(&is->history, moment, resident(session));
 }
 
-struct err *session_moment(struct session *session, struct moment *ret)
+struct err *session_history_moment(struct session *session, struct moment *ret)
 {
 	struct log *log = log_of(session);
 	struct in_hand in_hand = { VEC_INIT };
 	struct err *err;
 
-	session_fix_stacks(session);
-	err = session_in_hand(session, &in_hand);
+	session_deferred_fix(session);
+	err = session_agent_in_hand(session, &in_hand);
 	if (!err)
 		err = moment_from_log(log, &in_hand, now_by_log(log), ret);
-	session_release_stacks(session);
+	session_deferred_release(session);
 	vec_free(&in_hand.vec);
 	if (err)
 		return err;
@@ -131,7 +131,7 @@ static void sample(struct session *session)
 {
 	uint64_t before = procfs_clock(CLOCK_THREAD_CPUTIME_ID);
 	struct moment moment = MOMENT_INIT;
-	struct err *err = session_moment(session, &moment);
+	struct err *err = session_history_moment(session, &moment);
 
 	note(err);
 	session->history.sampled_ns = monotonic();
@@ -157,14 +157,14 @@ uint64_t session_history_poll(struct session *session)
 	return MIN(interval - spent, IDLE_NS);
 }
 
-const struct history_sample *session_growth(struct session *session, uint64_t now_ns)
+const struct history_sample *session_history_growth(struct session *session, uint64_t now_ns)
 {
 	const struct log_history *is = session_armed(session) ? session_history(session) : NULL;
 
 	return is ? history_growth(&is->history, now_ns) : NULL;
 }
 
-struct err *session_mark(struct session *session, const char *name, const struct mark **ret)
+struct err *session_history_mark(struct session *session, const char *name, const struct mark **ret)
 {
 	struct log_history *is = current(session, log_of(session));
 	char made[MARK_NAME_MAX + 1];
@@ -175,7 +175,7 @@ struct err *session_mark(struct session *session, const char *name, const struct
 		marks_make_name(&is->marks, made);
 	err = marks_check(&is->marks, name ? name : made);
 	if (!err)
-		err = session_moment(session, &moment);
+		err = session_history_moment(session, &moment);
 	if (err)
 		return err;
 	err = marks_add(&is->marks, name ? name : made, &moment, ret);

@@ -52,20 +52,20 @@ uint64_t session_history_poll(struct session *session);
  * Scan the log, which must exist, for the moment of now. It is exact if the target is stopped. If
  * the probes are in, the moment is also added as a sample.
  */
-struct err *session_moment(struct session *session, struct moment *ret) MUST_CHECK;
+struct err *session_history_moment(struct session *session, struct moment *ret) MUST_CHECK;
 /* Add the moment of an answer as a sample, if the probes are in. */
 struct err *session_history_add(struct session *session, const struct moment *moment) MUST_CHECK;
 /*
  * Returns the sample with which growth is computed if no moment is given (history_growth). NULL:
  * growth is not known; so it is while the probes are out.
  */
-const struct history_sample *session_growth(struct session *session, uint64_t now_ns);
+const struct history_sample *session_history_growth(struct session *session, uint64_t now_ns);
 /*
  * Set a mark. If name is NULL, a name is made. *ret is valid until the next mark is set. ERR_USAGE,
  * ERR_STATE: see marks_check.
  */
-struct err *session_mark(struct session *session, const char *name,
-			 const struct mark **ret) MUST_CHECK;
+struct err *session_history_mark(struct session *session, const char *name,
+				 const struct mark **ret) MUST_CHECK;
 
 /* The functions below are called by the session only. */
 

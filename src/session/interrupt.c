@@ -20,11 +20,11 @@ static struct err *interrupt_job(struct session *session, void *arg UNUSED)
 	 * If a thread stays inside, the target is stopped all the same.
 	 */
 	if (!err && process->state == PROCESS_LIVE)
-		err = session_quiet(session);
+		err = session_agent_quiet(session);
 	if (err && err->code == ERR_TIMEOUT)
 		err = NULL;
 	if (err || process_has_ended(process->state))
-		session_resume(session, was && !process_has_ended(process->state));
+		session_pause_end(session, was && !process_has_ended(process->state));
 	return err;
 }
 
@@ -46,7 +46,7 @@ static struct err *cont_job(struct session *session, void *arg)
 	if (*signal && kill(session->current->pid, *signal) < 0)
 		return err_sys("send signal %d", *signal);
 	death_let_die(session->current->target);
-	session_resume(session, false);
+	session_pause_end(session, false);
 	return NULL;
 }
 

@@ -49,7 +49,8 @@ static void job_free(struct job *job)
 /* The blocks that a realloc has in hand. */
 static struct err *take_in_hand(struct job *job, struct in_hand *in_hand)
 {
-	struct err *err = job->session->region ? session_in_hand(job->session, in_hand) : NULL;
+	struct session *session = job->session;
+	struct err *err = session->region ? session_agent_in_hand(session, in_hand) : NULL;
 	struct thread *thread;
 
 	job->ret->under_way = in_hand->vec.nr;
@@ -311,8 +312,8 @@ static struct err *search_live(struct session *session, enum look_how how, bool 
 	return err;
 }
 
-struct err *session_find(struct session *session, uint64_t address, size_t limit,
-			 struct find_address *ret)
+struct err *session_leaks_find(struct session *session, uint64_t address, size_t limit,
+			       struct find_address *ret)
 {
 	struct find_address find = { .in = { .held = PACKED_INIT, .heap = HEAPS_INIT },
 				     .heap = HEAPS_INIT };
@@ -362,7 +363,7 @@ static struct err *look_at_end(struct session *session, bool stood, void *arg)
 	return err;
 }
 
-void session_look_at_end(struct session *session)
+void session_leaks_at_end(struct session *session)
 {
 	struct leak_marks *leaks = calloc(1, sizeof(*leaks));
 	/* It is not known yet which fields will be needed. */
@@ -375,7 +376,7 @@ void session_look_at_end(struct session *session)
 	job.deadline = tracer_now() + QUIET_NS;
 	job.at_end = true;
 	if (!err)
-		err = session_held(session, look_at_end, &job, &leaks->pause_ns);
+		err = session_pause_run(session, look_at_end, &job, &leaks->pause_ns);
 	job_free(&job);
 	if (!err) {
 		heaps_free(&leaks->heap);	/* nobody will ask for the chunks */
@@ -388,7 +389,7 @@ void session_look_at_end(struct session *session)
 	free(leaks);
 }
 
-void session_forget_end(struct session *session)
+void session_leaks_forget_end(struct session *session)
 {
 	struct session_end *end = &session->end;
 

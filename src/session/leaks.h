@@ -23,5 +23,5 @@ struct err *session_leaks(struct session *session, enum look_how how, bool timed
  * session_leaks does. At most `limit` firm places are listed, and as many others. ERR_STATE: there
  * is no memory to look at (call session_heap: the log still has the block). ERR_CANCELLED.
  */
-struct err *session_find(struct session *session, uint64_t address, size_t limit,
-			 struct find_address *ret) MUST_CHECK;
+struct err *session_leaks_find(struct session *session, uint64_t address, size_t limit,
+			       struct find_address *ret) MUST_CHECK;

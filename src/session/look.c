@@ -68,7 +68,7 @@ static struct err *make_copies(struct look *look, struct snapshot_copies *copies
 static struct err *has_calmed_down(void *ctx, bool *done_ret)
 {
 	struct look *look = ctx;
-	struct err *err = view_drain(look->session, &look->drain);
+	struct err *err = view_take_drain(look->session, &look->drain);
 
 	*done_ret = !look->settled;
 	return err || !look->settled ? err : look->settled(look->ctx, done_ret);
@@ -167,7 +167,7 @@ static void end_snapshot(struct look *look)
 
 	if (!look->has_child)
 		return;
-	session_end_snapshot(look->session, &look->child, &pause);
+	session_snapshot_end(look->session, &look->child, &pause);
 	look->pause_ns = MAX(look->pause_ns, pause);
 	snapshot_free(&look->child);
 	look->has_child = false;
@@ -222,7 +222,7 @@ static struct err *take_one(struct look *look, enum look_sure *sure_ret)
 	forget_view(look);
 	look->deadline = tracer_now() + QUIET_NS;
 	if (!err)
-		err = session_call_held(look->session, take_snapshot, look, &pause);
+		err = session_pause_call(look->session, take_snapshot, look, &pause);
 	look->pause_ns = MAX(look->pause_ns, pause);
 	return err ? err : walk_child(look, sure_ret);
 }
@@ -285,7 +285,7 @@ static struct err *in_stop(struct look *look)
 {
 	struct stop stop = { look, false };
 	uint64_t pause = 0;
-	struct err *err = session_call_held(look->session, look_stopped, &stop, &pause);
+	struct err *err = session_pause_call(look->session, look_stopped, &stop, &pause);
 
 	if (!stop.stood)
 		look->pause_ns = MAX(look->pause_ns, pause);

@@ -10,7 +10,7 @@
 #define NEED_TRACER	(1u << SESSION_EVENT_THREAD | 1u << SESSION_EVENT_SIGNAL | \
 			 1u << SESSION_EVENT_FORK | 1u << SESSION_EVENT_EXEC)
 
-bool session_holds_deaths(const struct session *session)
+bool session_pause_at_death(const struct session *session)
 {
 	return session->config.hold_at_death || session->wanted >> SESSION_EVENT_DEATH & 1;
 }
@@ -22,11 +22,11 @@ bool session_needs_tracer(const struct session *session)
 
 	return session->pidfd < 0 || process->started || session->wanted & NEED_TRACER ||
 	       config->follow_fork != SESSION_FOLLOW_PARENT || config->follow_exec ||
-	       config->leaks_at_end || session_holds_deaths(session) || process_any_followed(session) ||
+	       config->leaks_at_end || session_pause_at_death(session) || process_any_followed(session) ||
 	       (process->probes && breakpoints_need_tracer(process->probes));
 }
 
-struct err *session_hold_sharers(struct session *session)
+struct err *session_pause_sharers(struct session *session)
 {
 	struct target *target = session->current->target;
 	struct err *err = sharers_hold(target);
@@ -35,7 +35,7 @@ struct err *session_hold_sharers(struct session *session)
 	if (!err)
 		return NULL;
 	/* It may have been untraced before. */
-	return keeping(err, if (!target_stop(target, &was)) session_resume(session, was));
+	return keeping(err, if (!target_stop(target, &was)) session_pause_end(session, was));
 }
 
 /* Probes that are unsettled are put in or taken out before the target goes on. */
@@ -49,7 +49,7 @@ struct err *session_pause(struct session *session, bool *was_ret)
 	return err ? err : target_stop(process->target, was_ret);
 }
 
-void session_resume(struct session *session, bool was)
+void session_pause_end(struct session *session, bool was)
 {
 	struct process *process = session->current;
 
@@ -65,9 +65,9 @@ void session_resume(struct session *session, bool was)
 	processes_resume(session);	/* children that were forked meanwhile */
 }
 
-struct err *session_held(struct session *session,
-			 struct err *(*fn)(struct session *session, bool stood, void *arg), void *arg,
-			 uint64_t *pause_ret)
+struct err *session_pause_run(struct session *session,
+			      struct err *(*fn)(struct session *session, bool stood, void *arg), void *arg,
+			      uint64_t *pause_ret)
 {
 	struct target *target = session->current->target;
 	uint64_t ran = target->ran_ns, begun, length;
@@ -79,7 +79,7 @@ struct err *session_held(struct session *session,
 	begun = stood ? tracer_now() : target->stop_begun_ns;
 	err = fn(session, stood, arg);
 	ran = target->ran_ns - ran;
-	session_resume(session, stood);
+	session_pause_end(session, stood);
 	length = tracer_now() - begun;
 	length -= MIN(ran, length);
 	if (pause_ret)
@@ -89,13 +89,13 @@ struct err *session_held(struct session *session,
 	return err;
 }
 
-struct err *session_held_to_change(struct session *session,
-				   struct err *(*fn)(struct session *session, bool stood, void *arg),
-				   void *arg)
+struct err *session_pause_change(struct session *session,
+				 struct err *(*fn)(struct session *session, bool stood, void *arg),
+				 void *arg)
 {
-	struct err *err = session_hold_sharers(session);
+	struct err *err = session_pause_sharers(session);
 
-	return err ? err : session_held(session, fn, arg, NULL);
+	return err ? err : session_pause_run(session, fn, arg, NULL);
 }
 
 struct held_request {
@@ -108,12 +108,12 @@ static struct err *held_job(struct session *session, void *arg)
 {
 	const struct held_request *request = arg;
 
-	return session_held(session, request->fn, request->arg, request->pause_ret);
+	return session_pause_run(session, request->fn, request->arg, request->pause_ret);
 }
 
-struct err *session_call_held(struct session *session,
-			      struct err *(*fn)(struct session *session, bool stood, void *arg),
-			      void *arg, uint64_t *pause_ret)
+struct err *session_pause_call(struct session *session,
+			       struct err *(*fn)(struct session *session, bool stood, void *arg),
+			       void *arg, uint64_t *pause_ret)
 {
 	struct held_request request = { fn, arg, pause_ret };
 

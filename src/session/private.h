@@ -35,7 +35,7 @@
 #include "session/growth.h"
 #include "session/history.h"
 #include "session/log_budget.h"
-#include "session/memory_use.h"
+#include "session/session_memory.h"
 #include "session/process.h"
 #include "session/session.h"
 #include "tracee/loader_lists.h"
@@ -146,7 +146,7 @@ struct session {
 	/* the target has forked since it was attached to, with old_maps */
 	bool uncaught;
 	struct session_growth growth;	/* tracer thread */
-	/* NULL: page faults are not recorded. Set and used by the tracer thread (growth_faults.h). */
+	/* NULL: page faults are not recorded. Set and used by the tracer thread (session_faults.h). */
 	struct faults *faults;
 	unsigned fault_polls;
 	struct kernel_growth *kernel;	/* main thread; NULL: it is not recorded */
@@ -204,11 +204,14 @@ static inline void session_doubt(struct session *session, enum records records)
 
 /* These are in event_queue.c. */
 
-void session_push_event(struct session *session, const struct session_event *event);
+void event_queue_push(struct session *session, const struct session_event *event);
 #define session_push(session, ...) \
-	session_push_event(session, &(const struct session_event){ __VA_ARGS__ })
+	event_queue_push(session, &(const struct session_event){ __VA_ARGS__ })
 /* Main thread: take the oldest event. False: there is none. */
-bool session_pop_event(struct session *session, struct session_event *ret);
+bool event_queue_pop(struct session *session, struct session_event *ret);
+
+/* These are in warn.c. */
+
 void session_warn(void *session, const char *text);
 /* A warning with a hint ("": none). */
 void session_warn_hint(struct session *session, const char *hint, const char *fmt, ...)
@@ -222,7 +225,7 @@ void session_warn_left(struct session *session, const struct process *process);
 /* Warn that frees that happened while the probes were out are not known. (Any thread.) */
 void session_warn_gap(struct session *session);
 
-/* These are in session_state.c, and run on the main thread. */
+/* These are in session.c, and run on the main thread. */
 
 /* ERR_STATE unless there is a live target. */
 struct err *session_need_target(const struct session *session) MUST_CHECK;
@@ -242,7 +245,7 @@ const struct session_allocators *session_allocators(struct session *session);
 /* These are in pause.c, and run on the tracer thread. */
 
 /* Is the process to be held before a death? */
-bool session_holds_deaths(const struct session *session);
+bool session_pause_at_death(const struct session *session);
 
 /* Does something need mdbg as the target's tracer at present? (untraced.c) */
 bool session_needs_tracer(const struct session *session);
@@ -252,39 +255,39 @@ struct err *session_pause(struct session *session, bool *was_ret) MUST_CHECK;
  * Before a pause in which text is changed or something is unmapped: trace all processes that share
  * the target's memory (tracee/sharers.h). On failure the target goes on as it was.
  */
-struct err *session_hold_sharers(struct session *session) MUST_CHECK;
+struct err *session_pause_sharers(struct session *session) MUST_CHECK;
 /* The two together: hold the sharers, and call fn in a pause. */
-struct err *session_held_to_change(struct session *session,
-				   struct err *(*fn)(struct session *session, bool stood, void *arg),
-				   void *arg) MUST_CHECK;
+struct err *session_pause_change(struct session *session,
+				 struct err *(*fn)(struct session *session, bool stood, void *arg),
+				 void *arg) MUST_CHECK;
 /* A process that is held before its death stays stopped. */
-void session_resume(struct session *session, bool was);
+void session_pause_end(struct session *session, bool was);
 /*
  * Call fn between these two. stood: the target was stopped before. *pause_ret (may be NULL) is the
  * length of the stop, less the time that the target ran in between (target_run_for); it is set if
  * fn was called.
  */
-struct err *session_held(struct session *session,
-			 struct err *(*fn)(struct session *session, bool stood, void *arg),
-			 void *arg, uint64_t *pause_ret) MUST_CHECK;
-/* Call session_held from the main thread. */
-struct err *session_call_held(struct session *session,
+struct err *session_pause_run(struct session *session,
 			      struct err *(*fn)(struct session *session, bool stood, void *arg),
 			      void *arg, uint64_t *pause_ret) MUST_CHECK;
+/* Call session_pause_run from the main thread. */
+struct err *session_pause_call(struct session *session,
+			       struct err *(*fn)(struct session *session, bool stood, void *arg),
+			       void *arg, uint64_t *pause_ret) MUST_CHECK;
 
 /* These are in route.c, and run on the tracer thread. */
 
 /* A wait status came from a thread that nobody waits for. */
-void session_stopped(void *session, pid_t tid, int status);
+void route_stopped(void *session, pid_t tid, int status);
 /* Give a wait status to the process that it belongs to. */
-void session_route(struct session *session, pid_t tid, int status);
+void route_status(struct session *session, pid_t tid, int status);
 /*
  * The current process, of which tid is a thread, runs another program now: report that, and forget
  * it.
  */
-void session_execed(struct session *session, pid_t tid, enum process_state state);
+void route_execed(struct session *session, pid_t tid, enum process_state state);
 /* ctx is a struct process. */
-void session_ended(void *process, int status, bool known);
+void route_ended(void *process, int status, bool known);
 
 /* These are in agent.c, and run on the tracer thread. */
 
@@ -292,21 +295,21 @@ void session_ended(void *process, int status, bool known);
  * The target is stopped. Let it run for moments until no thread is in the middle of a record.
  * ERR_TIMEOUT: a thread stays there.
  */
-struct err *session_quiet(struct session *session) MUST_CHECK;
+struct err *session_agent_quiet(struct session *session) MUST_CHECK;
 /* Reset the log (`malloc reset`); the target, if there is one, is held for it. */
-struct err *session_forget_records(struct session *session) MUST_CHECK;
+struct err *session_agent_forget(struct session *session) MUST_CHECK;
 
 /* These are in leaks.c. */
 
 /* Tracer thread. At the target's end: search for leaks, if that is wanted. */
-void session_look_at_end(struct session *session);
+void session_leaks_at_end(struct session *session);
 /* Forget what was found then. */
-void session_forget_end(struct session *session);
+void session_leaks_forget_end(struct session *session);
 
-/* These are in process_names.c, and run on the main thread. */
+/* These are in symbols.c, and run on the main thread. */
 
 /* Bring symbols and entry names up to date with the module map. */
-struct err *session_sync_modules(struct session *session) MUST_CHECK;
+struct err *session_symbols_sync(struct session *session) MUST_CHECK;
 
 /* These are in watch.c. */
 
@@ -329,28 +332,28 @@ struct err *brief_attach(struct session *session, pid_t pid,
  * End a snapshot. If something of it stays in the target, a warning says so. The caller must still
  * free the snapshot. *pause_ret: for how long the target stood still for it.
  */
-void session_end_snapshot(struct session *session, struct snapshot *snapshot, uint64_t *pause_ret);
+void session_snapshot_end(struct session *session, struct snapshot *snapshot, uint64_t *pause_ret);
 
 /* These are in arm_target.c, and run on the tracer thread. */
 
 /* Take the probes out; the target runs on. */
-struct err *session_take_out(struct session *session) MUST_CHECK;
+struct err *arm_target_take_out(struct session *session) MUST_CHECK;
 /* Plan which functions are probed, and how. This changes nothing in the target. */
-struct err *arm_plan(struct session *session) MUST_CHECK;
+struct err *arm_target_plan(struct session *session) MUST_CHECK;
 /*
  * Do all that can be done before the stop in which the text is changed. Remote calls are made in
  * short stops of their own; mdbg's own work, and all large work, is done while the target runs on.
  * New modules are looked for last; a module that is loaded between that and the stop is seen by the
  * poll.
  */
-struct err *arm_prepare(struct session *session) MUST_CHECK;
+struct err *arm_target_prepare(struct session *session) MUST_CHECK;
 /* All threads are stopped. */
-struct err *arm_put_in(struct session *session) MUST_CHECK;
+struct err *arm_target_put_in(struct session *session) MUST_CHECK;
 /*
  * Take out everything that is in. The target is stopped before and after. The first error is
  * returned, and the rest is done all the same. *left_ret: a thread stays inside.
  */
-struct err *arm_undo(struct session *session, bool *left_ret) MUST_CHECK;
+struct err *arm_target_undo(struct session *session, bool *left_ret) MUST_CHECK;
 
 /* These are in forked_copies_clean.c. */
 
@@ -442,8 +445,8 @@ void handover_gap_tell(struct session *session);
 struct err *attach_from_exec(struct session *session, pid_t pid) MUST_CHECK;
 
 /*
- * These are in leave.c (order of undoing in arm_target.c), and run on the tracer thread unless they
- * say otherwise.
+ * These are in release.c (order of undoing in arm_target.c), and run on the tracer thread unless
+ * they say otherwise.
  */
 
 /*
@@ -452,26 +455,26 @@ struct err *attach_from_exec(struct session *session, pid_t pid) MUST_CHECK;
  * is in the target yet: a thread that is still traced is released at mdbg's end, or at its next
  * stop.
  */
-struct err *leave_stop(struct target *target) MUST_CHECK;
+struct err *release_stop(struct target *target) MUST_CHECK;
 /* Release all threads; there is nothing left to take out. */
-void leave_target(struct session *session);
+void release_target(struct session *session);
 /* A process that is held for follow-exec is not followed: let it run on. */
-void leave_held(struct session *session);
+void release_held(struct session *session);
 /*
  * Take everything out of the target because its child takes its place. The target may be gone
  * already.
  */
-struct err *leave_parent(struct session *session) MUST_CHECK;
+struct err *release_parent(struct session *session) MUST_CHECK;
 /* Forget the last target, which has ended or was detached: its log, its symbols, everything. */
-void session_forget(struct session *session);
-/* session_forget, on the tracer thread. Followed children that still live are released. */
-void session_forget_last(struct session *session);
+void release_forget(struct session *session);
+/* release_forget, on the tracer thread. Followed children that still live are released. */
+void release_forget_last(struct session *session);
 /* Main thread: call the function above. */
-struct err *session_call_forget(struct session *session) MUST_CHECK;
+struct err *release_call_forget(struct session *session) MUST_CHECK;
 /* Main thread: an attach or a start has failed. Forget the target; err is returned. */
-struct err *session_give_up(struct session *session, struct err *err) MUST_CHECK;
+struct err *release_give_up(struct session *session, struct err *err) MUST_CHECK;
 
-/* These are in react.c, and run on the main thread. */
+/* These are in next_event.c, and run on the main thread. */
 
 /* Act on an EXIT event. */
-void session_note_end(struct session *session);
+void next_event_note_end(struct session *session);

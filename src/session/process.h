@@ -124,5 +124,5 @@ void processes_poll(struct session *session);
 struct err *processes_stop(struct session *session) MUST_CHECK;
 void processes_resume(struct session *session);
 struct err *processes_undo(struct session *session) MUST_CHECK;
-/* Arm the functions of their new modules, as session_resume does for the current process. */
+/* Arm the functions of their new modules, as session_pause_end does for the current process. */
 void processes_settle(struct session *session);

@@ -29,21 +29,21 @@ static struct err *arm_job(struct session *session, void *arg UNUSED)
 	struct err *err = target_refresh(session->current->target, NULL), *also;
 
 	if (!err)
-		err = arm_plan(session);
+		err = arm_target_plan(session);
 	if (err)
 		return err;
-	err = session_hold_sharers(session);
+	err = session_pause_sharers(session);
 	if (!err)
-		err = arm_prepare(session);
+		err = arm_target_prepare(session);
 	also = session_pause(session, NULL);
 	if (also)
 		return err ? err : also;
 	session_doubt(session, RECORDS_LACK);
 	if (!err)
-		err = arm_put_in(session);
+		err = arm_target_put_in(session);
 	if (err)
 		err = keeping(err, take_back(session));
-	session_resume(session, was);
+	session_pause_end(session, was);
 	if (!err)
 		blind_begin(session);
 	if (session->region)
@@ -51,7 +51,7 @@ static struct err *arm_job(struct session *session, void *arg UNUSED)
 	return err;
 }
 
-struct err *session_arm(struct session *session)
+struct err *session_recording_arm(struct session *session)
 {
 	struct err *err = session_need_target(session);
 
@@ -62,15 +62,15 @@ struct err *session_arm(struct session *session)
 		session_history_resume(session);
 	if (!err && session->region && reader_live(&session->region->log))
 		session_warn_gap(session);
-	return err ? err : session_sync_modules(session);
+	return err ? err : session_symbols_sync(session);
 }
 
 static struct err *disarm_job(struct session *session, void *arg UNUSED)
 {
-	return session_take_out(session);
+	return arm_target_take_out(session);
 }
 
-struct err *session_disarm(struct session *session)
+struct err *session_recording_disarm(struct session *session)
 {
 	struct err *err = session_need_target(session);
 
@@ -87,7 +87,7 @@ static struct err *reset_job(struct session *session, void *arg UNUSED)
 	struct err *err = share_set_marks(session->region, 0);
 
 	if (!err)
-		err = session_forget_records(session);
+		err = session_agent_forget(session);
 	if (err)
 		return err;
 	session->records = RECORDS_LACK;
@@ -96,7 +96,7 @@ static struct err *reset_job(struct session *session, void *arg UNUSED)
 	return handover_set_whole(session);
 }
 
-struct err *session_reset(struct session *session)
+struct err *session_recording_reset(struct session *session)
 {
 	struct err *err;
 
@@ -138,20 +138,20 @@ static bool has_log(const struct session *session)
 	return session->region && !session_need_target(session);
 }
 
-struct err *session_set_free_history(struct session *session, uint32_t nr)
+struct err *session_recording_set_free_history(struct session *session, uint32_t nr)
 {
 	struct err *err = NULL;
 
 	if (nr > LOG_FREES_MAX)
 		err = err_create(ERR_USAGE, "free-history: %u is more than %u", nr, LOG_FREES_MAX);
 	else if (has_log(session))
-		err = session_call_held(session, history_held, &nr, NULL);
+		err = session_pause_call(session, history_held, &nr, NULL);
 	if (!err)
 		session->config.free_history = nr;
 	return err;
 }
 
-uint32_t session_free_history(const struct session *session)
+uint32_t session_recording_free_history(const struct session *session)
 {
 	return has_log(session) ? log_config(&session->region->log).free_history :
 				  session->config.free_history;

@@ -17,14 +17,14 @@
 /* It was to be held, and was not. */
 static void warn_of_death(struct session *session, int status)
 {
-	if (session_holds_deaths(session) && !session->held_death && WIFSIGNALED(status) &&
+	if (session_pause_at_death(session) && !session->held_death && WIFSIGNALED(status) &&
 	    death_is_by(WTERMSIG(status)))
 		session_warn_f(session, "process %d was not held before its death: the kernel has "
 			       "reported that to no tracer (seccomp, or no room for the frame of a "
 			       "handler), or it could not be held", session->current->pid);
 }
 
-void session_ended(void *ctx, int status, bool known)
+void route_ended(void *ctx, int status, bool known)
 {
 	struct process *process = ctx;
 	struct session *session = process->session;
@@ -42,7 +42,7 @@ void session_ended(void *ctx, int status, bool known)
 }
 
 /* The memory is gone, and with it everything of ours. */
-void session_execed(struct session *session, pid_t tid, enum process_state state)
+void route_execed(struct session *session, pid_t tid, enum process_state state)
 {
 	struct process *process = session->current;
 	struct session_event event = { .kind = SESSION_EVENT_EXEC, .pid = process->pid };
@@ -55,10 +55,10 @@ void session_execed(struct session *session, pid_t tid, enum process_state state
 	if (session->faults)
 		faults_end(session->faults);
 	thread_forget(process->target);
-	session_push_event(session, &event);
+	event_queue_push(session, &event);
 }
 
-void session_route(struct session *session, pid_t tid, int status)
+void route_status(struct session *session, pid_t tid, int status)
 {
 	struct process *current = session->current;
 	struct target *target = process_owner(session, tid);
@@ -72,7 +72,7 @@ void session_route(struct session *session, pid_t tid, int status)
 	if (WIFSTOPPED(status))
 		err_ignore(tracer_detach(tid, status >> 16 ? 0 : WSTOPSIG(status)));
 	else if (process_has_execed(current->state) && tid == current->pid && current->started)
-		session_ended(current, status, true);
+		route_ended(current, status, true);
 }
 
 /*
@@ -98,16 +98,16 @@ static void each_in_turn(struct session *session)
 			err_ignore(vec_push(&session->turns, thread->tid));
 	for (size_t i = 0; i < session->turns.nr && process->state == PROCESS_LIVE; i++)
 		if (tracer_poll(session->turns.at[i], &status))
-			session_route(session, session->turns.at[i], status);
+			route_status(session, session->turns.at[i], status);
 }
 
-void session_stopped(void *ctx, pid_t tid, int status)
+void route_stopped(void *ctx, pid_t tid, int status)
 {
 	struct session *session = ctx;
 	struct process *process = session->current;
 	bool was;
 
-	session_route(session, tid, status);
+	route_status(session, tid, status);
 	/*
 	 * This waits for the other threads, looks, and lets all of them end; its error only says
 	 * that the target has ended.
@@ -121,6 +121,6 @@ void session_stopped(void *ctx, pid_t tid, int status)
 		each_in_turn(session);
 	if (process->probes && breakpoints_unsettled(process->probes) &&
 	    !session_pause(session, &was))
-		session_resume(session, was);
+		session_pause_end(session, was);
 	processes_settle(session);
 }

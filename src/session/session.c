@@ -1,92 +1,172 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A session: its making and end, its configuration. */
-
-#include "session/session.h"
-
-#include <stdio.h>
-#include <sys/eventfd.h>
+/* The state of a session, and the answers to simple questions about it. */
 
 #include "os/tracer.h"
-#include "os/trust.h"
-#include "session/growth_kernel.h"
+#include "probe/probe.h"
 #include "session/private.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
 
-const struct session_config session_config_default = {
-	.engine		= SESSION_ENGINE_AUTO,
-	.stack_depth	= 32,
-	.log_limit	= 1ull << 30,
-	.kernel_sampling = true,
-	.history_seconds = 1,
-	.max_pause_ns	= 500000000,
-	.arm		= true,
-	.follow_fork	= SESSION_FOLLOW_PARENT,
+struct session_naming *session_naming(struct session *session)
+{
+	return &session->naming;
+}
+
+struct session_config *session_config(struct session *session)
+{
+	return &session->config;
+}
+
+enum session_state session_state(const struct session *session)
+{
+	if (process_has_ended(session->current->state) && session->state != SESSION_NONE)
+		return SESSION_ENDED;
+	return session->state;
+}
+
+uint64_t session_stood(struct session *session)
+{
+	uint64_t ns = session->stood_ns;
+
+	session->stood_ns = 0;
+	return ns;
+}
+
+pid_t session_pid(const struct session *session)
+{
+	return session->current->pid;
+}
+
+const pid_t *session_pids(const struct session *session)
+{
+	return session->pids;
+}
+
+bool session_started(const struct session *session)
+{
+	return session->current->started;
+}
+
+int session_exit_status(const struct session *session, bool *known)
+{
+	*known = session->current->status_known;
+	return session->current->status;
+}
+
+static struct err *dying_job(struct session *session, void *dying)
+{
+	*(bool *)dying = session->current->state == PROCESS_LIVE && session->current->target->dying;
+	return NULL;
+}
+
+/* The event may be old: the process has been let go since, or was killed. */
+bool session_dying(struct session *session, struct session_event *ret)
+{
+	bool dying = false;
+
+	if (!session->death.pid)
+		return false;
+	err_ignore(session_call(session, dying_job, &dying));
+	if (dying)
+		*ret = session->death;
+	else
+		session->death.pid = 0;
+	return dying;
+}
+
+struct err *session_need_view(const struct session *session)
+{
+	return session->state == SESSION_CORE ? NULL : session_need_target(session);
+}
+
+struct err *session_need_target(const struct session *session)
+{
+	struct process *process = session->current;
+
+	switch (session_state(session)) {
+	case SESSION_CORE:
+		return err_create(ERR_STATE, "there is no process, only its core file");
+	case SESSION_RUNNING:
+	case SESSION_STOPPED:
+		if (process_has_execed(process->state))
+			return err_hint(err_create(ERR_STATE, "process %d runs another program now",
+						   process->pid), "`set follow-exec on` follows");
+		return NULL;
+	case SESSION_ENDED:
+		return err_create(ERR_STATE, "process %d has ended", process->pid);
+	default:
+		return err_hint(err_create(ERR_STATE, "no process"), "attach PID");
+	}
+}
+
+struct err *session_need_none(const struct session *session)
+{
+	if (session->state == SESSION_CORE)
+		return err_hint(err_create(ERR_STATE, "a core file is open"), "`detach` closes it");
+	if (!session_need_target(session))
+		return err_hint(err_create(ERR_STATE, "process %d is attached",
+					   session->current->pid),
+				"detach it first");
+	return NULL;
+}
+
+bool session_armed(const struct session *session)
+{
+	return session->current->probes && session->current->probes->armed &&
+		session_state(session) != SESSION_ENDED && session_state(session) != SESSION_NONE;
+}
+
+struct request {
+	struct session *session;
+	struct err *(*fn)(struct session *session, void *arg);
+	void *arg;
 };
 
-struct err *session_create(struct session **ret)
+static struct err *serve(void *arg)
 {
-	struct session *session = calloc(1, sizeof(*session));
-	struct err *err;
+	const struct request *request = arg;
 
-	if (!session)
-		return err_nomem;
-	session->config = session_config_default;
-	session->history = (struct log_history)LOG_HISTORY_INIT;
-	session->current = session->process;
-	session->current->session = session;
-	session->nr_processes = 1;
-	session->pidfd = -1;
-	session->cache_dir = trust_user_folder("XDG_CACHE_HOME", ".cache");
-	pthread_mutex_init(&session->lock, NULL);
-	pthread_mutex_init(&session->forwards, NULL);
-	session->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (session->event_fd < 0)
-		err = err_sys("eventfd");
-	else
-		err = tracer_create(session_stopped, session, &session->tracer);
-	if (err) {
-		session_destroy(session);
-		return err;
-	}
-	*ret = session;
-	return NULL;
+	return request->fn(request->session, request->arg);
 }
 
-struct err *session_leave(struct session *session)
+struct err *session_call(struct session *session,
+			 struct err *(*fn)(struct session *session, void *arg), void *arg)
 {
-	if (!session_need_target(session) || process_any_followed(session))
-		return session_detach(session);
-	if (process_has_ended(session->current->state) && session->state != SESSION_ENDED &&
-	    session->state != SESSION_NONE)
-		session_note_end(session);	/* nobody has read the event */
-	return NULL;
+	struct request request = { session, fn, arg };
+
+	return tracer_call(session->tracer, serve, &request);
 }
 
-void session_destroy(struct session *session)
+bool session_recorded(const struct session *session)
 {
-	if (!session)
-		return;
-	tracer_destroy(session->tracer);
-	session_forget(session);
-	session_history_free(session);
-	session_memory_forget(session);
-	session_kernel_stop(session);
-	name_globs_free(&session->naming.skip);
-	if (session->event_fd >= 0)
-		close(session->event_fd);
-	vec_free(&session->turns);
-	vec_free(&session->events);
-	pthread_mutex_destroy(&session->lock);
-	pthread_mutex_destroy(&session->forwards);
-	free(session->cache_dir);
-	free(session);
+	return session->region && !session->region->empty;
 }
 
-void session_want_events(struct session *session, uint32_t kinds)
+struct log *session_log(struct session *session)
 {
-	struct err *err;
+	return session->region ? &session->region->log : NULL;
+}
 
-	session->wanted = kinds;
-	err = session_configured(session);
-	if (err)
-		session_warn(session, err->msg);
+static struct err *no_memory(struct memory *memory UNUSED, uint64_t addr UNUSED, void *buf UNUSED,
+			     size_t len UNUSED, size_t *len_ret UNUSED)
+{
+	return err_create(ERR_STATE, "no process to read memory of");
+}
+
+struct memory *session_memory(struct session *session)
+{
+	static struct memory none = { .read = no_memory };
+	struct target *target = session->current->target;
+
+	return target && !session_need_view(session) ? target->memory : &none;
+}
+
+uint32_t session_generation(const struct session *session)
+{
+	return session->current->target ? session->current->target->modules.generation : 0;
+}
+
+const struct arch *session_arch(const struct session *session)
+{
+	return session->current->target ? session->current->target->arch : arch_host();
 }

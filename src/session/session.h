@@ -35,7 +35,7 @@ struct session_config {
 	uint32_t stack_depth;		/* at attach (a property of the log): 1 to LOG_DEPTH_MAX */
 	uint64_t log_limit;		/* at attach: bytes */
 	uint64_t sample;		/* at attach: mean bytes between samples, 0: all */
-	uint32_t free_history;		/* at attach: see session_set_free_history */
+	uint32_t free_history;		/* at attach: see session_recording_set_free_history */
 	uint32_t history_seconds;	/* at each sample: the interval (session/history.h); 0: none */
 	bool arm;			/* at attach: put in the probes */
 	bool stop;			/* at attach: leave the target stopped */
@@ -64,8 +64,8 @@ enum session_state {
 
 struct err *session_create(struct session **ret) MUST_CHECK;
 /* Detaches if necessary, before the end. What is to be said of that can still be read. */
-struct err *session_leave(struct session *session) MUST_CHECK;
-/* After session_leave, if it had a target. session may be NULL. */
+struct err *session_release(struct session *session) MUST_CHECK;
+/* After session_release, if it had a target. session may be NULL. */
 void session_destroy(struct session *session);
 struct session_config *session_config(struct session *session);
 /* How functions are named in answers. It may be changed at any time. */
@@ -87,7 +87,7 @@ struct err *session_attach(struct session *session, pid_t pid) MUST_CHECK;
  * path. Warnings say what is missing. ERR_STATE: there is a target already. ERR_FORMAT,
  * ERR_UNSUPPORTED.
  */
-struct err *session_open_core(struct session *session, const char *path,
+struct err *session_core_open(struct session *session, const char *path,
 			      const char *exe) MUST_CHECK;
 /*
  * Start a program (found through PATH; argv ends with NULL) and arm it when the loader has mapped
@@ -95,8 +95,8 @@ struct err *session_open_core(struct session *session, const char *path,
  * keep_stdin. It runs in mdbg's process group without a prompt, in its own with one (own_group), so
  * that Ctrl-C at the prompt does not reach it.
  */
-struct err *session_run(struct session *session, char *const *argv, bool keep_stdin,
-			bool own_group) MUST_CHECK;
+struct err *session_attach_program(struct session *session, char *const *argv, bool keep_stdin,
+				   bool own_group) MUST_CHECK;
 /* Take everything out and release the target. The log stays readable until the next attach. */
 struct err *session_detach(struct session *session) MUST_CHECK;
 /*
@@ -140,7 +140,7 @@ pid_t session_pid(const struct session *session);	/* 0: none; stays after the en
  * 0 where there is none.
  */
 const pid_t *session_pids(const struct session *session);
-bool session_started(const struct session *session);	/* by session_run */
+bool session_started(const struct session *session);	/* by session_attach_program */
 /*
  * The status as wait(2) gives it, after the end; *known is false if mdbg could not get it
  * (untraced, not our child).
@@ -150,11 +150,11 @@ int session_exit_status(const struct session *session, bool *known);
 bool session_dying(struct session *session, struct session_event *ret);
 
 /* `malloc on`; no error if it is armed */
-struct err *session_arm(struct session *session) MUST_CHECK;
+struct err *session_recording_arm(struct session *session) MUST_CHECK;
 /* `malloc off`: takes the probes out, keeps the log */
-struct err *session_disarm(struct session *session) MUST_CHECK;
+struct err *session_recording_disarm(struct session *session) MUST_CHECK;
 /* `malloc reset`: forget what was recorded */
-struct err *session_reset(struct session *session) MUST_CHECK;
+struct err *session_recording_reset(struct session *session) MUST_CHECK;
 bool session_armed(const struct session *session);
 /*
  * Set how many frees are remembered, for reports of double frees (log/free_history.h); 0: none. It
@@ -162,9 +162,9 @@ bool session_armed(const struct session *session);
  * continued keeps its own number if this is 0. ERR_USAGE: the number is above LOG_FREES_MAX, or the
  * target's log cannot remember so many; nothing has changed.
  */
-struct err *session_set_free_history(struct session *session, uint32_t nr) MUST_CHECK;
+struct err *session_recording_set_free_history(struct session *session, uint32_t nr) MUST_CHECK;
 /* The number that the target's log has, if there is one. */
-uint32_t session_free_history(const struct session *session);
+uint32_t session_recording_free_history(const struct session *session);
 
 /*
  * Data that the agent's threads have and the log does not have: all-time counts of stacks (together
@@ -172,14 +172,14 @@ uint32_t session_free_history(const struct session *session);
  * (vec_free). There must be a log. The data are exact while the target is stopped, and are
  * available as long as there is a log, also when the target is gone.
  */
-struct err *session_totals(const struct session *session, struct log_totals *ret) MUST_CHECK;
-struct err *session_in_hand(const struct session *session, struct in_hand *ret) MUST_CHECK;
+struct err *session_agent_totals(const struct session *session, struct log_totals *ret) MUST_CHECK;
+struct err *session_agent_in_hand(const struct session *session, struct in_hand *ret) MUST_CHECK;
 /*
  * Between these two calls no deferred stack (log/log_deferred.h) becomes a whole one, so that sums
  * by stack are of one moment. Keep the time short, and do not nest them.
  */
-void session_fix_stacks(struct session *session);
-void session_release_stacks(struct session *session);
+void session_deferred_fix(struct session *session);
+void session_deferred_release(struct session *session);
 
 /* One function of the table of allocators: how it is probed, or why it is not. */
 struct session_probe {
@@ -220,21 +220,22 @@ struct session_probe_spec {
  * Probe it, at once if the probes are in. ERR_NOTFOUND (near names in the hint), ERR_STATE (it is
  * probed already), ERR_UNSUPPORTED (it cannot be).
  */
-struct err *session_probe_add(struct session *session,
-			      const struct session_probe_spec *spec) MUST_CHECK;
+struct err *session_user_probe_add(struct session *session,
+				   const struct session_probe_spec *spec) MUST_CHECK;
 /* The records of its blocks stay. ERR_NOTFOUND. */
-struct err *session_probe_delete(struct session *session, const char *function) MUST_CHECK;
+struct err *session_user_probe_delete(struct session *session, const char *function) MUST_CHECK;
 /*
  * "jemalloc 5.3.0", "glibc 2.36 (ptmalloc)"; several are joined by ", ". The session owns the text.
  */
 const char *session_allocator(struct session *session);
 /* Find the target's runtimes that have heaps of their own (probe/runtimes.h). Owned by session. */
-struct err *session_runtimes(struct session *session, const struct runtimes **ret) MUST_CHECK;
+struct err *session_allocator_runtimes(struct session *session,
+				       const struct runtimes **ret) MUST_CHECK;
 /*
  * The name under which a probed function's entry is shown in a traceback: "malloc", "operator
  * new(unsigned long)"; NULL if pc is no entry of a probed function.
  */
-const char *session_entry_name(struct session *session, uint64_t pc);
+const char *session_symbols_entry(struct session *session, uint64_t pc);
 
 /* NULL before the first attach; stays until the next one. */
 struct log *session_log(struct session *session);
@@ -249,7 +250,7 @@ bool session_recorded(const struct session *session);
  */
 struct symbols *session_symbols(struct session *session);
 /* The same symbols, without a look at the module map. NULL: there are none yet. */
-struct symbols *session_known_symbols(struct session *session);
+struct symbols *session_symbols_known(struct session *session);
 /* The target's live memory. Its reads fail with ERR_STATE when there is no target. */
 struct memory *session_memory(struct session *session);
 /* The generation of the module map now. */
@@ -272,7 +273,7 @@ struct session_threads {
 
 struct err *session_threads(struct session *session, struct session_threads *ret) MUST_CHECK;
 /* Threads that have ended and that nobody has joined (inspect/ended.h). */
-struct err *session_ended_threads(struct session *session, struct ended_threads *ret) MUST_CHECK;
+struct err *session_threads_ended(struct session *session, struct ended_threads *ret) MUST_CHECK;
 
 struct session_stack {
 	pid_t lwp;
@@ -288,11 +289,12 @@ struct session_stacks {
  * The stacks of thread lwp, or of all threads (0), with at most max frames each. Stops the target
  * for a moment, if it runs.
  */
-struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
-			  struct session_stacks *ret) MUST_CHECK;
-void session_stacks_free(struct session_stacks *stacks);
+struct err *session_thread_stacks(struct session *session, pid_t lwp, uint32_t max,
+				  struct session_stacks *ret) MUST_CHECK;
+void session_thread_stacks_free(struct session_stacks *stacks);
 /* The registers of thread lwp. Stops the target for a moment. */
-struct err *session_registers(struct session *session, pid_t lwp, struct regs *ret) MUST_CHECK;
+struct err *session_thread_registers(struct session *session, pid_t lwp,
+				     struct regs *ret) MUST_CHECK;
 const struct arch *session_arch(const struct session *session);
 struct err *session_maps(struct session *session, struct proc_maps *ret) MUST_CHECK;
 
@@ -321,24 +323,24 @@ struct session_event {
 };
 
 /* Readable while events wait. */
-int session_event_fd(const struct session *session);
+int session_event_queue_fd(const struct session *session);
 /*
  * True: *ret is the oldest event. The session also does its own part for this event (symbols, end
  * of the target).
  */
 bool session_next_event(struct session *session, struct session_event *ret);
-/* The same after session_leave: all events but warnings are dropped. */
-bool session_next_warning(struct session *session, struct session_event *ret);
+/* The same after session_release: all events but warnings are dropped. */
+bool session_warn_next(struct session *session, struct session_event *ret);
 /*
  * Has a warning come, since this was last called, that says what names lack in the answer that was
  * just given?
  */
-bool session_names_warned(struct session *session);
+bool session_symbols_warned(struct session *session);
 /*
  * follow_fork, follow_exec or leaks_at_end of the configuration was changed: an attached target is
  * now traced or untraced, as the new value requires.
  */
-struct err *session_configured(struct session *session) MUST_CHECK;
+struct err *session_untraced_configured(struct session *session) MUST_CHECK;
 /*
  * Set the kinds of events that are wanted (bit 1 << kind). EXIT, EXEC and WARNING always come, and
  * DEATH if hold_at_death is set. While DEATH is wanted, a process is held before its death.

@@ -110,7 +110,7 @@ static struct err *end_job(struct session *session, void *arg)
 
 	if (session->current->state != PROCESS_LIVE)
 		return end_in_new_program(session, end->snapshot);
-	err = session_held(session, reap_held, end, &end->pause_ns);
+	err = session_pause_run(session, reap_held, end, &end->pause_ns);
 	if (!err || end->stopped)
 		return err;
 	if (err->code == ERR_GONE)
@@ -119,7 +119,7 @@ static struct err *end_job(struct session *session, void *arg)
 	return err;
 }
 
-void session_end_snapshot(struct session *session, struct snapshot *snapshot, uint64_t *pause_ret)
+void session_snapshot_end(struct session *session, struct snapshot *snapshot, uint64_t *pause_ret)
 {
 	struct end end = { .snapshot = snapshot };
 	bool ahead = false;

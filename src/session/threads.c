@@ -62,7 +62,7 @@ static struct err *threads_job(struct session *session, void *arg)
 	if (err)
 		return err;
 	if (held)
-		return session_held(session, registers_of_all, ret, NULL);
+		return session_pause_run(session, registers_of_all, ret, NULL);
 	for (size_t i = 0; i < ret->vec.nr; i++)
 		add_registers(session, &ret->vec.at[i], stopped);
 	return NULL;
@@ -140,26 +140,26 @@ static struct err *where_held(struct session *session, bool stood UNUSED, void *
 	return !err && job->lwp && !job->found ? not_found(session, job) : err;
 }
 
-void session_stacks_free(struct session_stacks *stacks)
+void session_thread_stacks_free(struct session_stacks *stacks)
 {
 	for (size_t i = 0; i < stacks->vec.nr; i++)
 		vec_free(&stacks->vec.at[i].pcs);
 	vec_free(&stacks->vec);
 }
 
-struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
-			  struct session_stacks *ret)
+struct err *session_thread_stacks(struct session *session, pid_t lwp, uint32_t max,
+				  struct session_stacks *ret)
 {
 	struct where_job job = { .lwp = lwp, .max = max, .ret = ret };
 	struct err *err = session_need_view(session);
 
 	*ret = (struct session_stacks){ VEC_INIT };
 	if (!err)
-		err = session_call_held(session, where_held, &job, NULL);
+		err = session_pause_call(session, where_held, &job, NULL);
 	if (!err)
-		err = session_sync_modules(session);
+		err = session_symbols_sync(session);
 	if (err)
-		session_stacks_free(ret);
+		session_thread_stacks_free(ret);
 	return err;
 }
 
@@ -174,12 +174,12 @@ static struct err *registers_held(struct session *session, bool stood UNUSED, vo
 	return NULL;
 }
 
-struct err *session_registers(struct session *session, pid_t lwp, struct regs *ret)
+struct err *session_thread_registers(struct session *session, pid_t lwp, struct regs *ret)
 {
 	struct where_job job = { .lwp = lwp, .regs = ret };
 	struct err *err = session_need_view(session);
 
-	return err ? err : session_call_held(session, registers_held, &job, NULL);
+	return err ? err : session_pause_call(session, registers_held, &job, NULL);
 }
 
 static struct err *ended_job(struct session *session, void *arg)
@@ -187,7 +187,7 @@ static struct err *ended_job(struct session *session, void *arg)
 	return ended_find(session->current->target, arg);
 }
 
-struct err *session_ended_threads(struct session *session, struct ended_threads *ret)
+struct err *session_threads_ended(struct session *session, struct ended_threads *ret)
 {
 	struct err *err = session_need_view(session);
 

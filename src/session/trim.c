@@ -282,7 +282,7 @@ static struct err *look_when_drained(void *ctx, bool *done_ret)
 	struct err *err = NULL;
 
 	if (trimmer->may_run)
-		err = view_drain(trimmer->session, &trimmer->drain_budget);
+		err = view_take_drain(trimmer->session, &trimmer->drain_budget);
 	if (!err)
 		err = look(trimmer);
 	*done_ret = !err;
@@ -372,7 +372,7 @@ struct err *session_trim(struct session *session, struct session_trim *ret)
 	if (!err)
 		err = look_check_walk(session);
 	if (!err)
-		err = session_call_held(session, trim_held, &trimmer, &trim.pause_ns);
+		err = session_pause_call(session, trim_held, &trimmer, &trim.pause_ns);
 	memory_view_free(&trimmer.view);
 	if (!err)
 		*ret = trim;

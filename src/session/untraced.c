@@ -14,13 +14,13 @@
  *	a program that mdbg started, up to its end (its status is to be waited for)
  *	interrupt		the target stands still
  *
- * Everything that needs a stop goes through session_pause and session_resume: the first one traces
- * all threads anew (target_stop), the second one makes them untraced again. Meanwhile a poll on the
- * tracer thread looks ten times a second for events that a tracer would be told: the target's end
- * (by pidfd), an exec (the memory that mdbg has open is gone), modules that were loaded or unloaded
- * (by the loader's lists, tracee/loader_lists.h, and by the patches themselves, probe/patch_watch.h;
- * where there are no lists, by the extent of executable memory). It also has the log's next pages
- * faulted in.
+ * Everything that needs a stop goes through session_pause and session_pause_end: the first one
+ * traces all threads anew (target_stop), the second one makes them untraced again. Meanwhile a poll
+ * on the tracer thread looks ten times a second for events that a tracer would be told: the
+ * target's end (by pidfd), an exec (the memory that mdbg has open is gone), modules that were loaded
+ * or unloaded (by the loader's lists, tracee/loader_lists.h, and by the patches themselves,
+ * probe/patch_watch.h; where there are no lists, by the extent of executable memory). It also has
+ * the log's next pages faulted in.
  *
  * A child that is forked while the target is untraced keeps the jumps. The agent's state is all
  * zeros in it, so its agent lets every call pass. The child is cleaned at the detach
@@ -180,7 +180,7 @@ static void look_for_modules(struct session *session, unsigned most)
 	 */
 	if (!breakpoints_unsettled(process->probes) || session_pause(session, &was))
 		return;		/* if it has ended, the next poll says so */
-	session_resume(session, was);
+	session_pause_end(session, was);
 }
 
 static bool has_ended(struct session *session)
@@ -191,7 +191,7 @@ static bool has_ended(struct session *session)
 	if (!pidfd_ended(session->pidfd, session->current->pid, &status, &known))
 		return false;
 	session->current->target->state = TARGET_ENDED;
-	session_ended(session->current, status, known);
+	route_ended(session->current, status, known);
 	return true;
 }
 
@@ -207,7 +207,7 @@ static bool has_execed(struct session *session)
 	if (procmem_lives(&target->mem) || !target_lives(target) ||
 	    procfs_link(target->mem.tid, "exe", &exe))
 		return false;
-	session_execed(session, session->current->target->mem.tid, PROCESS_GONE);
+	route_execed(session, session->current->target->mem.tid, PROCESS_GONE);
 	return true;
 }
 
@@ -223,7 +223,7 @@ static bool reserve(struct session *session)
 	if (!err)
 		return true;
 	err_copy(&why, err);
-	err = session_take_out(session);
+	err = arm_target_take_out(session);
 	session_warn_f(session,
 		       "no memory for the log (%.120s): the probes are taken out; `malloc on` "
 		       "puts them in",
@@ -350,10 +350,10 @@ static struct err *update_job(struct session *session, void *arg UNUSED)
 		return NULL;
 	if (target->state == TARGET_UNTRACED)
 		return seize_retrace(target);
-	return session_held(session, trace_exits, NULL, NULL);
+	return session_pause_run(session, trace_exits, NULL, NULL);
 }
 
-struct err *session_configured(struct session *session)
+struct err *session_untraced_configured(struct session *session)
 {
 	struct err *err = session_need_target(session);
 

@@ -90,7 +90,7 @@ static struct err *put_in(struct session *session, struct probe *probe)
 	if (err)
 		return err;
 	if (session->current->probes->armed && probe->state == PROBE_PLANNED)
-		err = session_held_to_change(session, settle, NULL);
+		err = session_pause_change(session, settle, NULL);
 	if (!err && probe->state == PROBE_REFUSED)
 		err = err_create(ERR_UNSUPPORTED, "%s", probe->why);
 	return err;
@@ -143,7 +143,7 @@ static struct err *add_job(struct session *session, void *arg)
 	return err;
 }
 
-struct err *session_probe_add(struct session *session, const struct session_probe_spec *spec)
+struct err *session_user_probe_add(struct session *session, const struct session_probe_spec *spec)
 {
 	struct add_job job = { .spec = spec };
 	struct err *err = session_need_target(session);
@@ -158,7 +158,7 @@ struct err *session_probe_add(struct session *session, const struct session_prob
 	if (err)
 		return err_wrap(err, "probe %s", spec->function);
 	session->known_generation = UINT64_MAX;		/* entry names must be made again */
-	return session_sync_modules(session);
+	return session_symbols_sync(session);
 }
 
 static struct err *take_out(struct session *session, bool stood UNUSED, void *arg)
@@ -181,12 +181,12 @@ static struct err *delete_job(struct session *session, void *function)
 {
 	vec_each_value(user, &session->users.vec) {
 		if (!user->deleted && !strcmp(user->name, plain_name(function)))
-			return session_held_to_change(session, take_out, user);
+			return session_pause_change(session, take_out, user);
 	}
 	return err_hint(err_create(ERR_NOTFOUND, "no such probe"), "`probe` lists them");
 }
 
-struct err *session_probe_delete(struct session *session, const char *function)
+struct err *session_user_probe_delete(struct session *session, const char *function)
 {
 	struct err *err = session_need_target(session);
 

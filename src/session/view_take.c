@@ -187,7 +187,7 @@ static bool goes_on(struct thread *thread, void *ctx)
  * sooner or later. A thread that stays (its call asks a slow kernel for memory) is looked at as it
  * is. If all threads count as inside, all would run.
  */
-struct err *view_drain(struct session *session, uint64_t *budget)
+struct err *view_take_drain(struct session *session, uint64_t *budget)
 {
 	struct inside inside = { .session = session };
 	const struct target_wait wait = {
@@ -352,7 +352,7 @@ static struct err *take_log(const struct session *session, struct memory_view *v
 		return NULL;
 	view->log = &session->region->log;
 	view->accounts = reader_accounts(view->log);
-	return session_in_hand(session, &view->in_hand);
+	return session_agent_in_hand(session, &view->in_hand);
 }
 
 struct err *view_take_unmapped(struct session *session, bool deep, struct memory_view *ret)

@@ -20,4 +20,4 @@ struct err *view_take_unmapped(struct session *session, bool deep,
  * *budget nanoseconds; the time that was used is subtracted. The target is stopped before and
  * after.
  */
-struct err *view_drain(struct session *session, uint64_t *budget) MUST_CHECK;
+struct err *view_take_drain(struct session *session, uint64_t *budget) MUST_CHECK;

@@ -59,7 +59,7 @@ static bool on_dies(void *ctx)
 {
 	struct process *process = ctx;
 
-	return process == process->session->current && session_holds_deaths(process->session);
+	return process == process->session->current && session_pause_at_death(process->session);
 }
 
 /* The kernel tells a sender by its id in the namespace of who gets the signal. */
@@ -84,7 +84,7 @@ static void on_dies_held(void *ctx, struct thread *thread, const siginfo_t *info
 	else if (sees_sender(thread, info))
 		snprintf(event.text, sizeof(event.text), "sent by process %d", info->si_pid);
 	process->session->held_death = true;
-	session_push_event(process->session, &event);
+	event_queue_push(process->session, &event);
 }
 
 static void on_at_end(void *ctx)
@@ -92,7 +92,7 @@ static void on_at_end(void *ctx)
 	struct session *session = ((struct process *)ctx)->session;
 
 	if (session->config.leaks_at_end)
-		session_look_at_end(session);
+		session_leaks_at_end(session);
 }
 
 static void leave_followed(struct process *process, const struct thread *thread)
@@ -120,8 +120,8 @@ static void on_exec(void *ctx, struct thread *thread)
 		leave_followed(process, thread);
 		return;
 	}
-	session_execed(session, thread->tid, follow ? PROCESS_HELD :
-		       process->started ? PROCESS_EXECED : PROCESS_GONE);
+	route_execed(session, thread->tid, follow ? PROCESS_HELD :
+		     process->started ? PROCESS_EXECED : PROCESS_GONE);
 	if (!follow) {
 		tracer_count(session->tracer, process->started);
 		err_ignore(tracer_detach(process->pid, 0));	/* fails only if it was killed */
@@ -130,7 +130,7 @@ static void on_exec(void *ctx, struct thread *thread)
 
 static void on_route(void *ctx, pid_t tid, int status)
 {
-	session_route(((struct process *)ctx)->session, tid, status);
+	route_status(((struct process *)ctx)->session, tid, status);
 }
 
 const struct target_ops watch_ops = {
@@ -145,5 +145,5 @@ const struct target_ops watch_ops = {
 	.dies		= on_dies,
 	.dies_held	= on_dies_held,
 	.at_end		= on_at_end,
-	.ended		= session_ended,
+	.ended		= route_ended,
 };

@@ -12,7 +12,7 @@
 #include "session/leaks.h"
 #include "session/trim.h"
 
-struct err *session_totals(const struct session *session, struct log_totals *ret)
+struct err *session_agent_totals(const struct session *session, struct log_totals *ret)
 {
 	const struct log_record *held = &fake_of(session)->held;
 	struct err *err = log_totals_init(&session->region->log, ret);
@@ -26,7 +26,7 @@ struct err *session_totals(const struct session *session, struct log_totals *ret
 	return NULL;
 }
 
-struct err *session_in_hand(const struct session *session, struct in_hand *ret)
+struct err *session_agent_in_hand(const struct session *session, struct in_hand *ret)
 {
 	*ret = (struct in_hand){ VEC_INIT };
 	return fake_of(session)->held.address ? vec_push(&ret->vec, fake_of(session)->held) : NULL;
@@ -39,7 +39,7 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 	const struct session_heap_moment moment = {
 		.log = &session->region->log, .in_hand = &in_hand, .until = UINT64_MAX,
 	};
-	struct err *err = session_in_hand(session, &in_hand);
+	struct err *err = session_agent_in_hand(session, &in_hand);
 
 	*ret = (struct heaps)HEAPS_INIT;
 	if (how != SESSION_HEAP_LOG)
@@ -71,8 +71,8 @@ struct err *session_leaks(struct session *session, enum look_how how UNUSED, boo
 }
 
 /* One word of memory points to each: to the start of the first block, and to byte 8 of the others. */
-struct err *session_find(struct session *session, uint64_t address, size_t limit,
-			 struct find_address *ret)
+struct err *session_leaks_find(struct session *session, uint64_t address, size_t limit,
+			       struct find_address *ret)
 {
 	struct find_address find = { .in = { .held = PACKED_INIT,
 					     .why = "the fake session has no heap" },
@@ -170,8 +170,8 @@ struct err *session_threads(struct session *session, struct session_threads *ret
 	return err ? err : vec_push(&ret->vec, worker);
 }
 
-struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
-			  struct session_stacks *ret)
+struct err *session_thread_stacks(struct session *session, pid_t lwp, uint32_t max,
+				  struct session_stacks *ret)
 {
 	pid_t each;
 	struct err *err = NULL;
@@ -193,7 +193,7 @@ struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
 	return err;
 }
 
-void session_stacks_free(struct session_stacks *stacks)
+void session_thread_stacks_free(struct session_stacks *stacks)
 {
 	size_t i;
 
@@ -202,7 +202,7 @@ void session_stacks_free(struct session_stacks *stacks)
 	vec_free(&stacks->vec);
 }
 
-struct err *session_registers(struct session *session, pid_t lwp, struct regs *ret)
+struct err *session_thread_registers(struct session *session, pid_t lwp, struct regs *ret)
 {
 	(void)session;
 	memset(ret, 0, sizeof(*ret));
@@ -234,7 +234,7 @@ static bool add_double(const struct log_unknown_free *free, void *ctx)
 }
 
 /* Double frees only: all others are judged by what a process has. */
-struct err *session_unknown_frees(struct session *session, struct unknown_frees *ret)
+struct err *session_heap_unknown_frees(struct session *session, struct unknown_frees *ret)
 {
 	*ret = (struct unknown_frees){
 		.vec = VEC_INIT, .doubles = reader_accounts(&session->region->log).double_frees,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A session without a process. What there is of it to ask (session/session_state.c) and its events
+ * A session without a process. What there is of it to ask (session/session.c) and its events
  * (session/event_queue.c) are the real ones, over a struct session that is filled in here. What it
  * says of blocks, memory and threads is in fake_answers.c.
  */
@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "probe/runtimes.h"
-#include "session/growth_faults.h"
-#include "session/growth_kernel.h"
+#include "session/session_faults.h"
+#include "session/session_kernel.h"
 #include "symbol/symbol.h"
 
 const struct session_config session_config_default = {
@@ -184,7 +184,7 @@ void fake_free(struct session *session, uint64_t address)
 void fake_event(struct session *session, const struct session_event *event)
 {
 	session->wanted |= 1u << event->kind;	/* else it would not be kept */
-	session_push_event(session, event);
+	event_queue_push(session, event);
 }
 
 /* --- session.h
@@ -222,7 +222,7 @@ struct err *session_create(struct session **ret)
 	return NULL;
 }
 
-struct err *session_leave(struct session *session)
+struct err *session_release(struct session *session)
 {
 	return session->state == SESSION_RUNNING || session->state == SESSION_STOPPED ?
 		       session_detach(session) : NULL;
@@ -242,19 +242,19 @@ void session_destroy(struct session *session)
 	last = NULL;
 }
 
-struct err *session_set_free_history(struct session *session, uint32_t nr)
+struct err *session_recording_set_free_history(struct session *session, uint32_t nr)
 {
 	session->config.free_history = nr;
 	return NULL;
 }
 
-uint32_t session_free_history(const struct session *session)
+uint32_t session_recording_free_history(const struct session *session)
 {
 	return session->config.free_history;
 }
 
 /* Nor are there threads that have ended. */
-struct err *session_ended_threads(struct session *session, struct ended_threads *ret)
+struct err *session_threads_ended(struct session *session, struct ended_threads *ret)
 {
 	(void)session;
 	*ret = (struct ended_threads){ .known = true };
@@ -305,7 +305,7 @@ uint64_t session_growth_segment(const struct session *session, uint64_t id, uint
 	return 0;
 }
 
-struct err *session_configured(struct session *session)
+struct err *session_untraced_configured(struct session *session)
 {
 	(void)session;
 	return NULL;
@@ -322,7 +322,7 @@ struct err *session_attach(struct session *session, pid_t pid)
 	return NULL;
 }
 
-struct err *session_open_core(struct session *session UNUSED, const char *path, const char *exe UNUSED)
+struct err *session_core_open(struct session *session UNUSED, const char *path, const char *exe UNUSED)
 {
 	return err_create(ERR_FORMAT, "%s: not a core file", path);
 }
@@ -332,7 +332,8 @@ bool session_core(const struct session *session UNUSED, struct session_core *ret
 	return false;
 }
 
-struct err *session_run(struct session *session, char *const *argv, bool keep_stdin, bool own_group)
+struct err *session_attach_program(struct session *session, char *const *argv, bool keep_stdin,
+				   bool own_group)
 {
 	(void)keep_stdin;
 	(void)own_group;
@@ -384,7 +385,7 @@ struct err *session_cont(struct session *session, int number)
 	return NULL;
 }
 
-struct err *session_arm(struct session *session)
+struct err *session_recording_arm(struct session *session)
 {
 	fake_of(session)->asked.armed++;
 	fake_of(session)->probes.armed = true;
@@ -392,7 +393,7 @@ struct err *session_arm(struct session *session)
 	return NULL;
 }
 
-struct err *session_disarm(struct session *session)
+struct err *session_recording_disarm(struct session *session)
 {
 	fake_of(session)->asked.disarmed++;
 	fake_of(session)->probes.armed = false;
@@ -400,19 +401,19 @@ struct err *session_disarm(struct session *session)
 	return NULL;
 }
 
-struct err *session_probe_add(struct session *session, const struct session_probe_spec *spec)
+struct err *session_user_probe_add(struct session *session, const struct session_probe_spec *spec)
 {
 	(void)session;
 	return err_create(ERR_NOTFOUND, "%s", spec->function);
 }
 
-struct err *session_probe_delete(struct session *session, const char *function)
+struct err *session_user_probe_delete(struct session *session, const char *function)
 {
 	(void)session;
 	return err_create(ERR_NOTFOUND, "%s", function);
 }
 
-struct err *session_reset(struct session *session)
+struct err *session_recording_reset(struct session *session)
 {
 	fake_of(session)->asked.reset++;
 	log_reset(&session->region->log);
@@ -420,11 +421,11 @@ struct err *session_reset(struct session *session)
 	return NULL;
 }
 
-void session_fix_stacks(struct session *session UNUSED)
+void session_deferred_fix(struct session *session UNUSED)
 {
 }
 
-void session_release_stacks(struct session *session UNUSED)
+void session_deferred_release(struct session *session UNUSED)
 {
 }
 
@@ -452,7 +453,7 @@ const char *session_allocator(struct session *session)
 	return "fake 1.0";
 }
 
-struct err *session_runtimes(struct session *session, const struct runtimes **ret)
+struct err *session_allocator_runtimes(struct session *session, const struct runtimes **ret)
 {
 	static const struct runtimes none = { .nr = 0 };
 
@@ -461,7 +462,7 @@ struct err *session_runtimes(struct session *session, const struct runtimes **re
 	return NULL;
 }
 
-const char *session_entry_name(struct session *session, uint64_t pc)
+const char *session_symbols_entry(struct session *session, uint64_t pc)
 {
 	(void)session;
 	return pc == FAKE_ENTRY ? "malloc" : NULL;
@@ -473,12 +474,12 @@ struct symbols *session_symbols(struct session *session)
 	return session->symbols;
 }
 
-struct symbols *session_known_symbols(struct session *session)
+struct symbols *session_symbols_known(struct session *session)
 {
 	return session->symbols;
 }
 
-bool session_names_warned(struct session *session)
+bool session_symbols_warned(struct session *session)
 {
 	(void)session;
 	return false;
@@ -486,7 +487,7 @@ bool session_names_warned(struct session *session)
 
 bool session_next_event(struct session *session, struct session_event *ret)
 {
-	if (!session_pop_event(session, ret))
+	if (!event_queue_pop(session, ret))
 		return false;
 	if (ret->kind == SESSION_EVENT_EXIT) {
 		session->state = SESSION_ENDED;

@@ -30,7 +30,7 @@ static struct err *check_get(struct call *call, struct check *ret)
 	ret->recorded = session_recorded(call->session);
 	if (ret->recorded) {
 		log_clock_update(session_log(call->session));
-		err = session_unknown_frees(call->session, &ret->unknown_frees);
+		err = session_heap_unknown_frees(call->session, &ret->unknown_frees);
 	} else if (!ret->heap.walked && session_core(call->session, &core)) {
 		err = err_create(ERR_UNSUPPORTED, "%s", ret->heap.why);
 	}

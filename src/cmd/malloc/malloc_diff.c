@@ -160,7 +160,7 @@ static struct err *compare_moments(const struct call *call, struct compare *comp
 	if (!err)
 		err = moments_choose(call, compare->to.name.word, now_ns, &to);
 	if (!err && (from.now || to.now))
-		err = session_moment(call->session, &now);
+		err = session_history_moment(call->session, &now);
 	if (err)
 		return err;
 	compare->from.name = moments_chosen_name(&from, now_ns);

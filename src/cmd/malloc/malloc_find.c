@@ -51,7 +51,7 @@ static struct err *look(struct call *call, uint64_t limit, struct found *ret)
 		return err;
 	if (session_log(call->session))
 		log_clock_update(session_log(call->session));
-	return session_find(call->session, ret->address, limit, &ret->find);
+	return session_leaks_find(call->session, ret->address, limit, &ret->find);
 }
 
 static void found_free(struct found *found)

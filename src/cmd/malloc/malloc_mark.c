@@ -8,7 +8,7 @@
 static struct err *run(struct call *call)
 {
 	const struct mark *mark;
-	struct err *err = session_mark(call->session, call->argv[0], &mark);
+	struct err *err = session_history_mark(call->session, call->argv[0], &mark);
 
 	if (!err && !call->argc)
 		out_f(call->out, "%s\n", mark->name);
@@ -18,7 +18,7 @@ static struct err *run(struct call *call)
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
 	const struct mark *mark;
-	struct err *err = session_mark(call->session, call->argv[0], &mark);
+	struct err *err = session_history_mark(call->session, call->argv[0], &mark);
 
 	if (!err)
 		*ret = Tcl_NewStringObj(mark->name, -1);

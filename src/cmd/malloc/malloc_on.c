@@ -10,7 +10,7 @@ const struct cmd cmd_malloc_on = {
 	.help		= "It is no error if they are in already. Earlier records are kept. Blocks\n"
 			  "that were allocated and freed while the probes were out are not known.\n",
 	.need		= call_need_target,
-	.act		= session_arm,
+	.act		= session_recording_arm,
 };
 
 const struct cmd cmd_malloc_off = {
@@ -18,12 +18,12 @@ const struct cmd cmd_malloc_off = {
 	.brief		= "take the probes out; the records are kept",
 	.help		= "Blocks that are freed while the probes are out stay in the log.\n",
 	.need		= call_need_target,
-	.act		= session_disarm,
+	.act		= session_recording_disarm,
 };
 
 const struct cmd cmd_malloc_reset = {
 	.name		= "malloc reset",
 	.brief		= "forget all records, and go on",
 	.need		= call_need_target,
-	.act		= session_reset,
+	.act		= session_recording_reset,
 };

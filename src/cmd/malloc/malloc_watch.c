@@ -48,16 +48,16 @@ static struct err *read_log(void *ctx)
 		watch->pid = session_pid(session);
 	}
 	log_clock_update(log);
-	session_fix_stacks(session);
-	err = session_totals(session, &totals);
+	session_deferred_fix(session);
+	err = session_agent_totals(session, &totals);
 	if (!err) {
-		err = session_in_hand(session, &in_hand);
+		err = session_agent_in_hand(session, &in_hand);
 		if (!err)
 			err = rates_read(&watch->rates, log, &in_hand, &totals,
 					 log_clock_realtime(log, log_now()));
 		log_totals_free(&totals);
 	}
-	session_release_stacks(session);
+	session_deferred_release(session);
 	vec_free(&in_hand.vec);
 	return err;
 }
@@ -125,7 +125,7 @@ static void set_mark(struct watch *watch)
 
 	if (watch_loop_is_gone(&watch->loop))
 		return;
-	err = session_mark(watch->loop.call->session, NULL, &mark);
+	err = session_history_mark(watch->loop.call->session, NULL, &mark);
 	snprintf(watch->note, sizeof(watch->note), "%s%.100s", err ? "no mark: " : "mark ",
 		 err ? err->msg : mark->name);
 	if (!watch->loop.in_place)

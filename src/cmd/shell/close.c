@@ -21,9 +21,9 @@ void shell_close(struct shell *shell)
 	shell->session = NULL;
 	cancel_clear();
 	progress_begin("detach");
-	err = session_leave(session);
+	err = session_release(session);
 	progress_end();
-	while (session_next_warning(session, &warning))
+	while (session_warn_next(session, &warning))
 		terminal_warning(&shell->terminal, warning.text, warning.hint);
 	if (err)
 		evaluate_fail(shell, err);

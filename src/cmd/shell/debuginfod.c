@@ -100,7 +100,7 @@ void debuginfod_look_again(struct shell *shell)
 	if (!shell->debug_server_skipped || session_state(shell->session) == SESSION_STOPPED)
 		return;
 	shell->debug_server_skipped = false;
-	symbols = session_known_symbols(shell->session);
+	symbols = session_symbols_known(shell->session);
 	if (symbols)
 		symbols_retry(symbols);
 }
@@ -112,7 +112,7 @@ void debuginfod_hint(struct shell *shell)
 
 	if (!shell->interactive || shell->quiet || shell->lines_hinted || !shell->session)
 		return;
-	symbols = session_known_symbols(shell->session);
+	symbols = session_symbols_known(shell->session);
 	nr = symbols ? symbol_file_lacking_lines(symbols) : 0;
 	if (!nr)
 		return;

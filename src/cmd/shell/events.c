@@ -205,7 +205,7 @@ void events_script_ended(struct shell *shell)
 {
 	if (shell->depth)
 		return;
-	if (shell->session && session_names_warned(shell->session))
+	if (shell->session && session_symbols_warned(shell->session))
 		events_pump(shell);	/* this reports what the answer lacks */
 	debuginfod_hint(shell);
 }
@@ -243,7 +243,8 @@ static int on_background_error(ClientData data, Tcl_Interp *tcl, int objc, Tcl_O
 
 struct err *events_init(struct shell *shell)
 {
-	Tcl_CreateFileHandler(session_event_fd(shell->session), TCL_READABLE, on_session, shell);
+	Tcl_CreateFileHandler(session_event_queue_fd(shell->session), TCL_READABLE, on_session,
+			      shell);
 	Tcl_CreateFileHandler(signals_fd(), TCL_READABLE, on_signal, shell);
 	Tcl_CreateObjCommand(shell->tcl, "::mdbg::background_error", on_background_error, shell,
 			     NULL);
@@ -260,7 +261,7 @@ void events_end(struct shell *shell)
 
 	sampling_end(shell);
 	trimming_end(shell);
-	Tcl_DeleteFileHandler(session_event_fd(shell->session));
+	Tcl_DeleteFileHandler(session_event_queue_fd(shell->session));
 	for (i = 0; i < EVENT_SCRIPTS; i++) {
 		if (shell->on[i])
 			Tcl_DecrRefCount(shell->on[i]);

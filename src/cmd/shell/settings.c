@@ -226,12 +226,12 @@ static struct err *set_free_history(struct shell *shell, const struct setting *s
 	uint32_t nr;
 	struct err *err = store(setting, value, &nr);
 
-	return err ? err : session_set_free_history(shell->session, nr);
+	return err ? err : session_recording_set_free_history(shell->session, nr);
 }
 
 static uint32_t get_free_history(const struct shell *shell)
 {
-	return session_free_history(shell->session);
+	return session_recording_free_history(shell->session);
 }
 
 static struct err *set_debug_path(struct shell *shell, const struct setting *setting UNUSED,
@@ -335,20 +335,20 @@ static const struct setting settings[] = {
 	{ "engine", "how to probe, at the next arming",
 	  WORDS, { "auto", "jump", "breakpoint" }, IN_CONFIG(engine) },
 	{ "follow-exec", "attach and arm anew when the process executes a program",
-	  WORDS, { "off", "on" }, IN_CONFIG(follow_exec), .then = session_configured },
+	  WORDS, { "off", "on" }, IN_CONFIG(follow_exec), .then = session_untraced_configured },
 	{ "follow-fork", "which processes to watch after a fork",
-	  WORDS, { "parent", "child", "both" }, IN_CONFIG(follow_fork), .then = session_configured },
+	  WORDS, { "parent", "child", "both" }, IN_CONFIG(follow_fork), .then = session_untraced_configured },
 	{ "free-history", "frees that are remembered, to explain double frees (0: none)",
 	  COUNT, .most = LOG_FREES_MAX, .none = "none is remembered", IN_CONFIG(free_history),
 	  .set = set_free_history, .get = get_free_history },
 	{ "history-seconds", "seconds between two samples of the history (0: none is taken)",
 	  COUNT, .most = 3600, .none = "none is taken", IN_CONFIG(history_seconds) },
 	{ "hold-at-death", "hold the process when it is about to die with a core, until `cont`",
-	  WORDS, { "off", "on" }, IN_CONFIG(hold_at_death), .then = session_configured },
+	  WORDS, { "off", "on" }, IN_CONFIG(hold_at_death), .then = session_untraced_configured },
 	{ "kernel-sampling", "`growth kernel` estimates allocations that come too fast",
 	  WORDS, { "off", "on" }, IN_CONFIG(kernel_sampling) },
 	{ "leaks-at-end", "look for leaks when the process ends; `malloc leaks` then shows them",
-	  WORDS, { "off", "on" }, IN_CONFIG(leaks_at_end), .then = session_configured },
+	  WORDS, { "off", "on" }, IN_CONFIG(leaks_at_end), .then = session_untraced_configured },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",
 	  SIZE, .least = LOG_REGION_MIN, .most = LOG_REGION_MAX / 2, IN_CONFIG(log_limit) },
 	{ "max-pause", "a command that would stop the process for longer is refused",

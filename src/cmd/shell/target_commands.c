@@ -56,7 +56,7 @@ struct err *target_command_open_core(struct shell *shell, const char *path, cons
 	struct err *err;
 
 	progress_begin("core");
-	err = after(shell, session_open_core(shell->session, path, exe));
+	err = after(shell, session_core_open(shell->session, path, exe));
 	progress_end();
 	/* The signal was for this thread, so it is the one that the user wants to see. */
 	if (!err && session_core(shell->session, &core))
@@ -66,8 +66,8 @@ struct err *target_command_open_core(struct shell *shell, const char *path, cons
 
 struct err *target_command_run(struct shell *shell, char *const *argv)
 {
-	return after(shell, session_run(shell->session, argv, !shell->interactive,
-					shell->interactive));
+	return after(shell, session_attach_program(shell->session, argv, !shell->interactive,
+						   shell->interactive));
 }
 
 static struct err *too_many(const char *name, const struct process_names *found)
@@ -130,8 +130,8 @@ static void serve(uint64_t left_ns)
 	Tcl_DeleteTimerHandler(timer);
 }
 
-struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, struct err **err_ret),
-		    void *ctx)
+struct err *target_command_wait(struct shell *shell, uint64_t ns,
+				bool (*done)(void *ctx, struct err **err_ret), void *ctx)
 {
 	uint64_t start = tracer_now(), spent;
 	struct err *err = NULL;
@@ -169,7 +169,7 @@ struct err *target_command_wait_end(struct shell *shell, uint64_t ns)
 	if (session_dying(shell->session, &death))
 		err = session_cont(shell->session, 0);
 	if (!err)
-		err = waiting(shell, ns, has_ended, shell);
+		err = target_command_wait(shell, ns, has_ended, shell);
 	shell->waits = before;
 	/* Another command may have found the end of the process, and its events may still wait. */
 	if (!err)

@@ -27,8 +27,8 @@ struct err *target_command_find_pid(const char *text, pid_t *ret) MUST_CHECK;
  * ms, and may end the wait with an error. ERR_TIMEOUT after ns (done is called once more then),
  * ERR_CANCELLED after Ctrl-C or a signal that ends mdbg.
  */
-struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, struct err **err_ret),
-		    void *ctx) MUST_CHECK;
+struct err *target_command_wait(struct shell *shell, uint64_t ns,
+				bool (*done)(void *ctx, struct err **err_ret), void *ctx) MUST_CHECK;
 
 /*
  * Serve events until the target has ended or mdbg has detached. ERR_TIMEOUT after ns (UINT64_MAX:

@@ -98,7 +98,7 @@ static bool is_over(void *ctx, struct err **err_ret)
 /* Serve events until the session knows that the process has ended, too. */
 static struct err *await_end(struct watch_loop *loop)
 {
-	struct err *err = waiting(loop->call->shell, EVENT, is_over, loop);
+	struct err *err = target_command_wait(loop->call->shell, EVENT, is_over, loop);
 
 	return err && err->code == ERR_TIMEOUT ? NULL : err;
 }
@@ -121,7 +121,7 @@ static struct err *run_readings(struct watch_loop *loop)
 			break;
 		now = tracer_now();
 		due = MAX(due + loop->every_ns, now + SERVE);
-		err = waiting(loop->call->shell, due - now, is_over, loop);
+		err = target_command_wait(loop->call->shell, due - now, is_over, loop);
 		if (err && err->code != ERR_TIMEOUT)
 			break;
 		err = NULL;

@@ -414,7 +414,7 @@ struct err *handover_leave(struct session *session)
 	process_settle(session->current);
 	err = may_leave(session);	/* a module may have been loaded */
 	if (err) {
-		session_resume(session, was);
+		session_pause_end(session, was);
 		return err;
 	}
 	/*

@@ -33,7 +33,7 @@ EACH(begin, end);
 
 static bool is_readable(void)
 {
-	struct pollfd fd = { .fd = session_event_fd(&session), .events = POLLIN };
+	struct pollfd fd = { .fd = session_event_queue_fd(&session), .events = POLLIN };
 
 	return poll(&fd, 1, 0) == 1;
 }
@@ -45,10 +45,10 @@ TEST("events are read in their order")
 	for (int i = 0; i < 100; i++)
 		session_push(&session, .kind = SESSION_EVENT_EXIT, .status = i);
 	for (int i = 0; i < 100; i++) {
-		CU_ASSERT_TRUE_FATAL(session_pop_event(&session, &event));
+		CU_ASSERT_TRUE_FATAL(event_queue_pop(&session, &event));
 		CU_ASSERT_EQUAL(event.status, i);
 	}
-	CU_ASSERT_FALSE(session_pop_event(&session, &event));
+	CU_ASSERT_FALSE(event_queue_pop(&session, &event));
 }
 
 TEST("the descriptor is readable as long as events wait")
@@ -58,8 +58,8 @@ TEST("the descriptor is readable as long as events wait")
 	CU_ASSERT_FALSE(is_readable());
 	session_warn(&session, "one");
 	session_warn(&session, "two");
-	CU_ASSERT_TRUE(is_readable() && session_pop_event(&session, &event));
-	CU_ASSERT_TRUE(is_readable() && session_pop_event(&session, &event));
+	CU_ASSERT_TRUE(is_readable() && event_queue_pop(&session, &event));
+	CU_ASSERT_TRUE(is_readable() && event_queue_pop(&session, &event));
 	CU_ASSERT_FALSE(is_readable());
 }
 
@@ -80,10 +80,10 @@ TEST("an end, an exec, a death and a warning come unasked, and other events only
 
 		session.wanted = 0;
 		session_push(&session, .kind = events[i].kind);
-		CU_ASSERT_EQUAL(session_pop_event(&session, &event), events[i].always);
+		CU_ASSERT_EQUAL(event_queue_pop(&session, &event), events[i].always);
 		session.wanted = 1u << events[i].kind;
 		session_push(&session, .kind = events[i].kind);
-		CU_ASSERT_TRUE(session_pop_event(&session, &event));
+		CU_ASSERT_TRUE(event_queue_pop(&session, &event));
 	}
 }
 
@@ -93,7 +93,7 @@ TEST("a fork is told where a child may be followed")
 
 	session.config.follow_fork = SESSION_FOLLOW_CHILD;
 	session_push(&session, .kind = SESSION_EVENT_FORK, .pid = 7);
-	CU_ASSERT_TRUE(session_pop_event(&session, &event) && event.pid == 7);
+	CU_ASSERT_TRUE(event_queue_pop(&session, &event) && event.pid == 7);
 }
 
 TEST("where too many wait what is only watched is lost, and an end is not")
@@ -105,7 +105,7 @@ TEST("where too many wait what is only watched is lost, and an end is not")
 	for (size_t i = 0; i < ROOM + 10; i++)
 		session_push(&session, .kind = SESSION_EVENT_THREAD);
 	session_push(&session, .kind = SESSION_EVENT_EXIT);
-	while (session_pop_event(&session, &event))
+	while (event_queue_pop(&session, &event))
 		nr++;
 	CU_ASSERT_EQUAL(nr, ROOM + 1);
 	CU_ASSERT_EQUAL(event.kind, SESSION_EVENT_EXIT);
@@ -118,10 +118,10 @@ TEST("after the last target warnings are read and other events dropped")
 	session_push(&session, .kind = SESSION_EVENT_EXIT);
 	session_warn_hint(&session, "a way out", "%d pages", 3);
 	session_push(&session, .kind = SESSION_EVENT_EXEC);
-	CU_ASSERT_TRUE_FATAL(session_next_warning(&session, &event));
+	CU_ASSERT_TRUE_FATAL(session_warn_next(&session, &event));
 	CU_ASSERT_STRING_EQUAL(event.text, "3 pages");
 	CU_ASSERT_STRING_EQUAL(event.hint, "a way out");
-	CU_ASSERT_FALSE(session_next_warning(&session, &event));
+	CU_ASSERT_FALSE(session_warn_next(&session, &event));
 }
 
 TEST("what stays in a process is told with its reason: a thread, or calls that nobody is in")
@@ -132,10 +132,10 @@ TEST("what stays in a process is told with its reason: a thread, or calls that n
 	struct session_event event;
 
 	session_warn_left(&session, &process);
-	CU_ASSERT_TRUE_FATAL(session_pop_event(&session, &event));
+	CU_ASSERT_TRUE_FATAL(event_queue_pop(&session, &event));
 	CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "suspended coroutines?): 2 in process 7"));
 	probes.calls_left = 0;
 	session_warn_left(&session, &process);
-	CU_ASSERT_TRUE_FATAL(session_pop_event(&session, &event));
+	CU_ASSERT_TRUE_FATAL(event_queue_pop(&session, &event));
 	CU_ASSERT_PTR_NOT_NULL(strstr(event.text, "a thread of process 7 is still inside"));
 }

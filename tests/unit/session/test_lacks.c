@@ -60,7 +60,7 @@ static void refuse(size_t i, const char *why)
 static void check_next(const char *text)
 {
 	struct session_event event = { .text = "" };
-	bool have = session_pop_event(&session, &event);
+	bool have = event_queue_pop(&session, &event);
 
 	CU_ASSERT_EQUAL(have, text != NULL);
 	if (text)

@@ -91,10 +91,10 @@ TEST("a followed child has its parent traced")
 
 TEST("a process is held before its death if that is set, or if somebody waits for the event")
 {
-	CU_ASSERT_FALSE(session_holds_deaths(&session));
+	CU_ASSERT_FALSE(session_pause_at_death(&session));
 	session.config.hold_at_death = true;
-	CU_ASSERT_TRUE(session_holds_deaths(&session));
+	CU_ASSERT_TRUE(session_pause_at_death(&session));
 	session.config.hold_at_death = false;
 	session.wanted = 1u << SESSION_EVENT_DEATH;
-	CU_ASSERT_TRUE(session_holds_deaths(&session));
+	CU_ASSERT_TRUE(session_pause_at_death(&session));
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reactions of the main thread when it reads an event of an end, an exec or a fork. */
+/* The next event for the main thread, and its reaction to an end, an exec or a fork. */
 
 #include "session/private.h"
 
-void session_note_end(struct session *session)
+void next_event_note_end(struct session *session)
 {
 	session->state = SESSION_ENDED;
 	forked_copies_clean_orphans(session);
@@ -13,7 +13,7 @@ void session_note_end(struct session *session)
 static struct err *follow_exec_job(struct session *session, void *arg UNUSED)
 {
 	session->current->state = PROCESS_NONE;	/* so that it stays held */
-	session_forget_last(session);
+	release_forget_last(session);
 	return attach_from_exec(session, session->current->pid);
 }
 
@@ -28,7 +28,7 @@ static void note_exec(struct session *session)
 	session->state = err ? SESSION_ENDED :
 			 session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;
 	if (!err)
-		err = session_sync_modules(session);
+		err = session_symbols_sync(session);
 	if (err)
 		session_warn(session, err->msg);
 }
@@ -49,12 +49,12 @@ static struct err *switch_job(struct session *session, void *pid)
 
 	if (!child || child == session->current)
 		return NULL;
-	err = leave_parent(session);
+	err = release_parent(session);
 	if (err)
 		return err;
 	process_take_place(child);
 	err = untraced_begin(session);
-	session_resume(session, session->state == SESSION_STOPPED);
+	session_pause_end(session, session->state == SESSION_STOPPED);
 	return err;
 }
 
@@ -93,11 +93,11 @@ static bool is_old_death(struct session *session, const struct session_event *ev
 bool session_next_event(struct session *session, struct session_event *ret)
 {
 	do
-		if (!session_pop_event(session, ret))
+		if (!event_queue_pop(session, ret))
 			return false;
 	while (is_of_another(session, ret) || is_old_death(session, ret));
 	if (ret->kind == SESSION_EVENT_EXIT)
-		session_note_end(session);
+		next_event_note_end(session);
 	if (ret->kind == SESSION_EVENT_DEATH)
 		session->state = SESSION_STOPPED;
 	if (ret->kind == SESSION_EVENT_EXEC)

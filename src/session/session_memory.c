@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Looks at the memory of the process by kind (theory in memory_use.h). */
+/* Looks at the memory of the process by kind (theory in session_memory.h). */
 
-#include "session/memory_use.h"
+#include "session/session_memory.h"
 
 #include "base/cleanup.h"
 #include "base/page.h"
@@ -100,7 +100,7 @@ static struct err *add_held(struct session *session, struct memory_look *look)
 	look->older = accounts.sized_bytes;
 	if (!log_config(session_log(session)).sample)
 		return NULL;
-	err = session_moment(session, &moment);
+	err = session_history_moment(session, &moment);
 	if (!err)
 		look->held = moment_total(&moment).bytes;
 	moment_free(&moment);
@@ -295,7 +295,7 @@ static bool look_of_history(struct session *session, const struct memory_look *n
 
 	log_clock_update(log);
 	log_ns = log_clock_realtime(log, log_now());
-	sample = session_growth(session, log_ns);
+	sample = session_history_growth(session, log_ns);
 	if (!sample || !sample->rss)
 		return false;
 	*ret = (struct memory_look){

@@ -17,7 +17,7 @@ static void warn_of_names(void *ctx, const char *text)
 	session_warn(session, text);
 }
 
-bool session_names_warned(struct session *session)
+bool session_symbols_warned(struct session *session)
 {
 	bool warned = session->names_warned;
 
@@ -167,7 +167,7 @@ static struct err *sync_job(struct session *session, void *arg UNUSED)
 	return err;
 }
 
-struct err *session_sync_modules(struct session *session)
+struct err *session_symbols_sync(struct session *session)
 {
 	struct err *err = session->current->target ? untraced_poll(session) : NULL;
 
@@ -180,18 +180,18 @@ struct err *session_sync_modules(struct session *session)
 struct symbols *session_symbols(struct session *session)
 {
 	/* if it fails, new modules have no names yet */
-	err_ignore(session_sync_modules(session));
+	err_ignore(session_symbols_sync(session));
 	if (session->symbols)
 		symbols_begin(session->symbols);
 	return session->symbols;
 }
 
-struct symbols *session_known_symbols(struct session *session)
+struct symbols *session_symbols_known(struct session *session)
 {
 	return session->symbols;
 }
 
-const char *session_entry_name(struct session *session, uint64_t pc)
+const char *session_symbols_entry(struct session *session, uint64_t pc)
 {
 	return map_get(&session->entry_names, pc);
 }

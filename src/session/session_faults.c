@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Page faults of a session (growth_faults.h). */
+/* Page faults of a session (session_faults.h). */
 
-#include "session/growth_faults.h"
+#include "session/session_faults.h"
 
 #include "growth/faults.h"
 #include "probe/probe.h"
@@ -35,7 +35,7 @@ struct err *session_faults_start(struct session *session)
 	if (!session_recorded(session))
 		return err_hint(err_create(ERR_STATE, "page faults: there is no log for their stacks"),
 				"`malloc on` makes one");
-	return session_call_held(session, start_job, NULL, NULL);
+	return session_pause_call(session, start_job, NULL, NULL);
 }
 
 static struct err *stop_job(struct session *session, void *arg UNUSED)

@@ -16,7 +16,7 @@
 
 #define BETWEEN_NS	200000000ull	/* the target runs so long before the next stop */
 
-void session_forget(struct session *session)
+void release_forget(struct session *session)
 {
 	untraced_forget(session);
 	processes_forget(session);
@@ -43,19 +43,19 @@ void session_forget(struct session *session)
 	session->blind = (struct blind){ .known = false };
 	session->room = (struct room){ .log = 0 };
 	log_budget_close(session);
-	session_forget_end(session);
+	session_leaks_forget_end(session);
 	session->death.pid = 0;
 	session->held_death = false;
 }
 
-void leave_target(struct session *session)
+void release_target(struct session *session)
 {
 	seize_release(session->current->target);
 	if (session->current->state == PROCESS_LIVE)
 		session->current->state = PROCESS_LEFT;
 }
 
-void leave_held(struct session *session)
+void release_held(struct session *session)
 {
 	if (session->current->state != PROCESS_HELD)
 		return;
@@ -63,36 +63,36 @@ void leave_held(struct session *session)
 	session->current->state = PROCESS_EXECED;
 }
 
-void session_forget_last(struct session *session)
+void release_forget_last(struct session *session)
 {
 	struct err *err = processes_undo(session);
 
 	if (err)
 		session_warn(session, err->msg);
-	leave_held(session);
+	release_held(session);
 	untraced_end(session);
-	session_forget(session);
+	release_forget(session);
 	session->traces_exits = session->config.leaks_at_end;
 	ptrace_trace_exits(session->tracer, session->traces_exits);
 }
 
 static struct err *forget_job(struct session *session, void *arg UNUSED)
 {
-	session_forget_last(session);
+	release_forget_last(session);
 	return NULL;
 }
 
-struct err *session_call_forget(struct session *session)
+struct err *release_call_forget(struct session *session)
 {
 	return session_call(session, forget_job, NULL);
 }
 
-struct err *session_give_up(struct session *session, struct err *err)
+struct err *release_give_up(struct session *session, struct err *err)
 {
-	return keeping(err, err_ignore(session_call_forget(session)));
+	return keeping(err, err_ignore(release_call_forget(session)));
 }
 
-struct err *leave_stop(struct target *target)
+struct err *release_stop(struct target *target)
 {
 	uint64_t end = tracer_now() + (target->region ? TARGET_TIMEOUT_NS : 0);
 	struct err *err = target_stop(target, NULL);
@@ -116,31 +116,31 @@ static struct err *leave_current(struct session *session, bool anyway)
 	if (session->current->state != PROCESS_LIVE)
 		return NULL;
 	forked_copies_clean_own(session);
-	err = session_hold_sharers(session);
+	err = session_pause_sharers(session);
 	if (!err)
-		err = leave_stop(session->current->target);
+		err = release_stop(session->current->target);
 	if (err)
 		return err;
-	err = arm_undo(session, &left);
+	err = arm_target_undo(session, &left);
 	if (err && (err->code == ERR_GONE || !anyway))
 		return err;
 	/* What stays in a process that is about to die stays for a moment. */
 	if (left && !session->current->target->dying)
 		session_warn_left(session, session->current);
-	leave_target(session);
+	release_target(session);
 	return err;
 }
 
 /* A daemon starts in this way: its parent may be gone already. */
-struct err *leave_parent(struct session *session)
+struct err *release_parent(struct session *session)
 {
 	struct err *err;
 
-	leave_held(session);
+	release_held(session);
 	err = leave_current(session, false);
 	if (!err || err->code != ERR_GONE)
 		return err;
-	leave_target(session);
+	release_target(session);
 	return NULL;
 }
 
@@ -149,7 +149,7 @@ static struct err *detach_job(struct session *session, void *arg UNUSED)
 {
 	struct err *err = leave_current(session, true);
 
-	leave_held(session);
+	release_held(session);
 	if (!err || err->code == ERR_GONE)
 		return processes_undo(session);
 	return keeping(err, err_ignore(processes_undo(session)));
@@ -174,7 +174,7 @@ struct err *session_keep(struct session *session)
 
 	if (err)
 		return err;
-	err_ignore(session_sync_modules(session));	/* names of modules that were loaded last */
+	err_ignore(session_symbols_sync(session));	/* names of modules that were loaded last */
 	err = session_call(session, keep_job, NULL);
 	if (err)
 		return err;
@@ -191,7 +191,7 @@ struct err *session_detach(struct session *session)
 	if (session->state == SESSION_CORE) {
 		session->state = SESSION_NONE;
 		session->current->pid = 0;
-		return session_call_forget(session);
+		return release_call_forget(session);
 	}
 	/*
 	 * After an exec only followed children, if there are any, have something of ours in them.
@@ -202,7 +202,7 @@ struct err *session_detach(struct session *session)
 		return err;
 	if (!process_has_execed(session->current->state))
 		/* names of modules that were loaded last */
-		err_ignore(session_sync_modules(session));
+		err_ignore(session_symbols_sync(session));
 	err = session_call(session, detach_job, NULL);
 	/*
 	 * If another tracer holds the process, nothing has changed, and everything can be taken out

@@ -43,7 +43,7 @@ static struct err *open_job(struct session *session, void *arg)
 		region_free(region);
 		return err;
 	}
-	session_forget_last(session);
+	release_forget_last(session);
 	session->region = region;
 	session->core_path = take(path);
 	session->records = RECORDS_LACK;
@@ -112,7 +112,7 @@ static void tell_doubts(struct session *session)
 			       core->unchecked);
 }
 
-struct err *session_open_core(struct session *session, const char *path, const char *exe)
+struct err *session_core_open(struct session *session, const char *path, const char *exe)
 {
 	struct job job = { path, exe };
 	struct err *err = session_need_none(session);
@@ -123,7 +123,7 @@ struct err *session_open_core(struct session *session, const char *path, const c
 		return err;
 	session->state = SESSION_CORE;
 	tell_doubts(session);
-	return session_sync_modules(session);
+	return session_symbols_sync(session);
 }
 
 bool session_core(const struct session *session, struct session_core *ret)
