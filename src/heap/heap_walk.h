@@ -128,6 +128,7 @@ struct heap_walk {
 	uint64_t damages;		/* that are certain, listed or not ... */
 	uint64_t uncertain;		/* ... and those that have a doubt */
 	uint64_t mmapped, mmapped_bytes;	/* as the allocator counts them, if it is known: */
+	uint64_t mmapped_most, mmapped_bytes_most;	/* the most that there ever were at a time */
 	/* certain: those found have the same number and length */
 	bool mmapped_known, mmapped_certain;
 	bool caches_known;		/* false: cached blocks may count as used */

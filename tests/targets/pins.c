@@ -10,6 +10,7 @@
  *	burst MB	allocate that much in blocks of 100000 bytes, and free all: `ok`
  *	trim		malloc_trim(0); resident bytes before and after: `ok B A`
  *	info		mallinfo2: bytes from the system, free, of chunks: `ok N N`
+ *	stats		malloc_stats() on standard error
  *	verify, quit
  */
 #include "target.h"
@@ -128,6 +129,8 @@ static void obey(const char *line)
 	} else if (!strcmp(line, "verify")) {
 		verify();
 		return;
+	} else if (!strcmp(line, "stats")) {
+		malloc_stats();
 	} else if (!strcmp(line, "info")) {
 		info = mallinfo2();
 		say("ok %zu %zu", info.arena, info.fordblks);

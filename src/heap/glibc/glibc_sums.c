@@ -141,6 +141,8 @@ void glibc_sums_find_mapped(struct glibc *glibc)
 		}
 		walk->mmapped += (uint64_t)counts.n_mmaps;
 		walk->mmapped_bytes += par.mmapped_mem;
+		walk->mmapped_most += (uint64_t)counts.max_n_mmaps;
+		walk->mmapped_bytes_most += par.max_mmapped_mem;
 		glibc->huge_page = MAX(glibc->huge_page, huge_page_of(&par, &counts));
 	}
 }

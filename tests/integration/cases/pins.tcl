@@ -149,3 +149,20 @@ case pins-ends 60 {
 	live_end $m
 	finish $t
 }
+
+# The report of malloc_stats, read from memory, is what the process prints itself.
+case pins-stats 60 {
+	foreach args {{} -t} {
+		set t [start_command sh -c "exec $::build/targets/pins $args 2> $::tmp/stats"]
+		order $t "pin 2000"
+		order $t "free small"
+		set m [live_start -p [pid_of $t]]
+		set text [live $m "malloc stats"]
+		order $t stats
+		set should [slurp $::tmp/stats]
+		check {[string match "Arena 0:\n*Total (incl. mmap):\n*max mmap bytes*" $should]} {$should}
+		check {[string first $should "$text\n"] == 0} {$text, and not $should}
+		live_end $m
+		finish $t
+	}
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The report that glibc's malloc_stats(3) prints, read from memory: that function writes to the
+ * standard error of the process, by stdio, which may allocate and take locks of its own.
+ */
+#pragma once
+
+struct heaps;
+struct out;
+
+/*
+ * Print the lines of malloc_stats for heaps that were walked, in its order: the main arena, then
+ * the youngest first. (Its sums wrap at 4 GB; these do not.) Of several C libraries the arenas of one
+ * follow those of the other, and the total is that of all.
+ */
+void allocator_stats_print(const struct heaps *heap, struct out *out);
