@@ -9,7 +9,7 @@
 
 #include "cmd/shell/shell.h"
 #include "report/out.h"
-#include "session/trim.h"
+#include "session/trim/trim.h"
 
 static bool has_process(const struct shell *shell)
 {
@@ -32,7 +32,7 @@ static void trim(struct shell *shell)
 {
 	struct trimming *trimming = &shell->trimming;
 	struct session_trim did;
-	struct err *err = session_trim(shell->session, &did);
+	struct err *err = trim_run(shell->session, &did);
 
 	/* It is no pause of the next answer's. */
 	session_stood(shell->session);

@@ -32,5 +32,7 @@ const struct allocator allocator_jemalloc = {
 	.built_in	= { "je_malloc", "_rjem_malloc" },
 	.frees_own	= true,
 	.spaced_from	= 17,
+	.purge		= "mallctl",		/* jemalloc(3): all arenas */
+	.purge_name	= "arena.4096.purge",
 	FUNCTIONS(functions),
 };

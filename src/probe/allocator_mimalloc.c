@@ -31,5 +31,7 @@ const struct allocator allocator_mimalloc = {
 	.files		= { "libmimalloc" },
 	.built_in	= { "mi_malloc" },
 	.spaced_from	= 25,
+	.purge		= "mi_collect",		/* of the thread that calls it, and of none */
+	.purge_arg	= true,
 	FUNCTIONS(functions),
 };

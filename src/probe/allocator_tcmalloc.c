@@ -20,5 +20,6 @@ const struct allocator allocator_tcmalloc = {
 	.name		= "tcmalloc",
 	.files		= { "libtcmalloc" },
 	.spaced_from	= 17,
+	.purge		= "MallocExtension_ReleaseFreeMemory",
 	FUNCTIONS(functions),
 };

@@ -85,6 +85,13 @@ struct allocator {
 	 * by brk, sbrk and madvise of the same module. NULL: there is none.
 	 */
 	const char *trim;
+	/*
+	 * A function of its library that gives free pages back, for session/trim/purge.h:
+	 * purge(purge_arg), or purge(purge_name, NULL, NULL, NULL, 0) if it has a name. NULL: there
+	 * is none.
+	 */
+	const char *purge, *purge_name;
+	uint64_t purge_arg;
 };
 
 extern const struct allocator allocator_glibc, allocator_cxx, allocator_jemalloc,

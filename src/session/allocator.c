@@ -44,6 +44,8 @@ static void name_allocator(struct naming *naming, struct module *module)
 	add_name(naming, text);
 	if (!is->nr++)
 		is->first = allocator;
+	if (allocator && allocator->purge)
+		is->purges = allocator;
 	naming->unwalkable += !allocators_walkable_has(&naming->walkable, module);
 	if (!allocator)		/* a static program's own may be */
 		allocator = allocator_guess;

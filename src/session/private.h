@@ -75,6 +75,7 @@ struct session_allocators {
 	unsigned others;		/* whose malloc has another name */
 	bool partly;			/* of several, not all can be walked */
 	const struct allocator *first;	/* NULL: not known */
+	const struct allocator *purges;	/* the last of them that has a `purge`; or NULL */
 	const struct allocator *walkable;	/* whose heaps may be walkable; or NULL */
 	char text[160];			/* the names of all: session_allocator */
 };

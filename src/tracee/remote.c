@@ -213,6 +213,7 @@ struct err *remote_begin_at(struct thread *thread, enum frame_rank rank, size_t 
 	memset(ret, 0, offsetof(struct remote, saved));
 	ret->thread = thread;
 	ret->limit = TARGET_TIMEOUT_NS;
+	ret->room = room;
 	ret->regs = thread->regs;
 	abort_rseq(thread, &ret->regs);
 	err = gadget_find(target, &gadgets);
@@ -419,7 +420,8 @@ static struct err *to_return(struct remote *remote)
 	}
 }
 
-static struct err *run_function(struct remote *remote, uint64_t address, uint64_t arg)
+static struct err *run_function(struct remote *remote, uint64_t address, const uint64_t *args,
+				unsigned nr_args)
 {
 	const struct arch *arch = arch_of(remote);
 	pid_t tid = remote->thread->tid;
@@ -428,7 +430,8 @@ static struct err *run_function(struct remote *remote, uint64_t address, uint64_
 
 	regs_set(&regs, arch->pc, address);
 	regs_set(&regs, arch->flags, arch->entry_flags);
-	regs_set(&regs, arch->arg[0], arg);
+	for (unsigned i = 0; i < nr_args; i++)
+		regs_set(&regs, arch->arg[i], args[i]);
 	err = ptrace_set_regs(tid, &regs);
 	if (err)
 		return err;
@@ -444,7 +447,8 @@ static struct err *run_function(struct remote *remote, uint64_t address, uint64_
 	return to_syscall_stop(remote);		/* exit, of no call */
 }
 
-struct err *remote_function(struct remote *remote, uint64_t address, uint64_t arg)
+struct err *remote_function(struct remote *remote, uint64_t address, const uint64_t *args,
+			    unsigned nr_args)
 {
 	AUTO_FREE uint8_t *xstate = malloc(REMOTE_FRAME_MAX);
 	pid_t tid = remote->thread->tid;
@@ -455,10 +459,18 @@ struct err *remote_function(struct remote *remote, uint64_t address, uint64_t ar
 		return err;
 	err = ptrace_get_xstate(tid, xstate, REMOTE_FRAME_MAX, &len);
 	if (!err)
-		err = run_function(remote, address, arg);
+		err = run_function(remote, address, args, nr_args);
 	if (!err)
 		err = ptrace_set_xstate(tid, xstate, len);
 	return err ? err_wrap(err, "remote function") : NULL;
+}
+
+struct err *remote_deep_bytes(struct remote *remote, const void *bytes, size_t len, uint64_t *ret)
+{
+	if (len > remote->room)
+		return err_create(ERR_RANGE, "%zu bytes for a function", len);
+	*ret = remote->frame - remote->room;
+	return procmem_write(&remote->thread->target->mem, *ret, bytes, len);
 }
 
 struct err *remote_scratch(struct remote *remote, const void *bytes, size_t len, uint64_t *ret)

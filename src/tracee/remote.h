@@ -41,7 +41,7 @@
  * it may hold a lock: if it does not come back it is left to its frame. It changes what a system
  * call does not: vector registers, which are put back before all others (the frame has them,
  * too), what lies below the frame, where it has room of its own (remote_borrow_deep), and errno,
- * which nobody can put back: see session/trim.h.
+ * which nobody can put back: see session/trim/trim.h.
  *
  * A PC in a restartable sequence (rseq) is moved to its abort handler first, as the kernel does for
  * a signal. Under a seccomp filter the filter is suspended (needs CAP_SYS_ADMIN), else ERR_PERM: a
@@ -69,6 +69,7 @@ struct remote {
 	struct frame_place place;	/* of the frame */
 	uint64_t frame;			/* SP during calls: the way into the frame, and the frame */
 	uint32_t frame_len;
+	size_t room;			/* bytes below the frame for a function (remote_borrow_deep) */
 	uint32_t way_len;		/* bytes of the way */
 	uint64_t limit;			/* nanoseconds: of each wait for the thread */
 	bool resend_stop;		/* a SIGSTOP came meanwhile: send it again */
@@ -93,11 +94,18 @@ struct err *remote_borrow_begin(struct thread *thread, struct remote *ret) MUST_
 struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, unsigned nr_args,
 			uint64_t *ret) MUST_CHECK;
 /*
- * Call the function at address with one argument. Its result is not known. limit is for each part
+ * Call the function at address with up to six arguments. Its result is not known. limit is for each part
  * of it between two system calls. The thread was borrowed with room for it (remote_borrow_deep). The
  * caller must be sure of everything else, above all that no lock is held that the function takes.
  */
-struct err *remote_function(struct remote *remote, uint64_t address, uint64_t arg) MUST_CHECK;
+struct err *remote_function(struct remote *remote, uint64_t address, const uint64_t *args,
+			    unsigned nr_args) MUST_CHECK;
+/*
+ * Put bytes at the low end of the room of remote_borrow_deep, for a function that needs less than all
+ * of it. They stay there, as what a function leaves on the stack does.
+ */
+struct err *remote_deep_bytes(struct remote *remote, const void *bytes, size_t len,
+			      uint64_t *ret) MUST_CHECK;
 /*
  * Put bytes (at most REMOTE_SCRATCH) in the target, for the next calls. Returns their address
  * there.

@@ -10,7 +10,7 @@
 #include "log/log_totals.h"
 #include "session/heap.h"
 #include "session/leaks.h"
-#include "session/trim.h"
+#include "session/trim/trim.h"
 
 struct err *session_agent_totals(const struct session *session, struct log_totals *ret)
 {
@@ -103,7 +103,7 @@ struct err *session_leaks_find(struct session *session, uint64_t address, size_t
 	return err;
 }
 
-struct err *session_trim(struct session *session UNUSED, struct session_trim *ret)
+struct err *trim_run(struct session *session UNUSED, struct session_trim *ret)
 {
 	*ret = (struct session_trim){ .before_kb = 300, .after_kb = 200, .pause_ns = 1500000000 };
 	return NULL;

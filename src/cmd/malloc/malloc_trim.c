@@ -15,9 +15,9 @@
 #include "report/blocks.h"
 #include "report/free_text.h"
 #include "report/pins.h"
-#include "session/trim.h"
+#include "session/trim/trim.h"
 
-#define WORTH_SAYING	(1u << 20)	/* free bytes that are resident after it, for a reason to be given */
+#define WORTH_SAYING	(1u << 20)	/* bytes that are left, for a reason to be given */
 
 /* What was done, and what is left: looked at behind the call. */
 struct trimmed {
@@ -83,7 +83,7 @@ static struct err *trim_now(struct call *call)
 {
 	CLEANUP(trimmed_free) struct trimmed trimmed = { .use = HEAP_USE_INIT, .pins = PINS_INIT };
 	const struct session_trim *did = &trimmed.did;
-	struct err *err = session_trim(call->session, &trimmed.did);
+	struct err *err = trim_run(call->session, &trimmed.did);
 	char pause[32];
 
 	stack_names_init(&trimmed.names, call->session);
@@ -111,7 +111,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	CLEANUP(trimmed_free) struct trimmed trimmed = { .use = HEAP_USE_INIT, .pins = PINS_INIT };
 	const struct session_trim *did = &trimmed.did;
 	struct err *err = call->argc ? call_bad_word(call->argv[0]) :
-				       session_trim(call->session, &trimmed.did);
+				       trim_run(call->session, &trimmed.did);
 
 	stack_names_init(&trimmed.names, call->session);
 	if (err)
@@ -141,7 +141,8 @@ const struct cmd cmd_malloc_trim = {
 	.usage		= "?every TIME|off?",
 	.brief		= "have the process give free pages back (malloc_trim)",
 	.help		= "A thread of the process that waits in a system call calls glibc's\n"
-			  "malloc_trim(0), while all others stand still. mdbg refuses where the\n"
+			  "malloc_trim(0), while all others stand still; of jemalloc, tcmalloc and\n"
+			  "mimalloc, as libraries, what corresponds to it. mdbg refuses where the\n"
 			  "call could do harm: with damaged heaps, under a seccomp filter, with\n"
 			  "another allocator, without probes. If no thread can make the call at the\n"
 			  "moment, it says so: try again. The process stands still for the walk of\n"

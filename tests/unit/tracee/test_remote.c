@@ -392,7 +392,8 @@ static void keeper(void *arg UNUSED)
 
 static struct err *calls(struct victim *v)
 {
-	struct err *err = remote_function(&v->remote, (uintptr_t)be_called, 42);
+	struct err *err = remote_function(&v->remote, (uintptr_t)be_called,
+					  (const uint64_t[]){ 42 }, 1);
 	uint64_t pid;
 
 	/* And the thread makes calls as before. */
@@ -438,7 +439,7 @@ static void never_return(unsigned long arg UNUSED)
 static struct err *waits(struct victim *v)
 {
 	v->remote.limit = LIMIT_NS;
-	return remote_function(&v->remote, (uintptr_t)never_return, 0);
+	return remote_function(&v->remote, (uintptr_t)never_return, NULL, 0);
 }
 
 /* It may hold a lock: it is not broken off, and comes back by itself, though nobody waits any more. */

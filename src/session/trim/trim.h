@@ -3,9 +3,9 @@
  * `malloc trim`: a thread of the target calls glibc's malloc_trim(0) once, while all others are
  * stopped; that of each glibc which has heaps, if there are several.
  *
- * This is the only function of the target that mdbg ever calls. An existing thread calls it. A new
- * thread would run beside a program that may have only one thread, and that therefore does not lock
- * its arenas.
+ * This is the only function of the target that mdbg ever calls, but for what corresponds to it in
+ * other allocators (purge.h). An existing thread calls it. A new thread would run beside a program
+ * that may have only one thread, and that therefore does not lock its arenas.
  *
  * What may go wrong, and why it does not
  *
@@ -52,7 +52,7 @@ struct session_trim {
 
 /*
  * Main thread. After an error nothing was done. ERR_STATE: no process, no probes, or damaged heaps.
- * ERR_UNSUPPORTED: another allocator, or no thread may make the call. ERR_BUSY: not possible at the
- * moment.
+ * ERR_UNSUPPORTED: an allocator that cannot be asked, or no thread may make the call. ERR_BUSY: not
+ * possible at the moment.
  */
-struct err *session_trim(struct session *session, struct session_trim *ret) MUST_CHECK;
+struct err *trim_run(struct session *session, struct session_trim *ret) MUST_CHECK;

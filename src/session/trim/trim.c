@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* malloc_trim in the target (theory in trim.h). */
 
-#include "session/trim.h"
+#include "session/trim/trim.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "session/heap.h"
 #include "session/look.h"
 #include "session/private.h"
+#include "session/trim/purge.h"
 #include "session/view_take.h"
 #include "tracee/backtrace.h"
 #include "tracee/gadget.h"
@@ -47,6 +48,8 @@ struct trimmer {
 	struct functions libc[WALKABLE_MAX];
 	unsigned nr_libcs;
 	uint32_t used;			/* bits of those that have heaps */
+	bool purges;			/* another allocator than glibc (purge.h) */
+	struct purge purge;
 	struct thread *thread;		/* which may make the call */
 	bool may_run;			/* the target, before it is made */
 	uint64_t drain_budget;
@@ -131,6 +134,11 @@ static bool may_be_under_way(const struct trimmer *trimmer, const struct memory_
 	return may;
 }
 
+static size_t room_of(const struct trimmer *trimmer)
+{
+	return trimmer->purges ? PURGE_ROOM : STACK_ROOM;
+}
+
 static bool has_room(const struct trimmer *trimmer, const struct memory_view_thread *thread)
 {
 	const struct memory_view *view = &trimmer->view;
@@ -138,7 +146,7 @@ static bool has_room(const struct trimmer *trimmer, const struct memory_view_thr
 	const struct proc_map *map = procparse_maps_find(&view->maps, sp);
 
 	return map && map->write && memory_view_stack(view, thread, &start, &end) &&
-	       sp - MAX(start, map->start) >= STACK_ROOM;
+	       sp - MAX(start, map->start) >= room_of(trimmer);
 }
 
 static bool is_filtered(const struct trimmer *trimmer, const struct memory_view_thread *thread)
@@ -148,6 +156,8 @@ static bool is_filtered(const struct trimmer *trimmer, const struct memory_view_
 	bool filtered = err || status.seccomp;
 	uint64_t selector;
 
+	if (trimmer->purges)
+		return filtered || ptrace_dispatches(thread->tid, trimmer->purge.address, &selector);
 	for (unsigned i = 0; i < trimmer->nr_libcs && !filtered; i++)
 		filtered = ptrace_dispatches(thread->tid, trimmer->libc[i].trim.start, &selector) ||
 			   ptrace_dispatches(thread->tid, trimmer->libc[i].sbrk.start, &selector);
@@ -262,15 +272,17 @@ static struct err *check_heaps(struct trimmer *trimmer)
 
 static struct err *look(struct trimmer *trimmer)
 {
-	struct err *err = check_heaps(trimmer);
+	struct err *err = trimmer->purges ? NULL : check_heaps(trimmer);
 
 	memory_view_free(&trimmer->view);
 	trimmer->view = (struct memory_view)MEMORY_VIEW_INIT;
 	if (!err)
 		err = view_take(trimmer->session, true, &trimmer->view);
-	if (!err)
+	if (!err && trimmer->purges)
+		err = purge_prepare(trimmer->session, &trimmer->view, &trimmer->purge);
+	else if (!err)
 		err = find_functions(trimmer);
-	if (!err)
+	if (!err && !trimmer->purges)
 		err = check_others(trimmer);
 	return err ? err : choose(trimmer);
 }
@@ -309,14 +321,17 @@ static struct err *prepare(struct trimmer *trimmer)
 static struct err *call(const struct trimmer *trimmer)
 {
 	struct remote *remote;
-	struct err *err = remote_borrow_deep(trimmer->thread, STACK_ROOM, &remote);
+	struct err *err = remote_borrow_deep(trimmer->thread, room_of(trimmer), &remote);
 
 	if (err)
 		return err;
 	remote->limit = LIMIT_NS;
+	if (trimmer->purges)
+		err = purge_call(remote, &trimmer->purge);
 	for (unsigned i = 0; i < trimmer->nr_libcs && !err; i++)
 		if (trimmer->used & 1u << i)
-			err = remote_function(remote, trimmer->libc[i].trim.start, 0);
+			err = remote_function(remote, trimmer->libc[i].trim.start,
+					      (const uint64_t[]){ 0 }, 1);
 	return remote_borrow_give_back(remote, err);
 }
 
@@ -341,26 +356,29 @@ static struct err *trim_held(struct session *session, bool stood, void *arg)
 	return err;
 }
 
-static struct err *check_allocator(struct session *session)
+static struct err *check_allocator(struct session *session, bool *purges_ret)
 {
 	const struct session_allocators *is = session_allocators(session);
+	struct err *err = NULL;
 
-	if (!is->nr || !is->first || !is->first->trim || (is->nr > 1 && is->partly))
-		return err_hint(err_create(ERR_UNSUPPORTED,
-					   "malloc_trim is glibc's, and process %d %s %s",
-					   session->current->pid,
-					   is->nr > 1 ? "has several allocators:" : "allocates by",
-					   session_allocator(session)),
-				"most other allocators give free pages back by themselves");
-	if (!session_armed(session))
-		return err_hint(err_create(ERR_STATE,
-					   "without probes it is not known who is inside "
-					   "the allocator"),
-				"malloc on");
-	return NULL;
+	*purges_ret = !is->nr || !is->first || !is->first->trim || (is->nr > 1 && is->partly);
+	if (*purges_ret)
+		err = purge_check(session);
+	if (!err && !session_armed(session))
+		err = err_hint(err_create(ERR_STATE, "without probes it is not known who is inside "
+						     "the allocator"), "malloc on");
+	return err;
 }
 
-struct err *session_trim(struct session *session, struct session_trim *ret)
+static struct err *purge_job(struct session *session, void *arg)
+{
+	struct trimmer *trimmer = arg;
+	struct err *err = session_hold_sharers(session);
+
+	return err ? err : session_held(session, trim_held, trimmer, &trimmer->ret->pause_ns);
+}
+
+struct err *trim_run(struct session *session, struct session_trim *ret)
 {
 	struct session_trim trim = { .pause_ns = 0 };
 	struct trimmer trimmer = { .session = session, .ret = &trim, .view = MEMORY_VIEW_INIT,
@@ -368,11 +386,14 @@ struct err *session_trim(struct session *session, struct session_trim *ret)
 	struct err *err = session_need_target(session);
 
 	if (!err)
-		err = check_allocator(session);
-	if (!err)
+		err = check_allocator(session, &trimmer.purges);
+	if (!err && trimmer.purges) {
+		err = session_call(session, purge_job, &trimmer);
+	} else if (!err) {
 		err = look_check_walk(session);
-	if (!err)
-		err = session_pause_call(session, trim_held, &trimmer, &trim.pause_ns);
+		if (!err)
+			err = session_pause_call(session, trim_held, &trimmer, &trim.pause_ns);
+	}
 	memory_view_free(&trimmer.view);
 	if (!err)
 		*ret = trim;
