@@ -74,12 +74,10 @@ struct err *resident_read(int fd, uint64_t start, uint64_t end, struct resident 
 	return err;
 }
 
-/* The last part that does not begin behind the page; NULL: all do. */
-static const struct resident_part *part_of(const struct resident *is, uint64_t page)
+/* How many parts begin at the page or before it; the last one of them may have it. */
+static size_t parts_to(const struct resident *is, uint64_t page)
 {
-	size_t behind = LOWER_BOUND(i, 0, is->parts.nr, is->parts.at[i].page <= page);
-
-	return behind ? &is->parts.at[behind - 1] : NULL;
+	return LOWER_BOUND(i, 0, is->parts.nr, is->parts.at[i].page <= page);
 }
 
 static bool has_bit(const struct resident *is, size_t bit)
@@ -90,7 +88,8 @@ static bool has_bit(const struct resident *is, size_t bit)
 bool resident_is(const struct resident *resident, uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT;
-	const struct resident_part *part = part_of(resident, page);
+	size_t to = parts_to(resident, page);
+	const struct resident_part *part = to ? &resident->parts.at[to - 1] : NULL;
 
 	return part && page - part->page < part->nr &&
 	       has_bit(resident, part->bit + (page - part->page));
@@ -117,12 +116,14 @@ static uint64_t count_bits(const struct resident *is, size_t bit, size_t nr)
 uint64_t resident_pages(const struct resident *resident, uint64_t start, uint64_t end)
 {
 	uint64_t page = start >> PAGE_SHIFT, to = end >> PAGE_SHIFT, sum = 0;
-	const struct resident_part *part = part_of(resident, page);
-	const struct resident_part *stop = resident->parts.at + resident->parts.nr;
+	size_t first = parts_to(resident, page);
 
-	for (part = part ? part : resident->parts.at; part < stop && part->page < to; part++) {
+	for (size_t i = first ? first - 1 : 0; i < resident->parts.nr; i++) {
+		const struct resident_part *part = &resident->parts.at[i];
 		uint64_t low = MAX(page, part->page), high = MIN(to, part->page + part->nr);
 
+		if (part->page >= to)
+			break;
 		if (low < high)
 			sum += count_bits(resident, part->bit + (low - part->page), high - low);
 	}
