@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The heaps of a process at one moment, with all that is needed to say why their free memory is
- * resident: which of their pages are, and whose blocks are on them (heap/free_space.h, heap/pins.h).
+ * resident: which of their pages are, and whose blocks are on them (heap/pins.h).
  */
 #pragma once
 

@@ -128,8 +128,10 @@ static struct err *print_end(const struct pins_text *text, struct out *out)
 	err = lack_text_print(text->names->session, out);
 	if (err)
 		return err;
-	out_f(out, "%zu listed of %" PRIu32 "; %s free bytes on %" PRIu64 " pages are kept by live blocks\n",
-	      pins->vec.nr, pins->keys.nr, number_text_size(out, pins->space.all.kept[FREE_PINNED]).at,
+	out_f(out, "%zu listed of %" PRIu32 "; %s free bytes on %" PRIu64
+		   " pages are kept by live blocks\n",
+	      pins->vec.nr, pins->keys.nr,
+	      number_text_size(out, pins->space.all.kept[FREE_PINNED]).at,
 	      pins->space.all.pinned_pages);
 	if (pins->others)
 		out_f(out, "%s of them by blocks that do not match\n",
