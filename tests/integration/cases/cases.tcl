@@ -263,3 +263,18 @@ case cases-leaker-below-a-limit 60 {
 		}
 	}
 }
+
+case cases-small-blocks-on-many-pages 60 {
+	investigate "Small blocks on many pages" $::build/targets/pins {
+		order $t "pin 20000"
+		set text [typed $m malloc]
+		check {[regexp {kept by live blocks \(pins\)\.+ (\d+)} $text -> pinned] && $pinned > 70000000} {$text}
+		typed $m "malloc trim"
+		set text [typed $m "malloc pins limit 1"]
+		check {[regexp {would give back (\d+) bytes} $text -> promised]} {$text}
+		order $t "free small"
+		lassign [order $t trim] rss after
+		check {abs($promised - ($rss - $after)) < $promised / 20} {promised: $promised, given back: [expr {$rss - $after}]}
+		set before [state [pid_of $t]]
+	}
+}
