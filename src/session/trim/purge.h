@@ -46,7 +46,7 @@ struct purge {
 struct err *purge_check(struct session *session) MUST_CHECK;
 /*
  * Tracer thread; the target is stopped, with the processes that share its memory
- * (session_hold_sharers). ERR_UNSUPPORTED: it cannot be called. ERR_BUSY: not at the moment.
+ * (session_pause_sharers). ERR_UNSUPPORTED: it cannot be called. ERR_BUSY: not at the moment.
  */
 struct err *purge_prepare(struct session *session, const struct memory_view *view,
 			  struct purge *ret) MUST_CHECK;

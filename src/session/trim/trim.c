@@ -373,9 +373,9 @@ static struct err *check_allocator(struct session *session, bool *purges_ret)
 static struct err *purge_job(struct session *session, void *arg)
 {
 	struct trimmer *trimmer = arg;
-	struct err *err = session_hold_sharers(session);
+	struct err *err = session_pause_sharers(session);
 
-	return err ? err : session_held(session, trim_held, trimmer, &trimmer->ret->pause_ns);
+	return err ? err : session_pause_run(session, trim_held, trimmer, &trimmer->ret->pause_ns);
 }
 
 struct err *trim_run(struct session *session, struct session_trim *ret)
