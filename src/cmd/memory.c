@@ -8,18 +8,18 @@
 #include "report/memory_text.h"
 
 /* All four commands take -v, which has smaps read of a process of any size. */
-static struct err *look(const struct call *call, struct memory_use *ret)
+static struct err *look(const struct call *call, unsigned flags, struct memory_use *ret)
 {
 	if (call->argc && strcmp(call->argv[0], "-v"))
 		return call_bad_word(call->argv[0]);
-	return session_memory_use(call->session, call->argc, ret);
+	return session_memory_use(call->session, flags | (call->argc ? SESSION_MEMORY_ALL : 0), ret);
 }
 
 /* The look before is *last_ret, or NULL: it is there until session_memory_keep replaces it. */
 static struct err *judge(const struct call *call, struct memory_use *use,
 			 const struct memory_look **last_ret, struct memory_verdict *verdict)
 {
-	struct err *err = look(call, use);
+	struct err *err = look(call, SESSION_MEMORY_JUDGE, use);
 
 	if (err)
 		return err;
@@ -52,7 +52,7 @@ static struct err *run_maps(struct call *call)
 {
 	CLEANUP(memory_use_free) struct memory_use use = MEMORY_USE_INIT;
 	struct memory_changes changes;
-	struct err *err = look(call, &use);
+	struct err *err = look(call, 0, &use);
 
 	if (!err)
 		err = session_memory_changes(call->session, &use, &changes);
@@ -120,6 +120,10 @@ static const char *const verdict_names[] = {
 	[MEMORY_HEAP_TOUCHED] = "touched",
 	[MEMORY_HEAP_UNCLEAR] = "unclear",
 	[MEMORY_KIND_GROWS] = NULL,
+	[MEMORY_COPIED] = "copied",
+	[MEMORY_SHARED_TOUCHED] = "shared-touched",
+	[MEMORY_GIVEN_BACK] = "lazyfree",
+	[MEMORY_DESCRIPTORS] = "descriptors",
 };
 
 static Tcl_Obj *verdict_dict(const struct memory_verdict *verdict)
@@ -129,6 +133,7 @@ static Tcl_Obj *verdict_dict(const struct memory_verdict *verdict)
 
 	dict_text(dict, "kind", name ? name : memory_kind_names[verdict->which]);
 	dict_number(dict, "bytes", verdict->bytes);
+	dict_figure(dict, "gives", verdict->gives);
 	dict_double(dict, "seconds", (double)verdict->ns / 1e9);
 	dict_text(dict, "text", verdict->text);
 	dict_text(dict, "ask", verdict->ask);
@@ -165,8 +170,9 @@ static const struct twin twin = {
 			  "    verdict           a dict: kind (what grows: one of the kinds, or\n"
 			  "                      nothing, unknown from the first look; of the\n"
 			  "                      heap: heap in use, free but kept, touched for\n"
-			  "                      the first time, unclear without a log) bytes\n"
-			  "                      seconds text ask (a command)\n"
+			  "                      the first time, unclear without a log; copied,\n"
+			  "                      shared-touched, lazyfree, descriptors) bytes\n"
+			  "                      gives (back, by ask) seconds text ask (a command)\n"
 			  "- is what the kernel does not tell, and pss and dirty above 2 GB in\n"
 			  "memory without -v.\n",
 	.value		= value,
@@ -202,10 +208,16 @@ const struct cmd cmd_memory = {
 			  "1024 bytes for each mapping of a kind; LOCKED is the locked part of PSS.\n"
 			  "\n"
 			  "The verdict compares with the last answer, or with the history of the log\n"
-			  "where there is none yet, and names the command to ask next. Growth below 64 KB\n"
-			  "and below 1/4096 of the resident memory is `nothing`. Of other allocators than\n"
-			  "glibc's, heap is where the log has blocks, and it counts as one with mapped\n"
-			  "and anonymous memory in the verdict.\n"
+			  "where there is none yet: the largest change decides, also of pages that were\n"
+			  "copied since a fork, and of memory files behind descriptors. Growth below\n"
+			  "64 KB and below 1/4096 of the resident memory is `nothing`, that of mapped\n"
+			  "files below 1 MB.\n"
+			  "\n"
+			  "If nothing grows it names what could go, if that is a quarter of what is\n"
+			  "resident: free memory of the heap (read in its lists while the process runs),\n"
+			  "and what gives it back; memory that was given back by MADV_FREE; files of\n"
+			  "descriptors. Of other allocators than glibc's, heap is where the log has\n"
+			  "blocks, and it counts as one with mapped and anonymous memory there.\n"
 			  "\n"
 			  "smaps takes long in a process with more than 2 GB in memory. Then page tables\n"
 			  "are read only (Linux 6.7), and PSS is -; -v reads smaps all the same. A core\n"
@@ -255,7 +267,7 @@ static struct err *map_rows(struct call *call, struct answer *ret)
 {
 	CLEANUP(memory_use_free) struct memory_use use = MEMORY_USE_INIT;
 	struct memory_changes changes = { .vec = VEC_INIT };
-	struct err *err = look(call, &use);
+	struct err *err = look(call, 0, &use);
 
 	if (!err)
 		err = session_memory_changes(call->session, &use, &changes);

@@ -67,7 +67,7 @@ static void read_maps(struct watch *watch)
 	watch->now.psize = KERNEL_UNKNOWN;
 	if (now < watch->look_due)
 		return;
-	if (session_memory_use(session, false, &use)) {
+	if (session_memory_use(session, SESSION_MEMORY_JUDGE, &use)) {
 		watch->has_look = watch->has_verdict = false;
 		watch->look_due = now + 1000000000ull;
 		return;

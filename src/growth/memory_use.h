@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "heap/heap_walk.h"
 #include "os/pagemap.h"
 #include "os/smaps.h"
 
@@ -72,6 +73,11 @@ struct memory_look {
 	bool divided;
 	bool by_kind;		/* false: nothing is known but the resident bytes of `all` */
 	uint64_t own_tables;	/* bytes of page tables for mdbg's memory, which are in no kind */
+	struct heap_free free;	/* of the heaps; it is looked for where the verdict needs it */
+	/* That the objects of shared memory which it has mapped have; or MEMORY_UNKNOWN. */
+	uint64_t shared_there;
+	uint64_t descriptors;	/* of files that descriptors hold, as far as not mapped; the same */
+	uint64_t family;	/* tells whether its parent and its children are the same as before */
 	uint64_t held;		/* bytes in blocks that malloc has given out, by the log */
 	uint64_t older;		/* freed so far of blocks that the log does not have (log_older) */
 	uint64_t log;		/* whose bytes they are: tells one log from another */

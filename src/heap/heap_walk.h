@@ -204,6 +204,10 @@ struct heap_source {
 	uint64_t most_chunks;
 	/* Has the process touched the page at address? For glibc_ranges; NULL: not known. */
 	bool (*touched)(void *ctx, uint64_t address);
+	/* The resident bytes of some pages; for the same; NULL: all of them. */
+	uint64_t (*resident)(void *ctx, uint64_t start, uint64_t end);
+	/* glibc_ranges may read the lists of free chunks for so long; 0: it does not. */
+	uint64_t free_ns;
 };
 
 /*
@@ -234,7 +238,22 @@ struct heap_range {
 	bool mapped;		/* of a block that is mapped on its own; else of a heap */
 };
 
+/*
+ * What was free and resident when it was looked at, in bytes of chunks: without threads' caches and
+ * fastbins, which are small.
+ */
+struct heap_free {
+	bool known;
+	bool whole;		/* false: there was no time for all of it, and there is more */
+	uint64_t listed;	/* in the lists of arenas */
+	uint64_t main_top;	/* at the ends of main arenas */
+	uint64_t other_top;	/* at the ends of others ... */
+	uint32_t other_tops;	/* ... which are so many, with a page or more each */
+	uint64_t trimmed;	/* of all that: what malloc_trim(0) gives back, about */
+};
+
 struct heap_ranges {
+	struct heap_free free;
 	VEC(struct heap_range) vec;	/* in order of address */
 	/* These are all, it seems: as many mapped chunks as malloc counts, and no damage. */
 	bool whole;

@@ -256,8 +256,7 @@ static void divide_files(const struct memory_use *use, uint64_t *part)
 	part[ACCOUNT_SHARED] = shared - part[ACCOUNT_SHARED_OTHERS];
 }
 
-/* Which part of the files behind descriptors is mapped, and so in the figures of mappings. */
-static uint64_t unmapped(const struct memory_use *use, struct held_files *files)
+uint64_t account_unmapped(const struct memory_use *use, struct held_files *files)
 {
 	uint64_t bytes = 0;
 
@@ -297,7 +296,7 @@ void account_make(const struct memory_use *use, const struct account_heap *heap,
 	part[ACCOUNT_TABLES] = beside->tables;
 	part[ACCOUNT_HUGETLB] = beside->hugetlb;
 	if (beside->files_known)
-		part[ACCOUNT_DESCRIPTORS] = unmapped(use, &beside->files);
+		part[ACCOUNT_DESCRIPTORS] = account_unmapped(use, &beside->files);
 	part[ACCOUNT_GROUP_FILES] = beside->group_files;
 	part[ACCOUNT_GROUP_SHARED] = beside->group_shared;
 	part[ACCOUNT_GROUP_KERNEL] = beside->group_kernel;

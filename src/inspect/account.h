@@ -110,5 +110,7 @@ struct account {
 	uint64_t part[ACCOUNT_PARTS];	/* bytes, or MEMORY_UNKNOWN */
 };
 
+/* The bytes of files that are in no mapping of the process; `mapped` of each is filled in. */
+uint64_t account_unmapped(const struct memory_use *use, struct held_files *files);
 void account_make(const struct memory_use *use, const struct account_heap *heap,
 		  struct account_beside *beside, struct account *ret);

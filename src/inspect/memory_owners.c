@@ -42,7 +42,7 @@ static struct err *add_owner(struct finder *finder, uint64_t start, uint64_t end
 	return add_to(finder->owners, start, end, kind, thread);
 }
 
-static struct err *add_own(const struct region *region, struct memory_owners *owners)
+struct err *memory_owners_own(const struct region *region, struct memory_owners *owners)
 {
 	uint32_t nr = region && region->journal ? journal_entries(region->journal) : 0;
 	struct err *err = NULL;
@@ -87,7 +87,7 @@ struct err *memory_owners_facts(const struct target *target, const struct probes
 		ret->tid_offset = probes->state->tid_offset;
 		ret->stack_offset = probes->state->stack_offset;
 	}
-	return err ? err : add_own(target->region, owners);
+	return err ? err : memory_owners_own(target->region, owners);
 }
 
 static bool is_touched(void *ctx, uint64_t address)
@@ -98,21 +98,41 @@ static bool is_touched(void *ctx, uint64_t address)
 	return pagemap_next(finder->of->pagemap, address, address + PAGE, &start, &end);
 }
 
-static struct err *find_heaps(struct finder *finder)
+static uint64_t resident(void *ctx, uint64_t start, uint64_t end)
+{
+	const struct finder *finder = ctx;
+	uint64_t entry[512], bytes = 0;
+
+	for (size_t nr; start < end; start += nr * PAGE) {
+		nr = pagemap_read(finder->of->pagemap->fd, start, entry,
+				  MIN(ARRAY_SIZE(entry), (end - start) / PAGE));
+		if (!nr)
+			break;
+		for (size_t i = 0; i < nr; i++)
+			bytes += entry[i] & PAGEMAP_PRESENT ? PAGE : 0;
+	}
+	return bytes;
+}
+
+static bool has_ranges(const struct memory_facts *facts)
+{
+	return facts->libcs.allocator && facts->libcs.allocator->ranges &&
+	       facts->libcs.libc[0].nr_data;
+}
+
+/* free_ns: of struct heap_source. */
+static struct err *read_ranges(struct finder *finder, uint64_t free_ns, struct heap_ranges *ret)
 {
 	VEC(struct heap_map) maps = VEC_INIT;
-	struct heap_ranges ranges = { .vec = VEC_INIT };
+	bool known = finder->of->pagemap->fd >= 0;
 	struct heap_source source = {
 		.memory = finder->of->memory,
 		.libc = finder->facts->libcs.libc, .nr_libcs = finder->facts->libcs.nr,
-		.touched = finder->of->pagemap->fd < 0 ? NULL : is_touched, .ctx = finder,
+		.touched = known ? is_touched : NULL, .ctx = finder,
+		.resident = known ? resident : NULL, .free_ns = free_ns,
 	};
 	struct err *err = NULL;
 
-	finder->owners->whole = !finder->facts->libcs.allocator;
-	if (!finder->facts->libcs.allocator || !finder->facts->libcs.allocator->ranges ||
-	    !finder->facts->libcs.libc[0].nr_data)
-		return NULL;
 	for (size_t i = 0; i < finder->of->smaps->maps.vec.nr && !err; i++) {
 		const struct proc_map *map = &finder->of->smaps->maps.vec.at[i];
 		struct heap_map is = { map->start, map->end, !strcmp(map->path, "[heap]"),
@@ -124,13 +144,37 @@ static struct err *find_heaps(struct finder *finder)
 	source.map = maps.at;
 	source.nr_maps = maps.nr;
 	if (!err)
-		err = finder->facts->libcs.allocator->ranges(&source, &ranges);
+		err = finder->facts->libcs.allocator->ranges(&source, ret);
+	vec_free(&maps);
+	return err;
+}
+
+static struct err *find_heaps(struct finder *finder)
+{
+	struct heap_ranges ranges = { .vec = VEC_INIT };
+	struct err *err;
+
+	finder->owners->whole = !finder->facts->libcs.allocator;
+	if (!has_ranges(finder->facts))
+		return NULL;
+	err = read_ranges(finder, 0, &ranges);
 	finder->owners->whole = ranges.whole;
 	for (size_t i = 0; i < ranges.vec.nr && !err; i++)
 		err = add_owner(finder, ranges.vec.at[i].start, ranges.vec.at[i].end,
 				ranges.vec.at[i].mapped ? MEMORY_MAPPED : MEMORY_HEAP, 0);
 	heap_ranges_free(&ranges);
-	vec_free(&maps);
+	return err;
+}
+
+struct err *memory_owners_free(const struct memory_owners_of *of, const struct memory_facts *facts,
+			       uint64_t budget_ns, struct heap_free *ret)
+{
+	struct finder finder = { .of = of, .facts = facts };
+	struct heap_ranges ranges = { .vec = VEC_INIT };
+	struct err *err = has_ranges(facts) ? read_ranges(&finder, budget_ns, &ranges) : NULL;
+
+	*ret = ranges.free;
+	heap_ranges_free(&ranges);
 	return err;
 }
 

@@ -26,6 +26,7 @@
 struct log;
 struct probes;
 struct proc_tasks;
+struct region;
 
 /* What is known of the process beside its mappings. */
 struct memory_facts {
@@ -41,6 +42,9 @@ struct err *memory_owners_facts(const struct target *target, const struct probes
 				const struct proc_maps *maps, struct memory_facts *ret,
 				struct memory_owners *owners) MUST_CHECK;
 
+/* Tracer thread: add what mdbg has mapped. */
+struct err *memory_owners_own(const struct region *region, struct memory_owners *owners) MUST_CHECK;
+
 struct memory_owners_of {
 	pid_t pid;
 	const struct smaps *smaps;
@@ -55,3 +59,9 @@ struct memory_owners_of {
 /* Main thread: find the rest. A part that cannot be read is left out. */
 struct err *memory_owners_find(const struct memory_owners_of *of, const struct memory_facts *facts,
 			       struct memory_owners *owners) MUST_CHECK;
+/*
+ * Main thread: what is free in the heaps, whose lists are read for budget_ns at most. Of all only
+ * the maps, the memory and the pagemap are used. Not known if there are no heaps of that kind.
+ */
+struct err *memory_owners_free(const struct memory_owners_of *of, const struct memory_facts *facts,
+			       uint64_t budget_ns, struct heap_free *ret) MUST_CHECK;

@@ -173,7 +173,7 @@ struct err *session_account(struct session *session, struct session_account *ret
 		return err_create(ERR_UNSUPPORTED, "a core file does not say what was in memory");
 	err = find_heap(session, &is);
 	if (!err)
-		err = session_memory_use(session, true, &is.use);
+		err = session_memory_use(session, SESSION_MEMORY_ALL, &is.use);
 	if (!err)
 		err = find_beside(session, &is);
 	if (err) {

@@ -3,8 +3,14 @@
 
 #include "session/session_memory.h"
 
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
 #include "base/cleanup.h"
 #include "base/page.h"
+#include "inspect/account.h"
 #include "inspect/memory_owners.h"
 #include "os/pagemap.h"
 #include "os/page_runs.h"
@@ -13,6 +19,10 @@
 #include "tracee/target.h"
 
 #define TABLE_SPAN	(2ull << 20)	/* of memory, that a page table is for */
+#define FREE_NS		60000000ull	/* for lists of free chunks: 40,000 or more of them */
+#define FILES_MOST	4096u		/* descriptors that are looked at: 3 us each ... */
+#define SHARED_MOST	256u		/* ... and mappings of shared memory: 5 us */
+#define TASKS_MOST	256u		/* ... and threads that may have children: 8 us */
 
 /* Is it so large that smaps takes too long? Memory of hugetlbfs is for smaps to tell apart. */
 static bool is_large(const struct proc_status *status)
@@ -79,6 +89,78 @@ static struct err *add_process(struct session *session, const struct proc_status
 			all->at[MEMORY_PSS] = MIN(pss, all->at[MEMORY_RSIZE]);
 	}
 	return err && err->code != ERR_NOTFOUND ? err : NULL;
+}
+
+/* The bytes that an object of shared memory has; MEMORY_UNKNOWN: that may not be seen. */
+static uint64_t object_bytes(pid_t pid, const struct proc_map *map)
+{
+	char path[80];
+	struct statx stx;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->start,
+		 map->end);
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_BLOCKS, &stx) ?
+		MEMORY_UNKNOWN : stx.stx_blocks * 512;
+}
+
+/* Those of all that are mapped, each once: mappings of one are mostly neighbours. */
+static uint64_t shared_there(pid_t pid, const struct memory_use *use)
+{
+	struct file_id last = { .inode = 0 };
+	uint64_t bytes = 0;
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < use->vec.nr; i++) {
+		const struct file_id id = file_id_of_map(use->vec.at[i].map);
+		uint64_t has;
+
+		if (use->vec.at[i].kind != MEMORY_SHARED || file_id_same(&id, &last))
+			continue;
+		has = object_bytes(pid, use->vec.at[i].map);
+		if (nr++ == SHARED_MOST || has == MEMORY_UNKNOWN)
+			return MEMORY_UNKNOWN;
+		bytes += has;
+		last = id;
+	}
+	return bytes;
+}
+
+/* A checksum of the parent and the children. */
+static uint64_t family_of(pid_t tid, pid_t parent)
+{
+	uint64_t sum = (uint64_t)parent;
+	struct proc_tasks tasks = { VEC_INIT }, children;
+	struct err *err = procfs_tasks(tid, &tasks);
+
+	for (size_t i = 0; !err && i < MIN(tasks.vec.nr, (size_t)TASKS_MOST); i++) {
+		err = procfs_children(tasks.vec.at[i], &children);
+		if (err)
+			break;
+		vec_each_value(child, &children.vec)
+			sum = sum * 1000003 + (uint64_t)child;
+		vec_free(&children.vec);
+	}
+	vec_free(&tasks.vec);
+	if (err)
+		err_ignore(err);
+	return sum;
+}
+
+/* What lies outside its own private memory. What cannot be seen stays unknown. */
+static void add_outside(struct session *session, const struct proc_status *status,
+			struct memory_use *use)
+{
+	pid_t tid = session->current->target->mem.tid;
+	struct held_files files = HELD_FILES_INIT;
+	struct err *err = held_files_find(tid, FILES_MOST, &files);
+
+	if (err)
+		err_ignore(err);
+	else if (!files.cut)
+		use->look.descriptors = account_unmapped(use, &files);
+	held_files_free(&files);
+	use->look.shared_there = shared_there(tid, use);
+	use->look.family = family_of(tid, status->ppid);
 }
 
 /*
@@ -209,7 +291,7 @@ static struct err *use_core(struct session *session, struct memory_use *ret)
 	return err;
 }
 
-static struct err *use_live(struct session *session, bool all, struct memory_use *ret)
+static struct err *use_live(struct session *session, unsigned flags, struct memory_use *ret)
 {
 	struct smaps smaps = SMAPS_INIT;
 	struct proc_status status;
@@ -217,7 +299,7 @@ static struct err *use_live(struct session *session, bool all, struct memory_use
 	struct err *err = procfs_status(session->current->target->mem.tid, &status);
 
 	if (!err)
-		err = read_maps(session, &status, all, &smaps, &quick);
+		err = read_maps(session, &status, flags & SESSION_MEMORY_ALL, &smaps, &quick);
 	if (!err)
 		err = make(session, &smaps, ret);
 	smaps_free(&smaps);
@@ -226,6 +308,8 @@ static struct err *use_live(struct session *session, bool all, struct memory_use
 	ret->quick = quick;
 	ret->look.time_ns = procfs_clock(CLOCK_MONOTONIC);
 	err = add_process(session, &status, ret);
+	if (!err && flags & SESSION_MEMORY_JUDGE)
+		add_outside(session, &status, ret);
 	if (!err)
 		err = add_held(session, &ret->look);
 	if (err)
@@ -233,7 +317,8 @@ static struct err *use_live(struct session *session, bool all, struct memory_use
 	return err;
 }
 
-struct err *session_memory_use(struct session *session, bool all, struct memory_use *ret)
+struct err *session_memory_use(struct session *session, unsigned flags,
+			       struct memory_use *ret)
 {
 	struct err *err = session_need_view(session);
 
@@ -241,7 +326,7 @@ struct err *session_memory_use(struct session *session, bool all, struct memory_
 		return err;
 	if (!session->current->target->kind->live)
 		return use_core(session, ret);
-	err = use_live(session, all, ret);
+	err = use_live(session, flags, ret);
 	if (err && err->code == ERR_PERM)
 		err = err_hint(err, "the kernel shows memory to root, and to the process' own "
 			       "user with the right to trace it; see hidepid in proc(5)");
@@ -307,26 +392,36 @@ static bool look_of_history(struct session *session, const struct memory_look *n
 	return true;
 }
 
-static struct memory_past past_of(struct session *session)
+/* What is free in the heaps; it stays unknown if it cannot be read. */
+static struct err *find_free(struct session *session, struct heap_free *ret)
 {
-	const struct log_history *is = session_history(session);
-	const struct history_sample *first;
-
-	if (!is || !is->history.samples.nr)
-		return (struct memory_past){ .known = false };
-	first = &is->history.samples.at[0];
-	return (struct memory_past){
-		.first_rss = first->rss, .first_held = first->bytes,
-		.peak_held = history_peak(&is->history)->bytes,
-		.known = first->rss,
+	const struct target *target = session->current->target;
+	struct memory_facts facts = { .tid_offset = 0 };
+	struct memory_owners owners = { .vec = VEC_INIT };
+	struct smaps smaps = SMAPS_INIT;
+	struct facts_job job = { &smaps.maps, &facts, &owners };
+	struct pagemap pagemap;
+	const struct memory_owners_of of = {
+		.smaps = &smaps, .memory = session_memory(session), .pagemap = &pagemap,
 	};
+	struct err *err = session_maps(session, &smaps.maps);
+
+	pagemap_open(target->mem.tid, &pagemap);
+	if (!err)
+		err = session_call(session, facts_job, &job);
+	if (!err)
+		err = memory_owners_free(&of, &facts, FREE_NS, ret);
+	pagemap_close(&pagemap);
+	smaps_free(&smaps);
+	vec_free(&owners.vec);
+	return err;
 }
 
 void session_memory_verdict(struct session *session, const struct memory_look *before,
-			    const struct memory_look *now, struct memory_verdict *ret)
+			    struct memory_look *now, struct memory_verdict *ret)
 {
-	struct memory_past past = { .known = false };
 	struct memory_look sampled;
+	struct err *err;
 
 	if (session_state(session) == SESSION_CORE) {
 		*ret = (struct memory_verdict){
@@ -335,12 +430,16 @@ void session_memory_verdict(struct session *session, const struct memory_look *b
 		};
 		return;
 	}
-	if (now->held != MEMORY_UNKNOWN) {
-		past = past_of(session);
-		if (!before && look_of_history(session, now, &sampled))
-			before = &sampled;
-	}
-	memory_verdict(before, now, &past, ret);
+	if (!before && now->held != MEMORY_UNKNOWN && look_of_history(session, now, &sampled))
+		before = &sampled;
+	memory_verdict(before, now, ret);
+	if (!memory_verdict_wants_free(now, ret))
+		return;
+	err = find_free(session, &now->free);
+	if (err)
+		err_ignore(err);
+	else
+		memory_verdict(before, now, ret);
 }
 
 /*

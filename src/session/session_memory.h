@@ -31,19 +31,26 @@ struct memory_last {
 /* From so many resident bytes on, smaps is only read if it is asked for: memory_use.quick. */
 #define SESSION_MEMORY_LARGE	(2ull << 30)
 
-/*
- * Look at the process' memory now. all: read smaps however long it takes. A core file has only
- * MEMORY_VSIZE. ERR_GONE: the process has ended; ERR_PERM.
- */
-struct err *session_memory_use(struct session *session, bool all,
+/* What to look at beside the mappings. */
+enum session_memory_flags {
+	SESSION_MEMORY_ALL	= 1 << 0,	/* read smaps however long it takes */
+	/* What a verdict needs: objects of shared memory, descriptors, the family. */
+	SESSION_MEMORY_JUDGE	= 1 << 1,
+};
+
+/* Look at the process' memory now. A core file has only MEMORY_VSIZE. ERR_GONE; ERR_PERM. */
+struct err *session_memory_use(struct session *session, unsigned flags,
 			       struct memory_use *ret) MUST_CHECK;
 /* The look of the last `memory`; NULL: there was none at this process. */
 const struct memory_look *session_memory_last(struct session *session);
 /* Remember this look as the one that `memory` has shown. */
 void session_memory_keep(struct session *session, const struct memory_look *look);
-/* Compare a look with an earlier one (NULL: none) or, without that, with the history of the log. */
+/*
+ * Compare a look with an earlier one (NULL: none) or, without that, with the history of the log. If
+ * nothing grows, or free memory does, the heaps are asked what is free: now->free.
+ */
 void session_memory_verdict(struct session *session, const struct memory_look *before,
-			    const struct memory_look *now, struct memory_verdict *ret);
+			    struct memory_look *now, struct memory_verdict *ret);
 
 /* How the resident bytes of mappings have changed since `memory maps` was last asked. */
 struct memory_changes {

@@ -5,6 +5,7 @@
  *
  *	heap N		blocks of 1000 bytes, which are kept
  *	burst N		the same, and all but the last one are freed
+ *	pinned N	blocks of 1000 and of 40 bytes in turn, of which the large ones are freed
  *	reserve N	blocks of 100,000 bytes that are not written to
  *	touch		the reserved blocks are written to
  *	mapped N	blocks of 1 MB, which malloc maps on their own
@@ -23,6 +24,7 @@
  *	lazy N		anonymous memory that is given back by MADV_FREE
  *	memfd N		a memory file with N in it, which is not mapped
  *	fork		a child that waits for the end of this process
+ *	unfork		the last child is killed
  *	change		the last anonymous memory is written to again
  *	buffers N	shared memory that such a child has filled, and has mapped; this process has not touched it
  *	read		all of that is read
@@ -45,6 +47,7 @@
 #include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #ifndef PR_SET_VMA
 #define PR_SET_VMA		0x53564d41
@@ -100,6 +103,21 @@ static void burst(long bytes)
 		free(node);
 	}
 	kept->next = before;
+}
+
+static void pinned(long bytes)
+{
+	long nr = bytes / SMALL;
+	void **block = malloc((size_t)nr * sizeof(*block));
+
+	for (long i = 0; block && i < nr; i++) {
+		block[i] = memset(malloc(SMALL), 1, SMALL);
+		push(&kept, 40);
+		canary_fill(kept->rest, 40 - sizeof(*kept));
+	}
+	for (long i = 0; block && i < nr; i++)
+		free(block[i]);
+	free(block);
 }
 
 static void reserve(long bytes)
@@ -267,6 +285,7 @@ static bool make_threads(int nr, bool stay)
 
 static char *buffers;
 static size_t buffers_size;
+static pid_t child;
 static int helpers[2] = { -1, -1 };	/* children read it, and end when nobody can write to it */
 
 /* A child that stays; it runs `first` before this function returns. */
@@ -290,7 +309,13 @@ static bool fork_one(void (*first)(void))
 	close(done[1]);
 	byte = read(done[0], &byte, 1) != 0;
 	close(done[0]);
+	child = pid;
 	return pid > 0;
+}
+
+static bool unfork(void)
+{
+	return !kill(child, SIGKILL) && waitpid(child, NULL, 0) == child;
 }
 
 static void fill_buffers(void)
@@ -343,6 +368,8 @@ static bool obey(const char *line)
 		keep(bytes);
 	else if (after(line, "burst"))
 		burst(bytes);
+	else if (after(line, "pinned"))
+		pinned(bytes);
 	else if (after(line, "reserve"))
 		reserve(bytes);
 	else if (after(line, "touch"))
@@ -378,6 +405,8 @@ static bool obey(const char *line)
 		return make_memfd((size_t)bytes);
 	else if (after(line, "fork"))
 		return fork_one(NULL);
+	else if (after(line, "unfork"))
+		return unfork();
 	else if (after(line, "change"))
 		memset(last_anonymous, 2, last_size);
 	else if (after(line, "buffers"))

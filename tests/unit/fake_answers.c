@@ -110,7 +110,7 @@ struct err *trim_run(struct session *session UNUSED, struct session_trim *ret)
 }
 
 /* At the first look the heap has 16 KB in memory, later 12 KB. */
-struct err *session_memory_use(struct session *session, bool all, struct memory_use *ret)
+struct err *session_memory_use(struct session *session, unsigned flags, struct memory_use *ret)
 {
 	const char *text = session->memory_last.has_look ?
 		"1000-5000 rw-p 00000000 00:00 0 [heap]\nRss: 12 kB\n" :
@@ -125,7 +125,7 @@ struct err *session_memory_use(struct session *session, bool all, struct memory_
 	fake_check(memory_use_make(&smaps, &owners, NULL, ret));
 	smaps_free(&smaps);
 	ret->min_faults = 17;
-	ret->quick = !all;
+	ret->quick = !(flags & SESSION_MEMORY_ALL);
 	return NULL;
 }
 
@@ -141,9 +141,9 @@ void session_memory_keep(struct session *session, const struct memory_look *look
 }
 
 void session_memory_verdict(struct session *session UNUSED, const struct memory_look *before,
-			    const struct memory_look *now, struct memory_verdict *ret)
+			    struct memory_look *now, struct memory_verdict *ret)
 {
-	memory_verdict(before, now, NULL, ret);
+	memory_verdict(before, now, ret);
 }
 
 struct err *session_memory_changes(struct session *session, const struct memory_use *use,

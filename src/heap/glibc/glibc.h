@@ -144,3 +144,6 @@ struct err *glibc_lists_mark(struct glibc *glibc) MUST_CHECK;
 
 /* Check all links of all bins. */
 struct err *glibc_bins_check(struct glibc *glibc) MUST_CHECK;
+
+/* What is free in the arenas, whose spans are known; it reads their lists for so long at most. */
+void glibc_free_look(struct glibc *glibc, uint64_t budget_ns, struct heap_free *ret);

@@ -60,6 +60,8 @@ static struct err *look(const struct heap_source *source, struct window *window,
 			       .running = true };
 	struct err *err = find(&glibc, ranges);
 
+	if (!err && source->free_ns)
+		glibc_free_look(&glibc, source->free_ns, &ranges->free);
 	ranges->whole = !err && walk.mmapped_certain && !heap_walk_all_damage(&walk);
 	*again_ret = !err && !ranges->whole && sums_changed(&glibc);
 	heap_walk_free(&walk);

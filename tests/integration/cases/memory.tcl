@@ -185,8 +185,79 @@ case memory-burst 60 {
 	live $m "wait until {\[dict get \[lindex \[mdbg::history] end] count] >= 50000} timeout 20"
 	order $t drain
 	set text [live $m memory]
-	check {[regexp -line {^Verdict: the heap keeps at least (\d+) bytes .* Ask `malloc trim`\.$} $text -> n]} {$text}
-	check {$n > 5000000} {only $n bytes: $text}
+	check {[regexp -line {^Verdict: the heap keeps (\d+) bytes .* a trim gives back some (\d+)\. Ask `malloc trim`\.$} \
+		$text -> n gives]} {$text}
+	check {$n > 5000000 && $gives > $n / 2 && $gives <= $n} {only $n bytes: $text}
+	live_end $m
+	finish $t
+}
+
+# What is free is known without a history, and so is what a trim gives back: {orders least most ask}.
+case memory-kept 60 {
+	foreach {orders ask} {
+		{{heap 1} {burst 9}} {malloc trim}
+		{{heap 1} {threads 4} {arenas 3}} {memory account}
+		{{pinned 9}} {malloc pins}
+	} {
+		set t [start kinds]
+		foreach line $orders {
+			order $t $line
+		}
+		set m [live_start --no-arm -p [pid_of $t]]
+		foreach look {1 2} {
+			set verdict [dict get [live_value $m mdbg::memory] verdict]
+			set free [lindex [order $t info] 2]
+			check {[dict get $verdict kind] eq "free" && [dict get $verdict ask] eq $ask} {$orders: $verdict}
+			# What was never touched of the ends of arenas is free, and not resident.
+			check {abs([dict get $verdict bytes] - $free) <= 0.02 * $free + 600000} {$orders: $free free, $verdict}
+		}
+		if {$ask eq "malloc trim"} {
+			set before [kernel_figure [pid_of $t] smaps_rollup Rss]
+			live $m "malloc on"
+			live $m "malloc trim"
+			set gave [expr {$before - [kernel_figure [pid_of $t] smaps_rollup Rss]}]
+			check {$gave >= 0.9 * [dict get $verdict gives] - 400000} {$gave bytes came back: $verdict}
+		}
+		live_end $m
+		finish $t
+	}
+}
+
+# A resident size does not show what a fork costs, nor what lies behind descriptors; and what was given back shows in it.
+case memory-outside 60 {
+	foreach {first then kind bytes} {
+		{{anonymous 8} fork} change copied 8388608
+		{{heap 1}} {memfd 6} descriptors 6291456
+		{{heap 1}} {lazy 9} anonymous 9437184
+		{{buffers 7}} read shared-touched 7340032
+		{} {shared 7} shared 7340032
+	} {
+		set t [start kinds]
+		foreach line $first {
+			order $t $line
+		}
+		set m [live_start --no-arm -p [pid_of $t]]
+		live_value $m mdbg::memory
+		order $t $then
+		set verdict [dict get [live_value $m mdbg::memory] verdict]
+		check {[dict get $verdict kind] eq $kind} {$then: $verdict}
+		check {abs([dict get $verdict bytes] - $bytes) <= 0.05 * $bytes} {$then: $verdict}
+		if {$then eq "lazy 9"} {
+			set verdict [dict get [live_value $m mdbg::memory] verdict]
+			check {[dict get $verdict kind] eq "lazyfree"} {$verdict}
+		}
+		live_end $m
+		finish $t
+	}
+	# A child that ends leaves all that it shared to its parent: nothing was copied.
+	set t [start kinds]
+	order $t "anonymous 8"
+	order $t fork
+	set m [live_start --no-arm -p [pid_of $t]]
+	live_value $m mdbg::memory
+	order $t unfork
+	set verdict [dict get [live_value $m mdbg::memory] verdict]
+	check {[dict get $verdict kind] eq "nothing"} {$verdict}
 	live_end $m
 	finish $t
 }
