@@ -17,7 +17,7 @@ static const struct column sample_columns[] = {
 	{ "bytes", ">BYTES", "held by recorded blocks; an estimate if the log samples", IS(BYTES, bytes) },
 	{ "count", ">COUNT", "held by recorded blocks; an estimate if the log samples",
 	  IS(NUMBER, count) },
-	{ "rss", ">RSS", "resident bytes of the process", IS(BYTES, rss), .flags = COLUMN_0_UNKNOWN },
+	{ "rss", ">RSS", "resident bytes of the process, without those of mdbg", IS(BYTES, rss), .flags = COLUMN_0_UNKNOWN },
 	{ "older", ">OLDER", "freed so far of blocks from before the attach; - if the log samples",
 	  IS(BYTES, older), .flags = COLUMN_MAX_UNKNOWN },
 	{ "unsized", ">UNSIZED", "how many more of these were freed, whose size is not known; - if the log samples",

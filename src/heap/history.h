@@ -55,7 +55,7 @@
 struct history_sample {
 	uint64_t time_ns;		/* since the epoch, by the log's clock */
 	uint64_t bytes, count;		/* sums over all stacks */
-	uint64_t rss;			/* resident bytes of the process; 0: not known */
+	uint64_t rss;			/* resident bytes of the process, without mdbg's; 0: not known */
 	bool origin;
 	struct packed_moment moment;
 };

@@ -42,7 +42,7 @@ struct err *memory_owners_facts(const struct target *target, const struct probes
 				const struct proc_maps *maps, struct memory_facts *ret,
 				struct memory_owners *owners) MUST_CHECK;
 
-/* Tracer thread: add what mdbg has mapped. */
+/* Add what mdbg has mapped, by its journal. */
 struct err *memory_owners_own(const struct region *region, struct memory_owners *owners) MUST_CHECK;
 
 struct memory_owners_of {

@@ -3,12 +3,17 @@
 
 #include "session/history.h"
 
+#include <fcntl.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/trace.h"
+#include "inspect/memory_owners.h"
+#include "os/page_runs.h"
 #include "os/procfs.h"
 #include "session/private.h"
 #include "tracee/region.h"
+#include "tracee/target.h"
 
 #define COST_TIMES	120u	/* an interval is at least so many times the cost of a sample */
 #define IDLE_NS		1000000000ull	/* the longest time between two calls of the poll */
@@ -38,20 +43,50 @@ static void note(struct err *err)
 		trace_line("history: %s", err->msg);
 }
 
-/* The resident bytes of the process; 0: not known. Its first thread may have ended before it. */
-static uint64_t resident(const struct session *session)
+/*
+ * Of the process' resident memory, what is mdbg's: its log grows with the process' blocks. The
+ * journal is whole at any moment, as mdbg may be killed at any.
+ */
+static uint64_t own_resident(struct session *session)
+{
+	const struct target *target = session->current->target;
+	AUTO_CLOSE int pagemap = target ? procfs_open(target->mem.tid, "pagemap", O_RDONLY) : -1;
+	struct memory_owners owners = { .vec = VEC_INIT };
+	struct page_runs pages = { VEC_INIT };
+	uint64_t bytes = 0;
+	struct err *err = pagemap < 0 ? NULL : memory_owners_own(session->region, &owners);
+
+	vec_each_while(owner, &owners.vec, pagemap >= 0 && !err) {
+		page_runs_free(&pages);
+		err = page_runs_add(pagemap, owner->start, owner->end, &pages);
+		vec_each(run, &pages.vec)
+			bytes += run->swapped ? 0 : run->end - run->start;
+	}
+	page_runs_free(&pages);
+	vec_free(&owners.vec);
+	note(err);
+	return bytes;
+}
+
+/*
+ * The resident bytes of the process, without mdbg's; 0: not known. Its first thread may have ended
+ * before it.
+ */
+static uint64_t resident(struct session *session)
 {
 	pid_t pid = session->current->pid;
 	struct proc_tasks tasks = { VEC_INIT };
 	uint64_t rss = 0;
 
-	if (procfs_rss(pid, &rss) || rss || procfs_tasks(pid, &tasks))
-		return rss;
+	if (procfs_rss(pid, &rss))
+		return 0;
+	if (!rss && procfs_tasks(pid, &tasks))
+		return 0;
 	for (size_t i = tasks.vec.nr; i-- > 0 && !rss;)
 		if (procfs_rss(tasks.vec.at[i], &rss))
 			rss = 0;
 	vec_free(&tasks.vec);
-	return rss;
+	return rss ? rss - MIN(rss, own_resident(session)) : 0;
 }
 
 /* Begin the history of a log that is new to this session. */
