@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* memory account, mdbg::memory_account: the resident memory, divided so that it adds up. */
 
+#include <string.h>
+
 #include "answer/account_rows.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
+#include "report/memory_text.h"
 #include "report/rows_text.h"
 #include "report/stood_text.h"
 #include "session/account.h"
@@ -34,6 +37,7 @@ static struct err *run(struct call *call)
 {
 	CLEANUP(session_account_free) struct session_account account = { .use = MEMORY_USE_INIT };
 	struct err *err = session_account(call->session, &account);
+	struct memory_verdict verdict;
 	struct answer rows;
 
 	if (err)
@@ -43,9 +47,16 @@ static struct err *run(struct call *call)
 		err = rows_text_print(&rows, NULL, call->out);
 	else
 		answer_free(&rows);
-	if (!err)
-		print_notes(&account, call->out);
-	return err;
+	if (err)
+		return err;
+	print_notes(&account, call->out);
+	session_account_verdict(call->session, &account, &verdict);
+	out_text(call->out, "\n");
+	/* Nobody is sent to where he is. */
+	if (!strcmp(verdict.ask, "memory account"))
+		*verdict.ask = '\0';
+	memory_text_print_verdict(&verdict, call->out);
+	return NULL;
 }
 
 static struct err *rows(struct call *call, struct answer *ret)
@@ -85,13 +96,16 @@ const struct cmd cmd_memory_account = {
 			  "    device mdbg        memory of devices; mdbg's log and agent\n"
 			  "\n"
 			  "Behind `all` come parts that are counted above: huge (in huge pages), forked\n"
-			  "(shared with processes of a fork). Then what is not in it: untouched (of\n"
-			  "blocks), swapped, tables (page tables), hugetlb, descriptors (memory files\n"
-			  "and deleted files of tmpfs, as far as not mapped), and of the control group\n"
-			  "group-files (page cache), group-shared (tmpfs, shared memory), group-kernel.\n"
+			  "(shared with processes of a fork), and of the free memory trim (`malloc trim`\n"
+			  "gives it back) and pinned (live blocks keep its pages). Then what is not in\n"
+			  "it: untouched (of blocks), swapped, tables (page tables), hugetlb,\n"
+			  "descriptors (memory files and deleted files of tmpfs, as far as not mapped),\n"
+			  "and of the control group group-files (page cache), group-shared (tmpfs, shared\n"
+			  "memory), group-kernel.\n"
 			  "\n"
 			  "The heaps are walked, in a short stop or a snapshot, as for `malloc`. Heaps\n"
-			  "that cannot be walked are one part. Parts of 0 bytes have no line.\n"
+			  "that cannot be walked are one part. Parts of 0 bytes have no line. The last\n"
+			  "line is the verdict of `memory`.\n"
 			  "\n"
 			  "Errors: {MDBG STATE} without a process, {MDBG GONE}, {MDBG PERM},\n"
 			  "{MDBG UNSUPPORTED} for a core file.\n",

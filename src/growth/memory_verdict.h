@@ -57,7 +57,7 @@ struct memory_verdict {
 	uint64_t gives;			/* what the command would give back, or MEMORY_UNKNOWN */
 	uint64_t ns;			/* between the two looks; 0: there was one */
 	char text[320];			/* a sentence, without a full stop */
-	char ask[64];			/* the command to type next */
+	char ask[64];			/* the command to type next; "": none */
 };
 
 /* before: NULL if there is none. */

@@ -3,9 +3,13 @@
 
 #include "inspect/account.h"
 
+#include <fcntl.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/page.h"
+#include "heap/free_space.h"
+#include "inspect/heap_pages.h"
 #include "os/page_runs.h"
 
 static const struct {
@@ -36,6 +40,9 @@ static const struct {
 	[ACCOUNT_ALL] = { "all", "the sum: Rss of the kernel", ACCOUNT_SUM },
 	[ACCOUNT_HUGE] = { "huge", "in huge pages", ACCOUNT_OF },
 	[ACCOUNT_FORKED] = { "forked", "shared with processes of a fork, until one writes",
+			     ACCOUNT_OF },
+	[ACCOUNT_TRIM] = { "trim", "free, and `malloc trim` gives it back", ACCOUNT_OF },
+	[ACCOUNT_PINNED] = { "pinned", "free, on pages that live blocks keep (`malloc pins`)",
 			     ACCOUNT_OF },
 	[ACCOUNT_UNTOUCHED] = { "untouched", "blocks: never written to, or given back",
 				ACCOUNT_BESIDE },
@@ -112,14 +119,35 @@ static void add_chunk(struct account_heap *ret, const struct heap_walk *walk,
 	}
 }
 
-struct err *account_heap_find(const struct heaps *heap, int pagemap, struct account_heap *ret)
+/* Whose pages the free bytes lie on. */
+static struct err *find_free(const struct heaps *heap, pid_t pages_of, struct account_heap *ret)
 {
+	struct free_space free = FREE_SPACE_INIT;
+	struct resident resident = RESIDENT_INIT;
+	const struct free_space_source source = {
+		.walk = &heap->walk, .resident = &resident, .brk = heap->brk,
+	};
+	struct err *err = heap_pages_read(&heap->walk, pages_of, &resident);
+
+	if (!err)
+		err = free_space_add_up(&source, &free);
+	ret->trim = free.all.kept[FREE_TRIMMED];
+	ret->pinned = free.all.kept[FREE_PINNED];
+	free_space_free(&free);
+	resident_free(&resident);
+	return err;
+}
+
+struct err *account_heap_find(const struct heaps *heap, pid_t pages_of, struct account_heap *ret)
+{
+	AUTO_CLOSE int pagemap = procfs_open(pages_of, "pagemap", O_RDONLY);
 	const struct heap_walk *walk = &heap->walk;
 	struct chunk_at at = heap_chunks_start();
 	struct page_runs pages = { VEC_INIT };
 	struct heap_chunk chunk;
 	size_t page = 0;
-	struct err *err = find_pages(walk, pagemap, &pages);
+	struct err *err = pagemap < 0 ? err_sys("/proc/%d/pagemap", pages_of) :
+					find_pages(walk, pagemap, &pages);
 
 	*ret = (struct account_heap){ .known = !err, .asked = UINT64_MAX };
 	/* Chunks lie end to end from their words of size on; a mapped one begins with its mapping. */
@@ -130,7 +158,7 @@ struct err *account_heap_find(const struct heaps *heap, int pagemap, struct acco
 			  page_runs_between(&pages, &page, start, start + chunk.size));
 	}
 	page_runs_free(&pages);
-	return err;
+	return err ? err : find_free(heap, pages_of, ret);
 }
 
 /* 0 for what is not known. */
@@ -274,6 +302,16 @@ uint64_t account_unmapped(const struct memory_use *use, struct held_files *files
 	return bytes;
 }
 
+struct heap_free account_heap_free(const struct account_heap *heap)
+{
+	return (struct heap_free){
+		.known = heap->known, .whole = true,
+		.listed = resident_of(heap, CHUNK_FAST) + resident_of(heap, CHUNK_FREE),
+		.main_top = heap->main_top, .other_top = heap->other_top,
+		.other_tops = heap->other_tops, .trimmed = heap->trim,
+	};
+}
+
 void account_make(const struct memory_use *use, const struct account_heap *heap,
 		  struct account_beside *beside, struct account *ret)
 {
@@ -292,6 +330,10 @@ void account_make(const struct memory_use *use, const struct account_heap *heap,
 		part[ACCOUNT_ALL] += part[i];
 	add_figure(use, MEMORY_HUGE, &part[ACCOUNT_HUGE]);
 	add_figure(use, MEMORY_OTHERS, &part[ACCOUNT_FORKED]);
+	if (heap->known) {
+		part[ACCOUNT_TRIM] = heap->trim;
+		part[ACCOUNT_PINNED] = heap->pinned;
+	}
 	part[ACCOUNT_SWAPPED] = use->look.all.at[MEMORY_SWAP];
 	part[ACCOUNT_TABLES] = beside->tables;
 	part[ACCOUNT_HUGETLB] = beside->hugetlb;

@@ -54,6 +54,8 @@ enum account_part {
 	/* Parts of it that are counted above. */
 	ACCOUNT_HUGE,		/* in huge pages */
 	ACCOUNT_FORKED,		/* private, and shared with other processes since a fork */
+	ACCOUNT_TRIM,		/* free: malloc_trim gives it back */
+	ACCOUNT_PINNED,		/* free, on pages that live blocks keep */
 	/* Not resident in its mappings. */
 	ACCOUNT_UNTOUCHED,	/* of blocks: asked for, and never written to, or given back */
 	ACCOUNT_SWAPPED,
@@ -89,14 +91,17 @@ struct account_heap {
 	uint64_t early, early_bytes;	/* ... and others */
 	/* What the program has asked for in the recorded ones; UINT64_MAX: it is not known. */
 	uint64_t asked;
+	uint64_t trim, pinned;		/* of the free bytes: heap/free_space.h */
 };
 
 /*
- * Find what is resident of the chunks of a walk. pagemap is that of the memory that was walked, at
- * the moment of the walk.
+ * Find what is resident of the chunks of a walk. pages_of: the process that has the memory which was
+ * walked, at the moment of the walk.
  */
-struct err *account_heap_find(const struct heaps *heap, int pagemap,
+struct err *account_heap_find(const struct heaps *heap, pid_t pages_of,
 			      struct account_heap *ret) MUST_CHECK;
+/* The same as a look without a stop has it. */
+struct heap_free account_heap_free(const struct account_heap *heap);
 
 /* What is known of the process beside its mappings and heaps; MEMORY_UNKNOWN: it is not known. */
 struct account_beside {

@@ -3,10 +3,8 @@
 
 #include "session/account.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 
-#include "base/cleanup.h"
 #include "os/kernel_text.h"
 #include "os/memory_groups.h"
 #include "session/heap.h"
@@ -60,16 +58,9 @@ static struct err *divide(void *ctx, const struct heaps *heap,
 			  const struct session_heap_moment *moment)
 {
 	struct account_heap *ret = ctx;
-	AUTO_CLOSE int pagemap = heap->walked ? procfs_open(moment->pages_of, "pagemap", O_RDONLY) :
-						-1;
-	struct err *err;
+	struct err *err = heap->walked ? account_heap_find(heap, moment->pages_of, ret) : NULL;
 
-	if (!heap->walked)
-		return NULL;
-	if (pagemap < 0)
-		return err_sys("/proc/%d/pagemap", moment->pages_of);
-	err = account_heap_find(heap, pagemap, ret);
-	return err ? err : find_asked(heap, moment, ret);
+	return err || !heap->walked ? err : find_asked(heap, moment, ret);
 }
 
 /* A walk that would stop the target for too long leaves the heaps undivided. */
@@ -155,9 +146,12 @@ static bool knows_threads(const struct memory_use *use)
 	return !stacks;
 }
 
-struct err *session_account(struct session *session, struct session_account *ret)
+/* Nothing is known yet. */
+static struct err *begin(struct session *session, struct session_account *ret)
 {
-	struct session_account is = {
+	struct err *err = session_need_view(session);
+
+	*ret = (struct session_account){
 		.heap = { .asked = UINT64_MAX }, .use = MEMORY_USE_INIT,
 		.beside = {
 			.tables = MEMORY_UNKNOWN, .hugetlb = MEMORY_UNKNOWN,
@@ -165,25 +159,67 @@ struct err *session_account(struct session *session, struct session_account *ret
 			.group_kernel = MEMORY_UNKNOWN, .files = HELD_FILES_INIT,
 		},
 	};
-	struct err *err = session_need_view(session);
+	if (!err && !session->current->target->kind->live)
+		err = err_create(ERR_UNSUPPORTED, "a core file does not say what was in memory");
+	return err;
+}
 
-	if (err)
-		return err;
-	if (!session->current->target->kind->live)
-		return err_create(ERR_UNSUPPORTED, "a core file does not say what was in memory");
-	err = find_heap(session, &is);
+/* err is that of the heaps. */
+static struct err *finish(struct session *session, struct err *err, struct session_account *is,
+			  struct session_account *ret)
+{
 	if (!err)
-		err = session_memory_use(session, SESSION_MEMORY_ALL, &is.use);
+		err = session_memory_use(session, SESSION_MEMORY_ALL | SESSION_MEMORY_JUDGE,
+					 &is->use);
 	if (!err)
-		err = find_beside(session, &is);
+		err = find_beside(session, is);
 	if (err) {
-		session_account_free(&is);
+		session_account_free(is);
 		return err;
 	}
-	is.threads_known = knows_threads(&is.use);
-	account_make(&is.use, &is.heap, &is.beside, &is.account);
-	*ret = is;
+	is->threads_known = knows_threads(&is->use);
+	is->use.look.free = account_heap_free(&is->heap);
+	account_make(&is->use, &is->heap, &is->beside, &is->account);
+	*ret = *is;
 	return NULL;
+}
+
+struct err *session_account(struct session *session, struct session_account *ret)
+{
+	struct session_account is;
+	struct err *err = begin(session, &is);
+
+	if (!err)
+		err = find_heap(session, &is);
+	return finish(session, err, &is, ret);
+}
+
+struct err *session_account_of(struct session *session, const struct heaps *heap,
+			       struct session_account *ret)
+{
+	struct log *log = session_recorded(session) ? session_log(session) : NULL;
+	struct in_hand in_hand = { VEC_INIT };
+	struct session_account is;
+	struct session_heap_moment moment = {
+		.log = log, .in_hand = &in_hand, .until = UINT64_MAX,
+	};
+	struct err *err = begin(session, &is);
+
+	if (!err && log)
+		err = session_in_hand(session, &in_hand);
+	if (!err) {
+		moment.pages_of = session->current->target->mem.tid;
+		err = divide(&is.heap, heap, &moment);
+		snprintf(is.heap.why, sizeof(is.heap.why), "%s", heap->why);
+	}
+	vec_free(&in_hand.vec);
+	return finish(session, err, &is, ret);
+}
+
+void session_account_verdict(struct session *session, struct session_account *account,
+			     struct memory_verdict *ret)
+{
+	session_memory_verdict(session, session_memory_last(session), &account->use.look, ret);
 }
 
 void session_account_free(struct session_account *account)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "growth/memory_verdict.h"
 #include "inspect/account.h"
 
 struct session;
@@ -25,4 +26,13 @@ struct session_account {
  * walked, or not without a longer stop than max-pause, are not divided: heap.why.
  */
 struct err *session_account(struct session *session, struct session_account *ret) MUST_CHECK;
+/*
+ * The same with heaps that were walked a moment ago; heap->why, if they were not. What is resident
+ * of them is that of now.
+ */
+struct err *session_account_of(struct session *session, const struct heaps *heap,
+			       struct session_account *ret) MUST_CHECK;
+/* Judge it, as `memory` does: compared with its last look, if there was one. */
+void session_account_verdict(struct session *session, struct session_account *account,
+			     struct memory_verdict *ret);
 void session_account_free(struct session_account *account);
