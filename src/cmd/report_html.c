@@ -11,6 +11,7 @@
 #include "report/lack_text.h"
 #include "report/out.h"
 #include "report/stood_text.h"
+#include "session/account.h"
 #include "session/history.h"
 #include "session/session.h"
 
@@ -20,12 +21,16 @@ struct making {
 	struct model model;
 	struct moment now;
 	struct report report;
+	struct session_account account;
+	struct memory_verdict judged;
 	char no_leaks[sizeof(((struct err *)NULL)->msg)];
 };
 
 static void making_free(struct making *making)
 {
 	report_html_free(&making->report);
+	if (making->report.account)
+		session_account_free(&making->account);
 	moment_free(&making->now);
 	model_free(&making->model);
 	query_free(&making->sites);
@@ -137,6 +142,24 @@ static struct err *find_differences(struct making *making)
 	return err;
 }
 
+/* Of a process that has ended, and of one whose memory may not be seen, there is no account. */
+static struct err *find_account(struct making *making)
+{
+	struct session *session = making->report.session;
+	struct err *err = session_account_of(session, &making->sites.heap, &making->account);
+
+	if (err && err->code != ERR_CANCELLED && err->code != ERR_NOMEM) {
+		err_ignore(err);
+		return NULL;
+	}
+	if (err)
+		return err;
+	session_account_verdict(session, &making->account, &making->judged);
+	making->report.account = &making->account;
+	making->report.judged = &making->judged;
+	return NULL;
+}
+
 static struct err *make(const struct call *call, struct making *making)
 {
 	struct call sites = *call;
@@ -156,6 +179,8 @@ static struct err *make(const struct call *call, struct making *making)
 	making->report.session = call->session;
 	making->report.names = &making->sites.names;
 	making->report.model = &making->model;
+	if (!err)
+		err = find_account(making);
 	return err ? err : find_differences(making);
 }
 
@@ -198,7 +223,7 @@ const struct cmd cmd_report = {
 	.name		= "report",
 	.usage		= "FILE.html",
 	.brief		= "one HTML file with all of it, to be sent to a colleague",
-	.help		= "A verdict in three sentences, memory over time, a flame graph, the sites\n"
+	.help		= "A verdict, what is in memory, memory over time, a flame graph, the sites\n"
 			  "(sort, search, tracebacks), leaks by kind, and what has changed. The file\n"
 			  "needs a browser, and no network: it has its own scripts, and may load nothing.\n"
 			  "Names of functions and files are in it, but neither data of the program nor\n"

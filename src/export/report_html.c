@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include "answer/account_rows.h"
 #include "base/cleanup.h"
+#include "base/text_set.h"
 #include "export/assets.h"
 #include "export/export_file.h"
 #include "export/flame_svg.h"
@@ -19,6 +21,7 @@
 #include "report/leak_text.h"
 #include "report/out.h"
 #include "report/traceback.h"
+#include "session/account.h"
 #include "session/session.h"
 
 #define FLAME_ROOM	(1200u << 10)	/* bytes of its frames */
@@ -50,14 +53,33 @@ struct function_sums {
 	int64_t growth;
 };
 
+/* A place without a name is one of its own, by its module and address. */
 struct functions {
 	struct stack_names *names;
 	VEC(struct function_sums) vec;
+	struct text_set places;
+	VEC(struct function_sums) by_place;
 };
 
-static struct function_sums *sums_of(struct functions *functions, uint32_t stack)
+static struct err *sums_of(struct functions *functions, uint32_t stack, struct function_sums **ret)
 {
-	return vec_slot(&functions->vec, stack_names_key(functions->names, stack, SITE_FUNCTION));
+	uint64_t key = stack_names_key(functions->names, stack, SITE_FUNCTION);
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err;
+	uint32_t place;
+
+	if (key) {
+		*ret = vec_slot(&functions->vec, key);
+		return *ret ? NULL : err_nomem;
+	}
+	err = stack_names_headline(functions->names, stack, &text);
+	if (!err)
+		err = text_set_copy(&functions->places, text.len ? str_text(&text) :
+				    "code that is not known", &place);
+	if (err)
+		return err;
+	*ret = vec_slot(&functions->by_place, place);
+	return *ret ? NULL : err_nomem;
 }
 
 static struct err *add_up(const struct report *report, struct functions *functions)
@@ -67,58 +89,94 @@ static struct err *add_up(const struct report *report, struct functions *functio
 	for (size_t i = 0; i < model->held; i++) {
 		const struct model_site *site = &model->sites.at[i];
 		struct function_sums *sums;
+		struct err *err;
 
 		if (site->part != MODEL_RECORDED)
 			continue;
-		sums = sums_of(functions, site->figures.stack);
-		if (!sums)
-			return err_nomem;
+		err = sums_of(functions, site->figures.stack, &sums);
+		if (err)
+			return err;
 		sums->bytes += site->figures.bytes;
 		sums->growth += model->growth_ns ? site->figures.growth : 0;
 	}
 	for (size_t i = 0; report->leaks && i < report->leaks->vec.nr; i++) {
 		const struct leak *leak = &report->leaks->vec.at[i];
 		struct function_sums *sums;
+		struct err *err;
 
 		if (leak->kind != LEAK_DEFINITE || leak->preattach ||
 		    leak->suppression != SUPPRESS_NONE)
 			continue;
-		sums = sums_of(functions, leak->stack);
-		if (!sums)
-			return err_nomem;
-		sums->lost += leak->bytes;
+		err = sums_of(functions, leak->stack, &sums);
+		if (err)
+			return err;
+		sums->lost += leak->bytes + leak->indirect_bytes;
 	}
 	return NULL;
+}
+
+static void try_largest(const struct function_sums *sums, const char *name,
+			struct verdict_facts *facts, uint64_t *lost)
+{
+	if (sums->bytes > facts->top_bytes) {
+		facts->top = name;
+		facts->top_bytes = sums->bytes;
+	}
+	if (sums->growth > 0 && (uint64_t)sums->growth > facts->grower_bytes) {
+		facts->grower = name;
+		facts->grower_bytes = (uint64_t)sums->growth;
+	}
+	if (sums->lost > *lost) {
+		facts->loser = name;
+		*lost = sums->lost;
+	}
 }
 
 static void find_largest(const struct functions *functions, struct verdict_facts *facts)
 {
 	uint64_t lost = 0;
 
-	for (size_t key = 1; key < functions->vec.nr; key++) {
-		const struct function_sums *sums = &functions->vec.at[key];
-		const char *function = stack_names_name(functions->names, key);
+	for (size_t key = 1; key < functions->vec.nr; key++)
+		try_largest(&functions->vec.at[key], stack_names_name(functions->names, key), facts,
+			    &lost);
+	for (size_t i = 0; i < functions->by_place.nr; i++)
+		try_largest(&functions->by_place.at[i], functions->places.vec.at[i], facts, &lost);
+}
 
-		if (sums->bytes > facts->top_bytes) {
-			facts->top = function;
-			facts->top_bytes = sums->bytes;
-		}
-		if (sums->growth > 0 && (uint64_t)sums->growth > facts->grower_bytes) {
-			facts->grower = function;
-			facts->grower_bytes = (uint64_t)sums->growth;
-		}
-		if (sums->lost > lost) {
-			facts->loser = function;
-			lost = sums->lost;
+/* The largest parts of the account, but for mdbg's. */
+static void find_parts(const struct account *account, struct verdict_facts *facts)
+{
+	facts->resident = account->part[ACCOUNT_ALL] - account->part[ACCOUNT_OWN];
+	for (unsigned i = 0; i < ACCOUNT_ALL; i++) {
+		struct verdict_part part = { account_what(i), account->part[i] };
+
+		for (unsigned at = 0; at < VERDICT_PARTS && i != ACCOUNT_OWN; at++) {
+			struct verdict_part before = facts->part[at];
+
+			if (part.bytes <= before.bytes)
+				continue;
+			facts->part[at] = part;
+			part = before;
 		}
 	}
 }
 
-static struct err *gather(const struct report *report, struct verdict_facts *ret)
+static void take_judged(const struct memory_verdict *judged, struct verdict_facts *facts)
+{
+	/* Whose blocks grow is said by name. */
+	if (judged->kind == MEMORY_SECOND_LOOK || judged->kind == MEMORY_NOTHING_GROWS ||
+	    judged->kind == MEMORY_HEAP_GROWS)
+		return;
+	facts->judged = judged->text;
+	facts->ask = judged->ask;
+	facts->judged_bytes = judged->bytes;
+}
+
+static struct err *gather(const struct report *report, struct functions *functions,
+			  struct verdict_facts *ret)
 {
 	const struct model *model = report->model;
-	struct functions functions = { .names = report->names };
-	struct err *err = add_up(report, &functions);
+	struct err *err = add_up(report, functions);
 
 	*ret = (struct verdict_facts){
 		.bytes = model->bytes, .count = model->count, .sampled = model->sample,
@@ -142,12 +200,17 @@ static struct err *gather(const struct report *report, struct verdict_facts *ret
 		ret->now_rss = last->rss;
 	}
 	if (report->leaks) {
-		ret->lost_bytes = report->leaks->sum[LEAK_DEFINITE].bytes;
-		ret->lost_blocks = report->leaks->sum[LEAK_DEFINITE].blocks;
+		const struct leak_sum *sum = report->leaks->sum;
+
+		ret->lost_bytes = sum[LEAK_DEFINITE].bytes + sum[LEAK_INDIRECT].bytes;
+		ret->lost_blocks = sum[LEAK_DEFINITE].blocks + sum[LEAK_INDIRECT].blocks;
+	}
+	if (report->account) {
+		find_parts(&report->account->account, ret);
+		take_judged(report->judged, ret);
 	}
 	if (!err)
-		find_largest(&functions, ret);
-	vec_free(&functions.vec);
+		find_largest(functions, ret);
 	return err;
 }
 
@@ -156,11 +219,15 @@ static struct err *gather(const struct report *report, struct verdict_facts *ret
 static struct err *write_verdict(const struct page *page)
 {
 	struct str sentences[VERDICT_SENTENCES] = { STR_INIT, STR_INIT, STR_INIT };
+	struct functions functions = { .names = page->report->names, .places = TEXT_SET_INIT };
 	struct verdict_facts facts;
-	struct err *err = gather(page->report, &facts);
+	struct err *err = gather(page->report, &functions, &facts);
 
 	if (!err)
 		err = verdict_write(&facts, sentences);
+	vec_free(&functions.vec);
+	vec_free(&functions.by_place);
+	text_set_free(&functions.places);
 	text(page, "<section id=\"verdict\"><h2>Verdict</h2>\n");
 	for (unsigned i = 0; i < VERDICT_SENTENCES; i++) {
 		text(page, "<p>");
@@ -206,6 +273,32 @@ static void write_facts(const struct page *page)
 		write_fact(page, "Sampled", number);
 	}
 	text(page, "</dl>\n");
+}
+
+/* The rows of `memory account`. */
+static struct err *write_account(const struct page *page)
+{
+	CLEANUP(answer_free) struct answer rows = { .nr = 0 };
+	const struct account_row *row;
+	struct err *err;
+
+	if (!page->report->account)
+		return NULL;
+	text(page, "<section id=\"account\"><h2>What is in memory</h2>\n<div class=\"scroll\"><table class=\"kinds\"><thead>"
+	     "<tr><th scope=\"col\">Part</th><th scope=\"col\">Bytes</th><th scope=\"col\">Percent"
+	     "</th><th scope=\"col\">What it is</th></tr></thead><tbody>\n");
+	err = account_rows(page->report->account, false, &rows);
+	while (!err && !(err = answer_next(&rows, (const void **)&row)) && row) {
+		export_file_f(page->file, "<tr><th scope=\"row\">%s</th><td>%" PRIu64 "</td><td>",
+			      row->part, row->bytes);
+		if (row->shared)
+			export_file_f(page->file, "%.1f", row->share);
+		text(page, "</td><td class=\"text\">");
+		markup_write(page->file, row->note, MARKUP_WHOLE);
+		text(page, "</td></tr>\n");
+	}
+	text(page, "</tbody></table></div></section>\n");
+	return err;
 }
 
 static void write_time(const struct page *page)
@@ -344,8 +437,10 @@ static void write_head(const struct page *page)
 		assets_write(page->file, sheets[i]);
 	text(page, "</style></head>\n<body><header><h1>");
 	write_title(page);
-	text(page, "</h1>\n<nav aria-label=\"Sections\"><a href=\"#verdict\">Verdict</a> "
-	     "<a href=\"#time\">Time</a> <a href=\"#flame\">Flame graph</a> "
+	text(page, "</h1>\n<nav aria-label=\"Sections\"><a href=\"#verdict\">Verdict</a> ");
+	if (page->report->account)
+		text(page, "<a href=\"#account\">Memory</a> ");
+	text(page, "<a href=\"#time\">Time</a> <a href=\"#flame\">Flame graph</a> "
 	     "<a href=\"#sites\">Sites</a> <a href=\"#leaks\">Leaks</a> "
 	     "<a href=\"#differences\">Differences</a></nav></header>\n<main>\n"
 	     "<noscript><p>This page shows its tables by a script of its own, which is not allowed to "
@@ -375,6 +470,8 @@ static struct err *write_page(const struct report *report, struct export_file *f
 	write_head(&page);
 	err = write_verdict(&page);
 	write_facts(&page);
+	if (!err)
+		err = write_account(&page);
 	write_time(&page);
 	if (!err)
 		err = write_flame(&page);

@@ -29,6 +29,8 @@ struct leaks;
 struct model;
 struct session;
 struct leak_marks;
+struct memory_verdict;
+struct session_account;
 struct stack_names;
 
 /* A difference of two moments. */
@@ -46,6 +48,9 @@ struct report {
 	const struct leaks *leaks;
 	const struct leak_marks *found;
 	const char *no_leaks;
+	/* Its account, and the judge's words; NULL: there is none, as the process has ended. */
+	const struct session_account *account;
+	const struct memory_verdict *judged;
 	VEC(struct report_difference) differences;
 	const char *no_differences;	/* why there is none, or NULL */
 };

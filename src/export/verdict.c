@@ -53,10 +53,29 @@ static struct err *say_part(const struct verdict_facts *facts, struct str *to)
 		       str_addf(to, "was allocated in %s", facts->top);
 }
 
-static struct err *say_most(const struct verdict_facts *facts, struct str *to)
+static struct err *say_resident(const struct verdict_facts *facts, struct str *to)
 {
 	struct err *err;
 
+	if (!facts->resident)
+		return NULL;
+	err = add_size(to, "", facts->resident, " are in memory");
+	for (unsigned i = 0; !err && i < VERDICT_PARTS &&
+	     facts->part[i].bytes >= facts->resident / 100; i++) {
+		err = add_size(to, i ? "; " : ": ", facts->part[i].bytes, "");
+		if (!err)
+			err = str_addf(to, " (%.0f %%) %s", 100.0 * (double)facts->part[i].bytes /
+				       (double)facts->resident, facts->part[i].what);
+	}
+	return err ? err : str_add(to, ". ");
+}
+
+static struct err *say_most(const struct verdict_facts *facts, struct str *to)
+{
+	struct err *err = say_resident(facts, to);
+
+	if (err)
+		return err;
 	if (!facts->bytes && !facts->count)
 		return str_addf(to, "The process %s no memory that was recorded.",
 				facts->ended ? "held, when it ended," : "holds");
@@ -115,6 +134,18 @@ static struct err *say_growth(const struct verdict_facts *facts, struct str *to)
 	return err ? err : str_addf(to, " in %s", over);
 }
 
+/* What the parts that are worth a word are measured by. */
+static uint64_t whole(const struct verdict_facts *facts)
+{
+	return MAX(facts->bytes, facts->resident);
+}
+
+/* Leaks that are a part worth naming. */
+static bool loses(const struct verdict_facts *facts)
+{
+	return facts->lost_blocks && facts->lost_bytes >= whole(facts) / 100;
+}
+
 static struct err *say_lost(const struct verdict_facts *facts, struct str *to)
 {
 	struct err *err;
@@ -123,6 +154,8 @@ static struct err *say_lost(const struct verdict_facts *facts, struct str *to)
 		return str_addf(to, ", and leaks could not be looked for (%s).", facts->no_leaks);
 	if (!facts->lost_blocks)
 		return str_add(to, ", and no block is definitely lost.");
+	if (!loses(facts))
+		return str_add(to, ", and next to nothing is definitely lost.");
 	err = add_size(to, ", and ", facts->lost_bytes, "");
 	if (!err)
 		err = add_blocks(to, facts->lost_blocks);
@@ -134,19 +167,34 @@ static bool grows(const struct verdict_facts *facts)
 {
 	return facts->grower && facts->now_bytes > facts->then_bytes &&
 	       facts->now_bytes - facts->then_bytes > facts->older_bytes &&
-	       facts->grower_bytes >= facts->bytes / 100;
+	       facts->grower_bytes >= whole(facts) / 100;
 }
 
-static struct err *say_next(const struct verdict_facts *facts, struct str *to)
+/* A place that has a tenth of all, to begin with if memory is to be saved. */
+static bool has_top(const struct verdict_facts *facts)
 {
-	if (facts->lost_blocks)
+	return facts->top && facts->top_bytes >= whole(facts) / 10;
+}
+
+static struct err *say_look_first(const struct verdict_facts *facts, struct str *to)
+{
+	if (loses(facts))
 		return str_addf(to, "Look first at the leaks%s%s: nothing points to these blocks any more, "
 				"so the code that made them forgets to free them.",
 				facts->loser ? ", above all those of " : "",
 				facts->loser ? facts->loser : "");
-	if (grows(facts))
-		return str_addf(to, "Look first at %s: see whether it goes on growing, and who keeps its "
-				"blocks (`malloc find ADDRESS`).", facts->grower);
+	return str_addf(to, "Look first at %s: see whether it goes on growing, and who keeps its "
+			"blocks (`malloc find ADDRESS`).", facts->grower);
+}
+
+static struct err *say_next(const struct verdict_facts *facts, struct str *to)
+{
+	uint64_t found = loses(facts) ? facts->lost_bytes : grows(facts) ? facts->grower_bytes : 0;
+
+	if (facts->judged && facts->judged_bytes > found)
+		return str_addf(to, "The verdict of `memory`: %s. Ask `%s`.", facts->judged, facts->ask);
+	if (found)
+		return say_look_first(facts, to);
 	if (!facts->over_ns && facts->ended)
 		return str_add(to, "Make a report while the program is at work: then it says what grows, "
 			       "and what is lost.");
@@ -154,8 +202,8 @@ static struct err *say_next(const struct verdict_facts *facts, struct str *to)
 		return str_add(to, "Let the program work for a while, and make the report again: then it "
 			       "says what has grown.");
 	return str_addf(to, "Nothing that is known here asks for a repair%s%s.",
-			facts->top ? "; to save memory, begin with " : "",
-			facts->top ? facts->top : "");
+			has_top(facts) ? "; to save memory, begin with " : "",
+			has_top(facts) ? facts->top : "");
 }
 
 struct err *verdict_write(const struct verdict_facts *facts,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a report says first, in three sentences: what holds most; whether it grows and whether
- * blocks are lost; what to do next. Each says no more than the figures do. What is not known is
+ * What a report says first, in three paragraphs: what is in memory, and what holds most; whether it
+ * grows and whether blocks are lost; what to do next, which is the largest of what is lost, what grows
+ * and what the judge of `memory` says could go. Each says no more than the figures do. What is not known is
  * said to be not known, never taken for "no".
  */
 #pragma once
@@ -14,7 +15,21 @@
 
 #define VERDICT_SENTENCES	3
 
+/* A part of the resident memory, in words: "free, at the ends of other arenas". */
+struct verdict_part {
+	const char *what;
+	uint64_t bytes;
+};
+
+#define VERDICT_PARTS	3
+
 struct verdict_facts {
+	/* Resident, without mdbg's own; 0: not known. The largest parts of it; their bytes may be 0. */
+	uint64_t resident;
+	struct verdict_part part[VERDICT_PARTS];
+	/* What the judge of `memory` names, with its command; NULL: nothing that could go. */
+	const char *judged, *ask;
+	uint64_t judged_bytes;
 	uint64_t bytes, count;		/* held, of all sites */
 	bool sampled;			/* these are estimates */
 	bool ended;			/* the process: they are those of its end */
@@ -34,7 +49,7 @@ struct verdict_facts {
 	uint64_t grower_bytes, grower_ns;
 
 	const char *no_leaks;		/* why no leaks were looked for; NULL: they were */
-	uint64_t lost_bytes, lost_blocks;	/* definitely */
+	uint64_t lost_bytes, lost_blocks;	/* definitely, and by these alone (indirectly) */
 	const char *loser;		/* that has allocated most of them; NULL: not known */
 };
 

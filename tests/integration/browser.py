@@ -256,7 +256,7 @@ def test_report(browser, url, function, folder):
     browser.post("/url", {"url": url})
     check(len(texts(browser, "#verdict p")) == 3, "the verdict has not three sentences")
     heads = texts(browser, "section h2")
-    check(heads == ["Verdict", "Memory over time", "Flame graph", "Sites", "Leaks", "Differences"],
+    check(heads == ["Verdict", "What is in memory", "Memory over time", "Flame graph", "Sites", "Leaks", "Differences"],
           f"sections: {heads}")
     check_chart(browser)
     check_sites(browser, function)

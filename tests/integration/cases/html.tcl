@@ -191,3 +191,57 @@ case html-since-a-mark 120 {
 	finish $t
 	check_in_browser report $::tmp/a.html main
 }
+
+# The verdict of a report as text.
+proc verdict_of {m} {
+	live $m "report $::tmp/verdict.html"
+	check {[regexp {<section id="verdict">(.*?)</section>} [slurp $::tmp/verdict.html] -> html]} {no verdict}
+	return [regsub -all {<[^>]*>} $html ""]
+}
+
+# What is resident and no block's is named, with what gives it back.
+case report-verdict-parts 60 {
+	foreach {orders words ask} {
+		{{heap 1} {threads 4} {arenas 3}} {free, at the ends of other arenas} {memory account}
+		{{heap 1} {lazy 9}} {given back \(MADV_FREE\)} {memory account}
+		{{heap 1} {memfd 9}} {its descriptors hold 9437184 bytes} {memory account}
+		{{heap 1} {burst 9}} {free, in the lists of arenas} {malloc trim}
+	} {
+		set t [start kinds]
+		foreach line $orders {
+			order $t $line
+		}
+		set m [live_start -p [pid_of $t]]
+		set text [verdict_of $m]
+		check {[regexp {^Verdict\n[\d.]+ MiB are in memory: } $text]} {$text}
+		check {[regexp $words $text] && [string match "*Ask `$ask`.*" $text]} {$orders: $text}
+		check {![regexp {begin with|Look first} $text]} {$orders: $text}
+		check {[regexp {<section id="account">.*<th scope="row">all</th>} [slurp $::tmp/verdict.html]]} {no account}
+		live_end $m
+		finish $t
+	}
+}
+
+# A place without a name is a place. What only leads to lost blocks counts with them; a trifle is none.
+case report-verdict-places 60 {
+	set strip [need strip]
+	exec $strip -o $::tmp/nameless $::build/targets/kinds
+	set t [start_command $::tmp/nameless]
+	set m [live_start -p [pid_of $t]]
+	order $t "heap 8"
+	set text [verdict_of $m]
+	check {[regexp {the largest part, 8\.\d MiB \(\d+ %\), was allocated in \[nameless\+0x[0-9a-f]+\]} $text]} {$text}
+	live_end $m
+	finish $t
+
+	set t [start losses]
+	set m [live_start -p [pid_of $t]]
+	foreach line {lose lose chain} {
+		order $t $line
+	}
+	set text [verdict_of $m]
+	check {[regexp {and 27\.4 KiB in 4 blocks are definitely lost} $text]} {$text}
+	check {[string match "*above all those of lose_chain:*" $text]} {$text}
+	live_end $m
+	finish $t
+}

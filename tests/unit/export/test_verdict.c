@@ -102,3 +102,51 @@ TEST("says where nothing was recorded")
 	     "Nothing that is known here asks for a repair; to save memory, begin with load.");
 }
 
+TEST("says what is in memory, and what of it could go")
+{
+	struct verdict_facts facts = {
+		.resident = 200 << 20,
+		.part = { { "free, at the ends of other arenas", 190 << 20 },
+			  { "mapped files: page cache", 8 << 20 }, { "stacks of threads", 1 << 20 } },
+		.judged = "the heap keeps 199229440 bytes", .ask = "memory account",
+		.judged_bytes = 199229440, .bytes = 4096, .count = 1, .top = "load",
+		.top_bytes = 4096, .over_ns = 1000000, .then_bytes = 4096, .now_bytes = 4096,
+		.lost_bytes = 22, .lost_blocks = 1, .loser = "forget",
+	};
+
+	says(&facts, "200.0 MiB are in memory: 190.0 MiB (95 %) free, at the ends of other arenas; "
+	     "8.0 MiB (4 %) mapped files: page cache. The process holds 4.0 KiB in 1 block; the "
+	     "largest part, 4.0 KiB (100 %), was allocated in load.",
+	     "In the last 1.0 ms its recorded blocks have neither grown nor shrunk, and next to "
+	     "nothing is definitely lost.",
+	     "The verdict of `memory`: the heap keeps 199229440 bytes. Ask `memory account`.");
+	/* Nothing could go, and no place has a tenth of what is resident. */
+	facts.judged = NULL;
+	facts.part[0].bytes = 0;
+	says(&facts, "200.0 MiB are in memory. The process holds 4.0 KiB in 1 block; the largest part, "
+	     "4.0 KiB (100 %), was allocated in load.",
+	     "In the last 1.0 ms its recorded blocks have neither grown nor shrunk, and next to "
+	     "nothing is definitely lost.",
+	     "Nothing that is known here asks for a repair.");
+}
+
+/* The largest of what is lost, what grows and what could go is what to do next. */
+TEST("begins with the largest")
+{
+	struct verdict_facts facts = {
+		.bytes = 100000, .count = 3, .top = "load", .top_bytes = 100000,
+		.lost_bytes = 50000, .lost_blocks = 3, .loser = "forget",
+		.judged = "a part could go", .ask = "malloc trim", .judged_bytes = 40000,
+	};
+
+	says(&facts, "The process holds 97.7 KiB in 3 blocks; the largest part, 97.7 KiB (100 %), was "
+	     "allocated in load.",
+	     "Whether it grows is not known yet, and 48.8 KiB in 3 blocks are definitely lost.",
+	     "Look first at the leaks, above all those of forget: nothing points to these blocks any "
+	     "more, so the code that made them forgets to free them.");
+	facts.judged_bytes = 60000;
+	says(&facts, "The process holds 97.7 KiB in 3 blocks; the largest part, 97.7 KiB (100 %), was "
+	     "allocated in load.",
+	     "Whether it grows is not known yet, and 48.8 KiB in 3 blocks are definitely lost.",
+	     "The verdict of `memory`: a part could go. Ask `malloc trim`.");
+}
