@@ -350,12 +350,12 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 	bytes_statistic(out, 8, "bytes in the freespace tree", open);
 	bytes_statistic(out, 8, "largest free chunk", arena->largest_free);
 	bytes_statistic(out, 8, "bytes in threads' caches", cached);
-	bytes_statistic(out, 8, "bytes held by the user",
+	bytes_statistic(out, 8, "bytes held, with headers",
 			arena->whole && arena->system_mem >= open + cached ?
 				arena->system_mem - open - cached : arena->bytes[CHUNK_USED]);
 	statistic(out, 8, "allocations currently active", arena->chunks[CHUNK_USED]);
 	if (figures->with_log)
-		statistic(out, 8, "allocations since attach", figures->recorded[number]);
+		statistic(out, 8, "since attach, and still held", figures->recorded[number]);
 	if (!arena->whole)
 		out_f(out, "        (%s: `malloc check`; the figures are of the part that could be "
 			   "walked)\n",

@@ -117,7 +117,7 @@ by_both case cases-producer-and-consumer 60 {
 		typed $m memory
 		set text [typed $m malloc]
 		set free [figure_of_heap $text "bytes in the freespace tree"]
-		set held [figure_of_heap $text "bytes held by the user"]
+		set held [figure_of_heap $text "bytes held, with headers"]
 		check {$free > 200 * $burst && $held < $free / 50} {$held bytes held, $free free}
 		check {[figure_of_heap $text "most that it ever was"] >= $free} {$text}
 		set text [typed $m "malloc sites at peak limit 1"]

@@ -437,3 +437,22 @@ case heap-no-huge-pages 30 {
 	live_end $m
 	finish $t
 }
+
+# Of a process with one heap a label has one value, wherever it stands.
+case heap-labels 60 {
+	set t [start kinds]
+	set m [live_start -p [pid_of $t]]
+	order $t "heap 2"
+	order $t "burst 1"
+	set text [live $m malloc]
+	check {![string match "*Heap 1\n*" $text] && [regexp {Heap 0\n(.*)The Process Heap.*All Heaps\n(.*)} $text -> one all]} {$text}
+	foreach {- label value} [regexp -all -inline -line {^ +([^.\n]+)\.\.+ (\d+)$} $one] {
+		dict set seen $label $value
+	}
+	foreach {- label value} [regexp -all -inline -line {^ +([^.\n]+)\.\.+ (\d+)$} $all] {
+		check {![dict exists $seen $label] || [dict get $seen $label] == $value} {$label: $value, and [dict get $seen $label]}
+	}
+	check {[dict exists $seen "bytes held, with headers"] && [dict exists $seen "since attach, and still held"]} {$seen}
+	live_end $m
+	finish $t
+}
