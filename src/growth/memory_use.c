@@ -92,6 +92,16 @@ static enum memory_kind kind_of(const struct proc_map *map, const struct smaps_f
 	return MEMORY_FILES;
 }
 
+/* The same; what malloc has may be all that nobody else has. */
+static enum memory_kind kind_of_rest(const struct memory_owners *owners, const struct proc_map *map,
+				     const struct smaps_figures *figures)
+{
+	enum memory_kind kind = kind_of(map, figures);
+
+	return kind == MEMORY_ANONYMOUS && owners->rest_is_heap && !*map->path && map->write ?
+	       MEMORY_HEAP : kind;
+}
+
 static void take_figures(const struct smaps_figures *from, struct memory_sum *sum)
 {
 	static const uint8_t place[SMAPS_FIGURES] = {
@@ -262,7 +272,7 @@ static struct err *add_map(struct making *making, const struct proc_map *map,
 {
 	struct memory_look *look = &making->use.look;
 	struct memory_map is = {
-		.map = map, .sum = memory_sum_unknown, .kind = kind_of(map, figures),
+		.map = map, .sum = memory_sum_unknown, .kind = kind_of_rest(making->owners, map, figures),
 		.counted = strcmp(map->path, "[vsyscall]"),
 	};
 	struct parts parts = { { 0 }, { 0 } };

@@ -105,6 +105,7 @@ struct memory_owner {
 struct memory_owners {
 	VEC(struct memory_owner) vec;
 	bool whole;		/* all that is malloc's is in it */
+	bool rest_is_heap;	/* so is private memory without a name that nobody owns */
 };
 
 /*

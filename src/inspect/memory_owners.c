@@ -26,6 +26,7 @@ struct finder {
 	struct memory_owners *owners;
 	struct proc_tasks found;		/* threads whose stacks were found */
 	uint64_t size;				/* of the last stack */
+	bool found_heaps;
 };
 
 static struct err *add_to(struct memory_owners *owners, uint64_t start, uint64_t end,
@@ -159,6 +160,7 @@ static struct err *find_heaps(struct finder *finder)
 		return NULL;
 	err = read_ranges(finder, 0, &ranges);
 	finder->owners->whole = ranges.whole;
+	finder->found_heaps = ranges.vec.nr;
 	for (size_t i = 0; i < ranges.vec.nr && !err; i++)
 		err = add_owner(finder, ranges.vec.at[i].start, ranges.vec.at[i].end,
 				ranges.vec.at[i].mapped ? MEMORY_MAPPED : MEMORY_HEAP, 0);
@@ -205,9 +207,12 @@ static struct err *find_by_blocks(struct finder *finder)
 	size_t nr = is.maps->vec.nr;
 	struct err *err;
 
-	if (!finder->of->unknown_heaps)
+	if (!finder->of->unknown_heaps && !(finder->of->guessed_heaps && !finder->found_heaps))
 		return NULL;
 	finder->owners->whole = false;
+	finder->owners->rest_is_heap = !finder->of->runtimes;
+	if (finder->owners->rest_is_heap)
+		return NULL;
 	if (!log || reader_live(log) > BLOCKS_MOST)
 		return NULL;
 	err = vec_reserve(&is.vec, nr);

@@ -2,8 +2,11 @@
 /*
  * Whose the anonymous memory of the process is, while the process runs on.
  *
- *	heaps	The allocator's own data say it (glibc_ranges). Of other allocators the mappings
- *		count in which the log has blocks.
+ *	heaps	The allocator's own data say it (glibc_ranges). Of other allocators, where what
+ *		is theirs is not known, all private memory without a name is heap that nobody else
+ *		owns, as most of it is: figures that follow the blocks of the log would move by
+ *		themselves, as it gets to know more. Where a language's runtime has a heap of its
+ *		own beside it (Java, V8), only mappings in which the log has blocks are heap.
  *	stacks	A thread that libc has made has its control block in the last page of its stack's
  *		memory, and the block begins with two words that point at the block itself (the ABI
  *		of x86-64, and glibc's `self`). The block names its thread and the bounds of its
@@ -51,8 +54,10 @@ struct memory_owners_of {
 	struct memory *memory;
 	struct pagemap *pagemap;
 	const struct proc_tasks *tasks;	/* its threads; NULL: a core file */
-	/* It has heaps of which only the blocks of the log (NULL: they are not there) say where. */
+	/* It has heaps of which only the blocks of the log (NULL: they are not there) say where ... */
 	bool unknown_heaps;
+	bool guessed_heaps;	/* ... or has them, if these are not glibc's */
+	bool runtimes;		/* it has memory of a language's runtime */
 	const struct log *log;
 };
 

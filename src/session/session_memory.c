@@ -210,6 +210,8 @@ static struct err *find_owners(struct session *session, const struct smaps *smap
 {
 	const struct session_allocators *all = session_allocators(session);
 	const struct target *target = session->current->target;
+	const struct runtimes *runtimes = NULL;
+	struct err *runtimes_err = session_runtimes(session, &runtimes);
 	struct memory_facts facts = { .tid_offset = 0 };
 	struct facts_job job = { &smaps->maps, &facts, owners };
 	struct proc_tasks tasks = { VEC_INIT };
@@ -217,10 +219,11 @@ static struct err *find_owners(struct session *session, const struct smaps *smap
 		.pid = session->current->pid, .smaps = smaps, .memory = session_memory(session),
 		.pagemap = pagemap, .tasks = target->kind->live ? &tasks : NULL,
 		.unknown_heaps = all->partly || (!all->walkable && all->nr + all->others),
+		.guessed_heaps = all->nr && !all->first, .runtimes = runtimes && runtimes->nr,
 		.log = session_recorded(session) && session->nr_processes == 1 ?
 			session_log(session) : NULL,
 	};
-	struct err *err = session_call(session, facts_job, &job);
+	struct err *err = runtimes_err ? runtimes_err : session_call(session, facts_job, &job);
 
 	if (!err && of.tasks)
 		err = procfs_tasks(target->mem.tid, &tasks);

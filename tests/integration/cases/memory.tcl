@@ -435,7 +435,8 @@ case memory-not-permitted 60 {
 	live_end $m
 }
 
-# Of allocators that mdbg cannot walk, the heap is where the log has blocks. It is never called free.
+# Of allocators that mdbg cannot walk, the heap is what nobody else has, before and after blocks are seen. It is never
+# called free.
 case memory-other-allocators 60 {
 	set tried 0
 	foreach library {libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4} {
@@ -445,8 +446,13 @@ case memory-other-allocators 60 {
 		}
 		incr tried
 		set t [start_command env LD_PRELOAD=$path $::build/targets/kinds]
+		order $t "heap 5"
+		order $t "threads 2"
+		order $t "anonymous 4"
 		set m [live_start -p [pid_of $t]]
-		live_value $m mdbg::memory
+		set was [live_value $m mdbg::memory]
+		check {[dict get $was kinds heap rsize] >= 5000000} {$library: $was}
+		check {[dict get $was kinds stacks rsize] >= 400000} {$library: $was}
 		order $t "heap 3"
 		set is [live_value $m mdbg::memory]
 		check {[dict get $is kinds heap rsize] >= 3000000} {$library: $is}

@@ -205,3 +205,22 @@ TEST("a mapping of two kinds")
 	pagemap_close(&pagemap);
 	munmap(at, 64 * 4096);
 }
+
+/* Memory with a name is somebody's, and what nobody may write to holds no blocks. */
+TEST("what nobody owns may be the heap")
+{
+	struct memory_owners owners = { .vec = VEC_INIT, .rest_is_heap = true };
+	struct memory_use use = MEMORY_USE_INIT;
+	struct smaps smaps = SMAPS_INIT;
+
+	CU_ASSERT_PTR_NULL_FATAL(smaps_parse(text, &smaps));
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&owners.vec, ((struct memory_owner){
+		0x850000, 0x860000, MEMORY_STACKS, 5 })));
+	CU_ASSERT_PTR_NULL_FATAL(memory_use_make(&smaps, &owners, NULL, &use));
+	CU_ASSERT_EQUAL(use.look.kind[MEMORY_HEAP].at[MEMORY_RSIZE], (64 + 12 + 40) << 10);
+	CU_ASSERT_EQUAL(use.look.kind[MEMORY_STACKS].at[MEMORY_RSIZE], 36 << 10);
+	CU_ASSERT_EQUAL(use.look.kind[MEMORY_ANONYMOUS].at[MEMORY_RSIZE], (8 + 20) << 10);
+	smaps_free(&smaps);
+	vec_free(&owners.vec);
+	memory_use_free(&use);
+}

@@ -90,6 +90,41 @@ TEST("ranges of heaps")
 	}
 }
 
+/* What the lists of the arenas have is what a walk finds free. */
+TEST("free memory without a walk")
+{
+	for (size_t i = 0; i < ARRAY_SIZE(image_versions); i++) {
+		struct heap_ranges ranges;
+		struct heap_walk walk = HEAP_WALK_INIT;
+		uint64_t listed = 0, main_top = 0, other_top = 0;
+		struct image image;
+
+		image_fill(&image, &image_versions[i]);
+		image.source.touched = all_touched;
+		CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
+		CU_ASSERT_FALSE(ranges.free.known);
+		heap_ranges_free(&ranges);
+		image.source.free_ns = 10000000000;
+		CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
+		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+		vec_each(arena, &walk.arenas) {
+			uint64_t top = arena->bytes[CHUNK_TOP];
+
+			listed += arena->bytes[CHUNK_FREE];
+			main_top += arena->main ? top : 0;
+			other_top += !arena->main && top >= 4096 ? top : 0;
+		}
+		CU_ASSERT_TRUE(ranges.free.known && ranges.free.whole);
+		CU_ASSERT_EQUAL(ranges.free.listed, listed);
+		CU_ASSERT_EQUAL(ranges.free.main_top, main_top);
+		CU_ASSERT_EQUAL(ranges.free.other_top, other_top);
+		CU_ASSERT_TRUE(ranges.free.trimmed <= listed + main_top);
+		heap_walk_free(&walk);
+		heap_ranges_free(&ranges);
+		image_free(&image);
+	}
+}
+
 static bool nothing_touched(void *ctx, uint64_t address UNUSED)
 {
 	++*(unsigned *)ctx;

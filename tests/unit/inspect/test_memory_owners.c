@@ -96,11 +96,20 @@ TEST("a mapping with a block is a heap, where no allocator's data say where its 
 	CU_ASSERT(owners.vec.nr == 0 && owners.whole);
 	of.unknown_heaps = true;
 	find();
-	CU_ASSERT_FALSE(owners.whole);
+	CU_ASSERT(owners.vec.nr == 0 && !owners.whole && owners.rest_is_heap);
+	/* A runtime has a heap of its own beside it. */
+	of.runtimes = true;
+	find();
+	CU_ASSERT(!owners.whole && !owners.rest_is_heap);
 	check(BLOCKS, BLOCKS_END, MEMORY_HEAP, 0);
 	of.log = NULL;
 	find();
 	CU_ASSERT(owners.vec.nr == 0 && !owners.whole);
+	/* What was taken for glibc is not. */
+	of.unknown_heaps = of.runtimes = false;
+	of.guessed_heaps = true;
+	find();
+	CU_ASSERT(!owners.whole && owners.rest_is_heap);
 	fixture_close(&log);
 }
 
