@@ -25,6 +25,8 @@ static const struct column site_columns[] = {
 	{ "totalbytes", NULL, NULL, IS(BYTES, site.total_bytes), ALL_TIME },
 	{ "freed", ">FREED", "of total", IS(NUMBER, site.freed), ALL_TIME },
 	{ "freedbytes", NULL, "of totalbytes", IS(BYTES, site.freed_bytes), ALL_TIME },
+	{ "callrate", ">CALLS/S", "of total, a second since recording began", IS(REAL, site.call_rate),
+	  ALL_TIME, .flags = COLUMN_NOT_EXPORTED },
 	{ "oldest", ">OLDEST", "age in seconds", IS(AGE, site.oldest), AGED },
 	{ "median", NULL, "age in seconds", IS(AGE, site.median), AGED },
 	{ "growth", ">GROWTH", "of bytes, signed", IS(CHANGE, site.growth), GROWN,

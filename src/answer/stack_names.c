@@ -179,6 +179,44 @@ bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_fr
 	return found;
 }
 
+/* Does a walk that looks for the own frame begin at this one? Without one, at the caller of the entry. */
+static bool has_own(struct stack_names *names, uint32_t stack)
+{
+	struct symbol_frame own;
+
+	return stack_names_own(names, stack, &own) && !frame_is_skipped(names->session, &own);
+}
+
+struct err *stack_names_each(struct stack_names *names, uint32_t stack,
+			     struct err *(*fn)(void *ctx, const struct stack_step *step), void *ctx)
+{
+	struct log_stack_view view = reader_stack(session_log(names->session), stack);
+	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
+	bool begun = !view.nr || !has_own(names, stack);
+	struct err *err = NULL;
+	size_t nr;
+
+	for (uint32_t i = 0; !err && i < view.nr; i++) {
+		const struct symbol_frame *frames;
+
+		if (!i && session_symbols_entry(names->session, view.pcs[0]))
+			continue;
+		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
+		for (size_t j = 0; !err && j < nr; j++) {
+			begun = begun || !frame_is_skipped(names->session, &frames[j]);
+			if (begun)
+				err = fn(ctx, &(struct stack_step){ &frames[j], view.generation, !i });
+		}
+	}
+	return err;
+}
+
+const char *stack_names_place(struct stack_names *names, const struct stack_step *step,
+			      enum symbol_names form)
+{
+	return symbols_text(symbols_of(names), step->frame->pc, step->generation, !step->entry, form);
+}
+
 /* The key of a name that has the number `at` in one of the maps; 0 if there is no memory. */
 static uint32_t intern(struct stack_names *names, struct map *keys, uint64_t at,
 		       struct stack_name name)

@@ -61,6 +61,22 @@ const struct filter_cond *stack_names_nobody(struct stack_names *names, const st
  * entry. False: the stack has nothing but the entry.
  */
 bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_frame *ret);
+/* A frame of a stack. */
+struct stack_step {
+	const struct symbol_frame *frame;
+	uint32_t generation;
+	bool entry;		/* the innermost one: its PC is no return address */
+};
+/*
+ * Call fn for that frame and all that are further out, one after the other, until it fails. Of a
+ * stack with nothing but the entry it is not called.
+ */
+struct err *stack_names_each(struct stack_names *names, uint32_t stack,
+			     struct err *(*fn)(void *ctx, const struct stack_step *step),
+			     void *ctx) MUST_CHECK;
+/* How code without a name is shown: "[libfoo.so+0x1234]". It lives as long as the symbols. */
+const char *stack_names_place(struct stack_names *names, const struct stack_step *step,
+			      enum symbol_names form);
 /*
  * The key of that frame's function, line or module, by which stacks are added up. 0: it is not
  * known. If a frame's line is not known, the key by line is that of its function.

@@ -9,7 +9,7 @@
 #include "cmd/growth_source.h"
 #include "os/procfs.h"
 #include "report/kernel.h"
-#include "session/session_kernel.h"
+#include "session/growth/session_kernel.h"
 #include "session/session.h"
 
 #define KIND	(1u << GROWTH_KERNEL)

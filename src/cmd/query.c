@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parse the words of `malloc allocations`, `malloc sites` and `growth`, and make the answer. */
+/* Parse the words of lists of blocks, and make the answer; what all questions share. */
 
 #include "cmd/query.h"
 
@@ -14,19 +14,7 @@
 #include "session/history.h"
 #include "session/session.h"
 
-#define NAME_ATTRS	(1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
-#define ALL_WORDS	((1u << SITE_WORDS) - 1)
-#define GROWTH_WORDS	(1u << WORD_SORT | 1u << WORD_LIMIT | 1u << WORD_SINCE)
 #define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)
-
-const char *const query_by[] = {
-	[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_LINE] = "line",
-	[SITE_MODULE] = "module", [SITE_THREAD] = "thread",     [SITE_SIZE] = "size", NULL,
-};
-const char *const query_sort_keys[] = {
-	[SITE_SORT_BYTES] = "bytes", [SITE_SORT_COUNT] = "count", [SITE_SORT_AGE] = "age",
-	[SITE_SORT_GROWTH] = "growth", [SITE_SORT_RATE] = "rate", NULL,
-};
 
 /*
  * The number of words that belong together. Tcl does not know 'single quotes', so a quoted text
@@ -79,7 +67,7 @@ static struct err *take_words(const struct call *call, struct query *query)
 	return err;
 }
 
-static struct err *begin_unlogged(const struct call *call, struct query *query)
+struct err *query_begin_unlogged(const struct call *call, struct query *query)
 {
 	memset(query, 0, sizeof(*query));
 	query->order.limit = UINT64_MAX;
@@ -89,7 +77,7 @@ static struct err *begin_unlogged(const struct call *call, struct query *query)
 
 struct err *query_begin(const struct call *call, struct query *query)
 {
-	struct err *err = begin_unlogged(call, query);
+	struct err *err = query_begin_unlogged(call, query);
 	struct log *log;
 
 	if (!err)
@@ -265,278 +253,6 @@ struct err *query_free_chunks(const struct call *call, struct query *query)
 	if (!err && !query->heap.walked)
 		err = err_create(ERR_UNSUPPORTED, "%s", query->heap.why);
 	return err;
-}
-
-static struct err *choose(const char *what, const char *word, const char *const *names,
-			  unsigned *ret)
-{
-	int choice = word ? call_word_index(word, names) : -1;
-
-	if (choice >= 0) {
-		*ret = (unsigned)choice;
-		return NULL;
-	}
-	return word ? err_create(ERR_USAGE, "'%s' is nothing to %s by", word, what) :
-		      err_create(ERR_USAGE, "what to %s by is missing", what);
-}
-
-static struct err *parse_by(struct query *query, int *at)
-{
-	unsigned by;
-	struct err *err;
-
-	if (*at >= query->argc || strcmp(query->argv[*at], "by"))
-		return NULL;
-	err = choose("group", query->argv[*at + 1], query_by, &by);
-	if (err)
-		return err_hint(err, "by stack, function, line, module, thread or size");
-	query->by = by;
-	*at += 2;
-	return NULL;
-}
-
-/* The words that may stand behind FILTER, each at most once. */
-enum site_word { WORD_SORT, WORD_LIMIT, WORD_SINCE, WORD_AT, SITE_WORDS };
-
-const char *const query_site_words[] = {
-	[WORD_SORT] = "sort", [WORD_LIMIT] = "limit", [WORD_SINCE] = "since", [WORD_AT] = "at",
-	[SITE_WORDS] = NULL,
-};
-
-/*
- * The end of the words of FILTER, which begin at `at`: the first of the words above that is not the
- * value of a condition, or the end of all words.
- */
-static int filter_end(const struct query *query, int at)
-{
-	for (; at < query->argc; at++) {
-		const char *before = at ? query->argv[at - 1] : "";
-
-		if (call_word_index(query->argv[at], query_site_words) >= 0 &&
-		    (!strchr("=!<>", before[0]) || !*before))
-			break;
-	}
-	return at;
-}
-
-static struct err *parse_word(const struct call *call, struct query *query,
-			      struct site_spec *spec, enum site_word word, const char *value)
-{
-	unsigned key = spec->sort;
-	struct err *err;
-
-	if (word == WORD_SORT) {
-		err = choose("sort", value, query_sort_keys, &key);
-		spec->sort = key;
-		return err ? err_hint(err, "sort bytes, count, age, growth or rate") : NULL;
-	}
-	if (!value)
-		return err_create(ERR_USAGE, "a %s goes after %s",
-				  word == WORD_LIMIT ? "number" : "moment",
-				  query_site_words[word]);
-	if (word == WORD_LIMIT)
-		return parse_number(value, &spec->limit);
-	err = call_need_recording(call);
-	return err ? err : moments_choose(call, value, query->now_ns,
-					  word == WORD_SINCE ? &query->since : &query->at);
-}
-
-/* allowed: the bits of the words that may be there. */
-static struct err *parse_words(const struct call *call, struct query *query,
-			       struct site_spec *spec, unsigned allowed, int at)
-{
-	unsigned seen = 0;
-	struct err *err = NULL;
-
-	for (; !err && at < query->argc; at += 2) {
-		int word = call_word_index(query->argv[at], query_site_words);
-
-		if (word < 0 || !(allowed & 1u << word))
-			return call_bad_word(query->argv[at]);
-		if (seen & 1u << word)
-			return err_create(ERR_USAGE, "%s is there twice", query->argv[at]);
-		seen |= 1u << word;
-		err = parse_word(call, query, spec, (enum site_word)word, query->argv[at + 1]);
-	}
-	query->sorted = seen & 1u << WORD_SORT;
-	return err;
-}
-
-/* All-time counts are read before the records (log/log_totals.h). */
-static struct err *add_up(const struct call *call, struct query *query, struct site_spec *spec)
-{
-	const struct filter_env env = query_env(call, query);
-	struct in_hand in_hand = { VEC_INIT };
-	struct log_totals totals;
-	struct err *err = session_agent_totals(call->session, &totals);
-
-	if (err)
-		return err;
-	spec->totals = &totals;
-	err = session_agent_in_hand(call->session, &in_hand);
-	if (!err)
-		err = sites_from_log(&env, &query->filter, &in_hand, spec, &query->sites);
-	vec_free(&in_hand.vec);
-	log_totals_free(&totals);
-	return err;
-}
-
-static struct err *not_of_then(const char *what)
-{
-	return err_hint(err_create(ERR_USAGE, "%s is not known for an earlier moment", what),
-			"known are: by stack, function or module; a filter on function and module");
-}
-
-/* A moment has sums by stack only; the names of a stack are known. */
-static struct err *check_past(const struct query *query, const struct site_spec *spec)
-{
-	if (spec->by == SITE_THREAD || spec->by == SITE_SIZE)
-		return not_of_then(query_by[spec->by]);
-	if (spec->sort == SITE_SORT_AGE)
-		return not_of_then("age");
-	vec_each(cond, &query->filter.conds)
-		if (!(1u << cond->attr & NAME_ATTRS))
-			return not_of_then(filter_parse_attr_name(cond->attr));
-	return NULL;
-}
-
-/* Growth is computed from one moment to a later one. */
-static struct err *check_since(const struct query *query)
-{
-	uint64_t until = query->at.word ? query->at.moment.time_ns : query->now_ns;
-
-	if (!query->since.word || query->since.moment.time_ns < until)
-		return NULL;
-	return err_hint(err_create(ERR_USAGE, "since %s: this moment is not before %s",
-				   query->since.word, query->at.word ? query->at.word : "now"),
-			"choose a mark, or -10m; `malloc diff` compares in both directions");
-}
-
-static struct err *build_past(const struct call *call, struct query *query, struct site_spec *spec)
-{
-	const struct filter_env env = query_env(call, query);
-	struct err *err = check_past(query, spec);
-
-	if (!err && query->since.word)
-		spec->since = &query->since.moment;
-	return err ? err : sites_from_moment(&env, &query->filter, &query->at.moment, spec,
-					     &query->sites);
-}
-
-/* Find the moment with which growth is computed: that of `since`, or a sample of the history. */
-static struct err *find_since(const struct call *call, const struct query *query,
-			      struct site_spec *spec, struct moment *sampled)
-{
-	const struct history_sample *sample;
-	struct err *err;
-
-	if (query->since.word) {
-		spec->since = &query->since.moment;
-		return NULL;
-	}
-	sample = session_history_growth(call->session, query->now_ns);
-	if (!sample)
-		return NULL;
-	err = moment_unpack(&sample->moment, sample->time_ns, sampled);
-	if (!err)
-		spec->since = sampled;
-	return err;
-}
-
-/* The moment of this answer also becomes a sample. */
-static struct err *build_now(const struct call *call, struct query *query, struct site_spec *spec)
-{
-	CLEANUP(moment_free) struct moment now = MOMENT_INIT, sampled = MOMENT_INIT;
-	struct err *err = find_since(call, query, spec, &sampled);
-
-	if (err)
-		return err;
-	spec->taken = &now;
-	session_deferred_fix(call->session);
-	err = add_up(call, query, spec);
-	session_deferred_release(call->session);
-	return err ? err : session_history_add(call->session, &now);
-}
-
-static struct err *build_sites(const struct call *call, struct query *query, struct site_spec *spec)
-{
-	struct err *err;
-
-	spec->by = query->by;
-	spec->ctx = &query->names;
-	if (query->at.now)
-		query->at.word = NULL;
-	err = check_since(query);
-	if (err)
-		return err;
-	return query->at.word ? build_past(call, query, spec) : build_now(call, query, spec);
-}
-
-struct err *query_sites(const struct call *call, struct query *query)
-{
-	struct site_spec spec = { .sort = SITE_SORT_BYTES,
-				  .limit = UINT64_MAX,
-				  .key_of = stack_names_key };
-	struct err *err = query_begin_recorded(call, query);
-	int at = 0, end;
-
-	if (!err)
-		err = parse_by(query, &at);
-	if (err)
-		return err;
-	end = filter_end(query, at);
-	if (end > at)
-		err = filter_parse(end - at, (const char *const *)query->argv + at, FILTER_ALL,
-				   &query->filter, NULL, NULL);
-	if (!err)
-		err = parse_words(call, query, &spec, ALL_WORDS, end);
-	query->limit = spec.limit;
-	query->sort = spec.sort;
-	if (!err)
-		err = build_sites(call, query, &spec);
-	return err ? err : query_warn_of_nobody(call, &query->names, &query->filter);
-}
-
-/* What is held since a moment was made since, so that it is a condition like any other. */
-static struct err *keep_since(struct query *query)
-{
-	struct err *err = check_since(query);
-
-	return err ? err : vec_push(&query->filter.conds, ((struct filter_cond){
-		.attr = FILTER_TIME, .relop = FILTER_GE,
-		.number = query->since.moment.time_ns }));
-}
-
-struct err *query_growth(const struct call *call, uint32_t attrs, bool logless,
-			 struct query *query)
-{
-	struct site_spec spec = { .limit = UINT64_MAX };
-	struct err *err = logless && !session_log(call->session) ? begin_unlogged(call, query) :
-								   query_begin(call, query);
-	int end;
-
-	if (err)
-		return err;
-	end = filter_end(query, 0);
-	err = filter_parse(end, (const char *const *)query->argv, attrs, &query->filter, NULL,
-			   NULL);
-	if (!err)
-		err = parse_words(call, query, &spec, GROWTH_WORDS, end);
-	query->order.limit = spec.limit;
-	query->sort = spec.sort;
-	if (!err && spec.sort != SITE_SORT_BYTES && spec.sort != SITE_SORT_COUNT)
-		err = err_hint(err_create(ERR_USAGE, "'%s' is nothing to sort by",
-					  query_sort_keys[spec.sort]), "sort bytes or count");
-	return !err && query->since.word ? keep_since(query) : err;
-}
-
-struct err *query_growth_sort(const struct query *query, const struct column *by, void *at,
-			      size_t nr, size_t size, size_t *left_ret)
-{
-	const struct answer_order order = { .by = query->sorted ? by : NULL,
-					    .limit = query->order.limit };
-
-	return answer_sort(&order, at, nr, size, left_ret);
 }
 
 struct err *query_walk(const struct call *call, bool blocks, struct query *query)

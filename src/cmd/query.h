@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Parse the words of commands that list blocks, sites or what grows, and make the answer. The
- * commands and the Tcl API share this. `malloc leaks` and `malloc stale` are in query_leaks.c, all
- * others in query.c.
+ * commands and the Tcl API share this. `malloc leaks` and `malloc stale` are in query_leaks.c,
+ * those of sites and of growth in query_sites.c, all others in query.c.
  */
 #pragma once
 
@@ -35,6 +35,7 @@ struct query {
 	uint64_t limit;		/* how many were asked for at most */
 	enum site_sort sort;
 	bool sorted;		/* sort was among the words */
+	bool all;		/* `all` was the first word */
 	/* Set by query_leaks: */
 	struct leak_marks found;
 	struct leaks leaks;
@@ -57,6 +58,14 @@ struct err *query_free_chunks(const struct call *call, struct query *query) MUST
 /* Parse by, FILTER, then sort, limit, since and at in any order, and add up the sites. */
 struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK;
 /*
+ * The same for a list of sites, which has those that hold nothing now, too, if they are asked for:
+ * by the word `all`, which may come first, by a sort of all-time figures, or by a filter, unless a
+ * script asks.
+ */
+struct err *query_sites_listed(const struct call *call, struct query *query) MUST_CHECK;
+/* The same for a tree of them: `limit` is kept in query, and not applied to the sites. */
+struct err *query_tree(const struct call *call, struct query *query) MUST_CHECK;
+/*
  * Parse FILTER, then limit and since in any order, of `growth`, whose words call->argv begins with.
  * attrs: 1 << attribute, of those that are allowed in FILTER. `since` becomes a condition on the
  * time, whether that is among them or not. logless: a log is needed for `since` only.
@@ -78,6 +87,8 @@ struct err *query_walk(const struct call *call, bool blocks, struct query *query
  * ERR_STATE: there is no log.
  */
 struct err *query_begin(const struct call *call, struct query *query) MUST_CHECK;
+/* The same without a log: the words alone. */
+struct err *query_begin_unlogged(const struct call *call, struct query *query) MUST_CHECK;
 /* The same for an answer that uses the log alone. ERR_STATE also if nothing was recorded. */
 struct err *query_begin_recorded(const struct call *call, struct query *query) MUST_CHECK;
 /* What the filter of query is applied with. */

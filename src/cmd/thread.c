@@ -13,7 +13,7 @@
 #include "report/stood_text.h"
 #include "report/text_table.h"
 #include "report/traceback.h"
-#include "session/growth.h"
+#include "session/growth/session_growth.h"
 
 pid_t thread_current(const struct shell *shell)
 {

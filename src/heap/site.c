@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "heap/interner.h"
 #include "heap/u32_lists.h"
+#include "heap/site_rank.h"
 
 #define FEW		256u		/* so many times are sorted to find the median */
 #define DIGIT_BITS	11u
@@ -50,6 +51,9 @@ struct site_sums {
 	VEC(struct times) times;	/* by site */
 	uint32_t few[FEW];
 	struct log_older older;
+	/* For sites that hold nothing; NULL: these are not listed. */
+	const struct filter *filter;
+	const struct filter_env *env;
 	struct sites sites;
 };
 
@@ -100,19 +104,27 @@ static struct err *too_many(const char *what, uint32_t most)
 }
 
 /* The stack with most bytes of a site is known when all blocks are added up. */
-static struct err *add_part(struct site_sums *sums, uint32_t site, const struct block *block,
-			    uint64_t bytes)
+static struct err *find_part(struct site_sums *sums, uint32_t site, uint32_t stack, uint64_t **ret)
 {
 	uint32_t number;
-	struct err *err = interner_number(&sums->parts, (uint64_t)site << 32 | block->stack,
-					  &number);
+	struct err *err = interner_number(&sums->parts, (uint64_t)site << 32 | stack, &number);
 
 	if (!err && number == PARTS_MOST)
 		return too_many("stacks of sites", PARTS_MOST);
 	if (!err && number == sums->part_bytes.nr)
 		err = vec_push(&sums->part_bytes, 0);
 	if (!err)
-		sums->part_bytes.at[number] += bytes;
+		*ret = &sums->part_bytes.at[number];
+	return err;
+}
+
+static struct err *add_part(struct site_sums *sums, uint32_t site, uint32_t stack, uint64_t bytes)
+{
+	uint64_t *part;
+	struct err *err = find_part(sums, site, stack, &part);
+
+	if (!err)
+		*part += bytes;
 	return err;
 }
 
@@ -166,7 +178,7 @@ static struct err *sums_add(struct site_sums *sums, const struct block *block,
 	if (!err && number == sums->sites.vec.nr)
 		err = add_site(sums, key, block->stack);
 	if (!err && sums->spec->by != SITE_STACK)
-		err = add_part(sums, number, block, share.bytes);
+		err = add_part(sums, number, block->stack, share.bytes);
 	if (!err)
 		err = add_time(sums, number, block->time);
 	if (err)
@@ -243,6 +255,53 @@ static struct err *site_of_stack(struct site_sums *sums, uint32_t stack, struct 
 	return err;
 }
 
+/* Add the site of a stack of which no block is listed, if the filter keeps the stack. */
+static struct err *add_idle(struct site_sums *sums, uint32_t stack, struct site **ret)
+{
+	const struct block block = { .stack = stack };
+	uint64_t key = 0;
+	uint32_t number;
+	struct err *err = NULL;
+
+	*ret = NULL;
+	if (!sums->filter || !filter_matches(sums->filter, sums->env, &block))
+		return NULL;
+	err = site_key(sums, &block, &key);
+	if (!err)
+		err = interner_number(&sums->keys, key, &number);
+	if (!err)
+		err = add_site(sums, key, stack);
+	if (!err)
+		*ret = &sums->sites.vec.at[number];
+	return err;
+}
+
+/* Among sites that may hold nothing, the largest stack of a site is that of all time. */
+static struct err *set_part(struct site_sums *sums, const struct site *site, uint32_t stack,
+			    uint64_t bytes)
+{
+	uint64_t *part;
+	struct err *err = NULL;
+
+	if (sums->spec->by == SITE_STACK)
+		return NULL;
+	err = find_part(sums, (uint32_t)(site - sums->sites.vec.at), stack, &part);
+	if (!err)
+		*part = bytes;
+	return err;
+}
+
+static void add_totals(struct site_sums *sums, struct site *site, struct sample_share all,
+		       struct sample_share held)
+{
+	site->total += all.blocks;
+	site->total_bytes += all.bytes;
+	site->freed += all.blocks - held.blocks;
+	site->freed_bytes += all.bytes - held.bytes;
+	sums->sites.total += all.blocks;
+	sums->sites.total_bytes += all.bytes;
+}
+
 /* stacks without a live block count, too */
 static struct err *totals(struct site_sums *sums, const struct live_counts *live)
 {
@@ -257,14 +316,27 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 		if (!all.blocks)
 			continue;
 		err = site_of_stack(sums, stack, &site);
-		if (err || !site)
-			continue;
-		site->total += all.blocks;
-		site->total_bytes += all.bytes;
-		site->freed += all.blocks - held.blocks;
-		site->freed_bytes += all.bytes - held.bytes;
+		if (!err && !site)
+			err = add_idle(sums, stack, &site);
+		if (!err && site && sums->filter)
+			err = set_part(sums, site, stack, all.bytes);
+		if (!err && site)
+			add_totals(sums, site, all, held);
 	}
 	return err;
+}
+
+/* How often a site allocates, on the average since the log began. */
+static void call_rates(struct site_sums *sums)
+{
+	uint64_t start = log_clock_realtime(sums->log, sums->start);
+	double seconds = sums->now_ns > start ? (double)(sums->now_ns - start) / 1e9 : 0;
+
+	for (size_t i = 0; seconds > 0 && i < sums->sites.vec.nr; i++) {
+		struct site *site = &sums->sites.vec.at[i];
+
+		site->call_rate = (double)site->total / seconds;
+	}
 }
 
 static struct err *add_growth(struct site_sums *sums, uint32_t stack, uint64_t bytes)
@@ -381,32 +453,6 @@ static void ages(struct site_sums *sums)
 	}
 }
 
-/*
- * All sites have grown for the same time, so rate is in the order of growth. If that time is not
- * known, the rate is 0, and the sites are in the order of bytes.
- */
-static int64_t rank_of(const struct site *site, enum site_sort sort)
-{
-	return sort == SITE_SORT_GROWTH || sort == SITE_SORT_RATE ? site->growth :
-	       sort == SITE_SORT_COUNT ? (int64_t)site->count :
-	       sort == SITE_SORT_AGE ? (int64_t)site->oldest : (int64_t)site->bytes;
-}
-
-/* The largest first, of equal ones those with more bytes, ties by key. */
-static int by_rank(const void *va, const void *vb, void *ctx)
-{
-	const struct site *a = va, *b = vb;
-	enum site_sort sort = *(const enum site_sort *)ctx;
-	int64_t one = rank_of(a, sort), other = rank_of(b, sort);
-	bool growth = sort == SITE_SORT_GROWTH || sort == SITE_SORT_RATE;
-
-	if (one != other)
-		return one > other ? -1 : 1;
-	if (growth && a->bytes != b->bytes)
-		return a->bytes > b->bytes ? -1 : 1;
-	return a->key < b->key ? -1 : a->key > b->key;
-}
-
 static struct site_sums sums_begin(const struct log *log, const struct site_spec *spec,
 				   uint64_t now_ns)
 {
@@ -433,7 +479,8 @@ static void finish(struct site_sums *sums, struct sites *ret)
 	if (sums->spec->by != SITE_STACK)
 		pick_stacks(sums);
 	if (sites->vec.nr)
-		qsort_r(sites->vec.at, sites->vec.nr, sizeof(*sites->vec.at), by_rank, &sort);
+		qsort_r(sites->vec.at, sites->vec.nr, sizeof(*sites->vec.at), site_rank_compare,
+			&sort);
 	sites->vec.nr = MIN(sites->vec.nr, sums->spec->limit);
 	*ret = *sites;
 	*sites = (struct sites)SITES_INIT;
@@ -449,6 +496,7 @@ static struct err *sums_end(struct site_sums *sums, const struct live_counts *li
 	struct moment now = MOMENT_INIT;
 	struct err *err = by_stacks(sums) ? totals(sums, live) : NULL;
 
+	call_rates(sums);
 	if (!err && (sums->spec->taken || sums->spec->since))
 		err = moment_take(live, sums->now_ns, &now);
 	now.older = sums->older;
@@ -512,6 +560,9 @@ struct err *sites_from_log(const struct filter_env *env, const struct filter *fi
 	struct adding adding = { .filter = filter, .env = env, .sums = &sums };
 	struct err *err = block_live_counts_init(env->log, &adding.live);
 
+	sums.sites.idle = spec->idle && by_stacks(&sums) && filter_is_by_stack(filter);
+	sums.filter = sums.sites.idle ? filter : NULL;
+	sums.env = env;
 	if (!err)
 		err = blocks_each(env->log, in_hand, add, &adding);
 	if (!err)
@@ -533,9 +584,8 @@ struct err *sites_from_moment(const struct filter_env *env, const struct filter 
 		struct block block = { .stack = log_deferred_whole(env->log, sum->stack) };
 
 		if (filter_matches(filter, env, &block))
-			err = sums_add(&sums, &block,
-				       (struct sample_share){ .bytes = sum->bytes,
-							      .blocks = sum->count });
+			err = sums_add(&sums, &block, (struct sample_share){
+				.bytes = sum->bytes, .blocks = sum->count });
 	}
 	if (!err)
 		err = growths(&sums, moment);

@@ -8,7 +8,14 @@
 
 enum site_by { SITE_STACK, SITE_FUNCTION, SITE_LINE, SITE_MODULE, SITE_THREAD, SITE_SIZE };
 enum site_sort { SITE_SORT_BYTES, SITE_SORT_COUNT, SITE_SORT_AGE, SITE_SORT_GROWTH,
-		SITE_SORT_RATE };
+		SITE_SORT_RATE,
+		/* by all-time figures: */
+		SITE_SORT_TOTAL, SITE_SORT_CALLS, SITE_SORT_CALLRATE, SITE_SORT_TEMPORARY };
+
+static inline bool site_sort_is_all_time(enum site_sort sort)
+{
+	return sort >= SITE_SORT_TOTAL;
+}
 
 struct site {
 	/* stack id; function, line or module: number given by key_of; thread: registry index; size */
@@ -26,6 +33,7 @@ struct site {
 	 */
 	uint64_t total, total_bytes;
 	uint64_t freed, freed_bytes;	/* of total and total_bytes; the rest is live */
+	double call_rate;		/* of total, a second since the log began */
 	/*
 	 * Ages in ns of the live blocks whose time is known; 0 if there are none. The median of an
 	 * even number is the mean of the two in the middle.
@@ -45,9 +53,12 @@ struct sites {
 	uint64_t bytes, count;
 	uint64_t growth_ns;	/* the time over which growth is counted; 0: growth is not known */
 	bool past;		/* of a moment: only bytes, count and growth are known */
+	/* With site_spec.idle: the sums of the all-time figures of all sites, before the limit. */
+	bool idle;
+	uint64_t total, total_bytes;
 };
 
-#define SITES_INIT	{ VEC_INIT, 0, 0, 0, false }
+#define SITES_INIT	{ .vec = VEC_INIT }
 
 struct site_spec {
 	enum site_by by;
@@ -63,6 +74,12 @@ struct site_spec {
 	const struct log_totals *totals;
 	const struct moment *since;	/* growth is since then; NULL: it is not known */
 	struct moment *taken;		/* gets the moment of now_ns, of all blocks; may be NULL */
+	/*
+	 * Sites that hold nothing now are listed, too (of sites_from_log, not by thread or size). The
+	 * stack of a site is then the one with most bytes of all time. What was freed has no attributes
+	 * but its stack: with other conditions in the filter none is listed.
+	 */
+	bool idle;
 };
 
 /*

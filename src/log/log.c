@@ -113,16 +113,21 @@ struct log_config log_config(const struct log *log)
 }
 
 /* A count of unknown frees is taken back a moment later if it turns out to be another kind. */
+struct log_older log_older_of(const struct log *log, const struct log_accounts *accounts)
+{
+	return (struct log_older){
+		.known = !log_config(log).sample,
+		.bytes = accounts->sized_bytes, .frees = accounts->sized_frees,
+		.unsized = accounts->unknown_frees - MIN(accounts->unknown_frees,
+							 accounts->sized_frees),
+	};
+}
+
 struct log_older log_older(const struct log *log)
 {
 	struct log_accounts accounts = reader_accounts(log);
 
-	return (struct log_older){
-		.known = !log_config(log).sample,
-		.bytes = accounts.sized_bytes, .frees = accounts.sized_frees,
-		.unsized = accounts.unknown_frees - MIN(accounts.unknown_frees,
-							accounts.sized_frees),
-	};
+	return log_older_of(log, &accounts);
 }
 
 struct err *log_set_free_history(struct log *log, uint32_t nr)

@@ -391,8 +391,8 @@ void log_note_gap(struct log *log);
  * freed blocks than recorded ones.
  */
 struct log_accounts reader_accounts(const struct log *log);
-/* Both are from one reading, but other figures that are read later may be newer. */
-struct log_older log_older(const struct log *log);
+struct log_older log_older_of(const struct log *log, const struct log_accounts *accounts);
+struct log_older log_older(const struct log *log);	/* by the accounts of now */
 /*
  * The number of records now in the table, from counts that the writers keep. It is exact while
  * nobody writes.

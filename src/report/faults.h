@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "heap/filter.h"
-#include "session/session_faults.h"
+#include "session/growth/session_faults.h"
 
 struct out;
 struct stack_names;

@@ -5,7 +5,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "heap/filter.h"
-#include "session/growth.h"
+#include "session/growth/session_growth.h"
 
 struct out;
 struct stack_names;

@@ -14,6 +14,7 @@
 #include "report/progress.h"
 #include "report/rows_text.h"
 #include "report/traceback.h"
+#include "session/older.h"
 #include "session/session.h"
 
 #define INDENT	8	/* of the traceback */
@@ -123,6 +124,8 @@ static void print_counts(const struct sites *sites, const struct site *site, str
 	for (size_t i = 0; i < ARRAY_SIZE(site_lines); i++)
 		if (has_figure(sites, &row, &site_lines[i]))
 			print_figure(sites, &row, &site_lines[i], &site_lines[i].sites, out);
+	if (sites->idle)
+		out_f(out, "    %.1f allocations a second since recording began\n", site->call_rate);
 }
 
 struct err *sites_print_headline(struct stack_names *names, uint32_t stack, struct out *out)
@@ -224,22 +227,61 @@ static struct err *print_blocks(struct stack_names *names, enum site_by by,
 	return err;
 }
 
+/* Print what is held besides, by blocks of which no site is known. */
+static void print_older(struct session *session, const struct sites_when *when, struct out *out)
+{
+	struct older_held older;
+
+	if (when->at.word || when->filtered)
+		return;
+	if (!session_older_held(session, &older))
+		out_text(out, "Not in these: blocks from before the attach (`malloc` walks the heaps for "
+			      "them)\n");
+	else if (older.blocks)
+		out_f(out, "Not in these: blocks from before the attach, %s%s bytes in %" PRIu64
+		      " blocks\n", older.at_most ? "at most " : "",
+		      number_text_size(out, older.bytes).at, older.blocks);
+}
+
+/* Print what sites had that may hold nothing now, or why these are not listed. */
+static void print_all_time(const struct sites *sites, const struct sites_when *when,
+			   struct out *out)
+{
+	if (sites->idle)
+		out_f(out, "In all of the time these have allocated %" PRIu64 " blocks, %s bytes\n",
+		      sites->total, number_text_size(out, sites->total_bytes).at);
+	else if (when->idle && !sites->past)
+		out_text(out, "Sites that hold nothing now are not listed: of what was freed only the stack "
+			      "is known\n");
+}
+
+struct err *sites_print_sums(struct stack_names *names, const struct sites *sites,
+			     const struct sites_when *when, bool listed, struct out *out)
+{
+	struct session *session = names->session;
+	struct err *err = lack_text_print(session, out);
+
+	if (err)
+		return err;
+	if (listed)
+		out_f(out, "%zu sites listed; ", sites->vec.nr);
+	out_f(out, "%" PRIu64 " allocations, %s bytes in all sites\n", sites->count,
+	      number_text_size(out, sites->bytes).at);
+	print_all_time(sites, when, out);
+	print_older(session, when, out);
+	sites_print_sampling(session, out);
+	return NULL;
+}
+
 /* Print what must be known of the listed sites, and their sums. */
 static struct err *print_end(struct stack_names *names, enum site_by by, const struct sites *sites,
 			     const struct sites_when *when, struct out *out)
 {
 	struct session *session = names->session;
-	struct err *err;
 
 	print_no_growth(by, sites, out);
 	print_since(session, when, out);
-	err = lack_text_print(session, out);
-	if (err)
-		return err;
-	out_f(out, "%zu sites listed; %" PRIu64 " allocations, %s bytes in all sites\n",
-	      sites->vec.nr, sites->count, number_text_size(out, sites->bytes).at);
-	sites_print_sampling(session, out);
-	return NULL;
+	return sites_print_sums(names, sites, when, true, out);
 }
 
 struct err *sites_print(struct stack_names *names, enum site_by by, const struct sites *sites,

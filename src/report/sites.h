@@ -26,6 +26,8 @@ struct err *sites_print_headline(struct stack_names *names, uint32_t stack,
 /* The moments that an answer was asked for with `since` and `at`. */
 struct sites_when {
 	struct moment_name since, at;
+	bool filtered;			/* not all blocks are in the answer */
+	bool idle;			/* sites that hold nothing now were asked for */
 };
 
 /*
@@ -34,6 +36,9 @@ struct sites_when {
  */
 struct err *sites_print(struct stack_names *names, enum site_by by, const struct sites *sites,
 			const struct sites_when *when, struct out *out) MUST_CHECK;
+/* Print only what must be known of the sites, and their sums. listed: and how many these are. */
+struct err *sites_print_sums(struct stack_names *names, const struct sites *sites,
+			     const struct sites_when *when, bool listed, struct out *out) MUST_CHECK;
 /* The same with a line for each site. The sites are moved away and left empty. */
 struct err *sites_print_brief(struct stack_names *names, enum site_by by, struct sites *sites,
 			      const struct sites_when *when, struct out *out) MUST_CHECK;

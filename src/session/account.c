@@ -206,7 +206,7 @@ struct err *session_account_of(struct session *session, const struct heaps *heap
 	struct err *err = begin(session, &is);
 
 	if (!err && log)
-		err = session_in_hand(session, &in_hand);
+		err = session_agent_in_hand(session, &in_hand);
 	if (!err) {
 		moment.pages_of = session->current->target->mem.tid;
 		err = divide(&is.heap, heap, &moment);

@@ -8,7 +8,7 @@
 
 #include "os/tracer.h"
 #include "os/trust.h"
-#include "session/session_kernel.h"
+#include "session/growth/session_kernel.h"
 #include "session/private.h"
 
 const struct session_config session_config_default = {

@@ -50,6 +50,7 @@ struct job {
 	struct word_list left_out;	/* of this look */
 	struct reconcile_history before;		/* this one */
 	unsigned calm;			/* looks in a row with nobody inside */
+	struct log_older older;		/* of the log, at the moment of the walk */
 };
 
 #define JOB_INIT(of, heap, checks)	{ .session = (of), .ret = (heap), .view = MEMORY_VIEW_INIT, \
@@ -143,6 +144,8 @@ static void call_look(struct job *job, const struct memory_view *view)
 		.accounts = &view->accounts, .pages_of = view->pages_of,
 	};
 
+	if (view->log)
+		job->older = log_older_of(view->log, &view->accounts);
 	if (job->at)
 		job->look_err = job->at->at(job->at->ctx, job->ret, &moment);
 }
@@ -362,8 +365,10 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 	job.at = at;
 	*ret = (struct heaps)HEAPS_INIT;
 	err = how == SESSION_HEAP_LOG ? look_at_log(&job) : walk_or_say(&job);
-	if (!err)
+	if (!err) {
 		note_missing(session, ret);
+		older_note(session, ret, &job.older);
+	}
 	job_free(&job);
 	if (err)
 		heaps_free(ret);

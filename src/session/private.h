@@ -32,10 +32,11 @@
 #include "probe/runtimes.h"
 #include "probe/user_functions.h"
 #include "session/blind.h"
-#include "session/growth.h"
+#include "session/growth/session_growth.h"
 #include "session/history.h"
 #include "session/log_budget.h"
 #include "session/session_memory.h"
+#include "session/older.h"
 #include "session/process.h"
 #include "session/session.h"
 #include "tracee/loader_lists.h"
@@ -136,6 +137,7 @@ struct session {
 	enum records records;		/* tracer thread */
 	uint64_t stood_ns;		/* see session_stood; the thread that makes a stop */
 	struct log_history history;	/* main thread; kept until there is another log */
+	struct older_found older;	/* main thread: by the last walk of the heaps */
 	struct memory_last memory_last;	/* main thread: the last `memory` and `memory maps` */
 	/* what the user was told of the log (lacks.c). Tracer thread */
 	uint32_t told;

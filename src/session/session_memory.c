@@ -211,7 +211,7 @@ static struct err *find_owners(struct session *session, const struct smaps *smap
 	const struct session_allocators *all = session_allocators(session);
 	const struct target *target = session->current->target;
 	const struct runtimes *runtimes = NULL;
-	struct err *runtimes_err = session_runtimes(session, &runtimes);
+	struct err *runtimes_err = session_allocator_runtimes(session, &runtimes);
 	struct memory_facts facts = { .tid_offset = 0 };
 	struct facts_job job = { &smaps->maps, &facts, owners };
 	struct proc_tasks tasks = { VEC_INIT };

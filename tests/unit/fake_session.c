@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #include "probe/runtimes.h"
-#include "session/session_faults.h"
-#include "session/session_kernel.h"
+#include "session/growth/session_faults.h"
+#include "session/growth/session_kernel.h"
 #include "symbol/symbol.h"
 
 const struct session_config session_config_default = {

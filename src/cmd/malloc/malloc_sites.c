@@ -9,13 +9,15 @@
 static struct err *run(struct call *call)
 {
 	CLEANUP(query_free) struct query query;
-	struct err *err = query_sites(call, &query);
+	struct err *err = query_sites_listed(call, &query);
 	struct sites_when when;
 
 	if (err)
 		return err;
 	when.since = moments_chosen_name(&query.since, query.now_ns);
 	when.at = moments_chosen_name(&query.at, query.now_ns);
+	when.filtered = query.filter.conds.nr;
+	when.idle = query.all || site_sort_is_all_time(query.sort);
 	return call->brief ? sites_print_brief(&query.names, query.by, &query.sites, &when, call->out) :
 			     sites_print(&query.names, query.by, &query.sites, &when, call->out);
 }
@@ -23,7 +25,7 @@ static struct err *run(struct call *call)
 static struct err *rows(struct call *call, struct answer *ret)
 {
 	CLEANUP(query_free) struct query query;
-	struct err *err = query_sites(call, &query);
+	struct err *err = query_sites_listed(call, &query);
 
 	return err ? err : site_rows(&query.names, query.by, false, &query.sites, ret);
 }
@@ -31,9 +33,11 @@ static struct err *rows(struct call *call, struct answer *ret)
 static const struct twin twin = {
 	.name		= "mdbg::sites",
 	.brief		= "list of dicts: the sites of `malloc sites`",
-	.help		= "growth, rate and over are `-` if growth is not known: see `help malloc\n"
-			  "sites`. With `at`, so are total, totalbytes, freed, freedbytes, oldest and\n"
-			  "median. For -each see `help mdbg::allocations`.\n",
+	.help		= "Sites that hold nothing now are among them with `all` and with a sort of\n"
+			  "all-time figures, but not for a FILTER alone.\n"
+			  "growth, rate and over are `-` if growth is not known: see `help malloc\n"
+			  "sites`. With `at`, so are total, totalbytes, freed, freedbytes, callrate,\n"
+			  "oldest and median. For -each see `help mdbg::allocations`.\n",
 	.example	= "foreach site [mdbg::sites limit 3] {puts [dict get $site bytes]}\n",
 	.of		= &site_relation,
 	.rows		= rows,
@@ -41,8 +45,8 @@ static const struct twin twin = {
 
 const struct cmd cmd_malloc_sites = {
 	.name		= "malloc sites",
-	.usage		= "?by stack|function|line|module|thread|size? ?FILTER? "
-			  "?sort bytes|count|age|growth|rate? ?limit N? "
+	.usage		= "?all? ?by stack|function|line|module|thread|size? ?FILTER? "
+			  "?sort bytes|count|age|growth|rate|total|calls|callrate|temporary? ?limit N? "
 			  "?since MOMENT? ?at MOMENT?",
 	.brief		= "the places that hold the most: blocks by traceback",
 	.help		= "Each site has: the bytes and blocks that are held, their share, the blocks and\n"
@@ -62,6 +66,17 @@ const struct cmd cmd_malloc_sites = {
 			  "and by size. It may be negative. `sort rate` (growth a second) gives the same\n"
 			  "order as `sort growth`.\n"
 			  "\n"
+			  "Sites that hold nothing now are listed, too, with `all`, with a FILTER of\n"
+			  "functions and modules, and with these sorts (and no other FILTER):\n"
+			  "    total      bytes ever allocated\n"
+			  "    calls      blocks ever allocated\n"
+			  "    callrate   the same a second, since recording began: the same order\n"
+			  "    temporary  blocks that were freed again\n"
+			  "\n"
+			  "Blocks from before the attach are in no site. A line says how much they hold:\n"
+			  "what the last walk of the heaps (`malloc`, `malloc allocations`) has found,\n"
+			  "less what was freed of them since.\n"
+			  "\n"
 			  "`at MOMENT` shows the bytes and blocks that each site held at an earlier\n"
 			  "moment, and with `since` the growth up to that moment. Everything else is left\n"
 			  "out, because it is not known of an earlier moment; it cannot be in FILTER\n"
@@ -70,6 +85,7 @@ const struct cmd cmd_malloc_sites = {
 			  "\n"
 			  "-brief prints a line for each site.\n",
 	.example	= "malloc sites by function sort growth limit 10\n"
+			  "malloc sites by function sort temporary limit 5\n"
 			  "malloc sites size > 4K since -10m\n",
 	.run		= run,
 	.twin		= &twin,

@@ -7,6 +7,7 @@
 
 #include <langinfo.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/watch_loop.h"
@@ -154,14 +155,34 @@ static void take_key(void *ctx, int key)
 
 static const struct watch_kind kind = { read_log, print, take_key };
 
-static struct err *run(struct call *call)
+/* `sort KEY` at the end of the words, which are cut there. */
+static struct err *parse_sort(struct call *call, enum rates_sort *ret)
 {
+	const char *key = call->argc ? call->argv[call->argc - 1] : "";
+
+	if (call->argc < 2 || strcmp(call->argv[call->argc - 2], "sort"))
+		return call->argc > 2 || !strcmp(key, "sort") ? call_bad_word(key) : NULL;
+	call->argc -= 2;
+	for (enum rates_sort sort = 0; sort < RATES_SORTS; sort++)
+		if (!strcmp(key, watch_sort_words[sort])) {
+			*ret = sort;
+			return NULL;
+		}
+	return err_hint(err_create(ERR_USAGE, "'%s' is nothing to sort by", key),
+			"sort bytes, growth, allocations or frees");
+}
+
+static struct err *run(struct call *whole)
+{
+	struct call copy = *whole, *call = &copy;
 	struct watch watch = {
 		.loop = { .call = call, .kind = &kind, .ctx = &watch },
 		.rates = RATES_INIT, .top = { VEC_INIT },
 	};
-	struct err *err = watch_loop_parse(call, &watch.loop);
+	struct err *err = parse_sort(call, &watch.sort);
 
+	if (!err)
+		err = watch_loop_parse(call, &watch.loop);
 	if (!err)
 		err = call_need_recording(call);
 	if (err)
@@ -177,7 +198,7 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_malloc_watch = {
 	.name		= "malloc watch",
-	.usage		= "?SECONDS ?COUNT??",
+	.usage		= "?SECONDS ?COUNT?? ?sort bytes|growth|allocations|frees?",
 	.brief		= "the top sites, again and again",
 	.help		= "The sites are printed at once, and then every SECONDS (1, 0.5, 90s, 5m): COUNT\n"
 			  "times in all, or until Ctrl-C, which is no error, or until the process ends.\n"
@@ -194,10 +215,11 @@ const struct cmd cmd_malloc_watch = {
 			  "    m            set a mark, for `malloc diff`: the first line names it\n"
 			  "    q            end the watch\n"
 			  "\n"
-			  "Elsewhere there is a block of lines for each reading, with the first 10 sites.\n"
+			  "`sort KEY` is the first order. Elsewhere there is a block of lines for\n"
+			  "each reading, with the first 10 sites.\n"
 			  "The process is not stopped.\n",
 	.example	= "malloc watch 5 12\n",
 	.need		= call_need_target,
 	.run		= run,
-	.max_args	= 2,
+	.max_args	= 4,
 };

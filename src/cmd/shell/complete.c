@@ -152,7 +152,7 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 			 struct matches *matches)
 {
 	static const char *const block_starts[] = { "sort", "limit", "and", NULL };
-	static const char *const site_starts[] = { "by", NULL };
+	static const char *const site_starts[] = { "by", "all", NULL };
 	const char *last = nr ? words[nr - 1] : "", *before = nr > 1 ? words[nr - 2] : "";
 
 	if (!strcmp(last, "sort") && sites) {

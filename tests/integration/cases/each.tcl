@@ -11,7 +11,7 @@ proc live_script {m script} {
 proc check_each {m command} {
 	set same [live_script $m [string map [list COMMAND $command] {
 		proc ageless {d} {
-			dict remove $d time age oldest median growth rate
+			dict remove $d time age oldest median growth rate callrate
 		}
 		set got {}
 		COMMAND -each d {lappend got [ageless $d]}

@@ -298,7 +298,7 @@ TEST("completes")
 	char line[32];
 
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
-	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites mark diff watch leaks stale pins stats trim on off reset ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites tree mark diff watch leaks stale pins stats trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("memory "), "account maps watch system ");
 	CU_ASSERT_STRING_EQUAL(completed("memory system "), "limit ");
@@ -307,7 +307,8 @@ TEST("completes")
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations size >"), "> >= ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites by f"), "function ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites by l"), "line ");
-	CU_ASSERT_STRING_EQUAL(completed("malloc sites sort "), "bytes count age growth rate ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc sites sort "), "bytes count age growth rate total "
+				"calls callrate temporary ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites si"), "size since ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites limit 1 at "), "now peak ");
 	snprintf(line, sizeof(line), "attach %d", getppid());

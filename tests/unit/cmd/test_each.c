@@ -26,7 +26,7 @@ TEST("gives what the list has")
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		/* Ages are of the moment of the command. */
 		snprintf(script, sizeof(script),
-			 "proc plain {d} {dict remove $d age time oldest median growth rate};"
+			 "proc plain {d} {dict remove $d age time oldest median growth rate callrate};"
 			 "set got {}; set r [%s -each b {lappend got [plain $b]}];"
 			 "list $r [expr {$got eq [lmap b [%s] {plain $b}]}]", commands[i], commands[i]);
 		CU_ASSERT_STRING_EQUAL(harness_value(script), "{} 1");
@@ -167,7 +167,7 @@ TEST("refuses")
 		const char *line, *why, *hint;
 	} wrong[] = {
 		{ "mdbg::allocations -each", "VAR and BODY go after -each", "usage: mdbg::allocations ?FIL" },
-		{ "mdbg::sites by size -each b", "VAR and BODY go after -each", "usage: mdbg::sites ?by" },
+		{ "mdbg::sites by size -each b", "VAR and BODY go after -each", "usage: mdbg::sites ?all? ?by" },
 		{ "mdbg::leaks -each b {set hit 1} -each c {set hit 1}", "-each is there twice", "usage: " },
 		{ "mdbg::allocations -each b {set hit 1} size > 4K",
 		  "-each VAR BODY are the last words: 'size' is behind them", "usage: " },
@@ -178,7 +178,7 @@ TEST("refuses")
 		{ "mdbg::stale 0s -eac b {set hit 1}", "'-eac' is no option", "near it: -each VAR BODY" },
 		{ "mdbg::stale -each b {set hit 1}", "too few words", "usage: mdbg::stale AGE ?FILTER? ?sort KEY ?up?? ?limit N? ?-about VAR? ?-each" },
 		{ "mdbg::sites wrong -each b {set hit 1}", "'wrong' is not expected here",
-		  "usage: mdbg::sites ?by stack" },
+		  "usage: mdbg::sites ?all? ?by stack" },
 		{ "malloc allocations -each b {set hit 1}", "'-each' is not expected here",
 		  "usage: malloc allocations ?FILTER?" },
 	};

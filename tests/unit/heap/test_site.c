@@ -42,7 +42,7 @@ static struct sites build(const struct blocks *blocks, enum site_by by, enum sit
 			  uint64_t limit)
 {
 	unsigned asked = 0;
-	struct site_spec spec = { by, sort, limit, key_of, &asked, totals_, since_, taken_ };
+	struct site_spec spec = { by, sort, limit, key_of, &asked, totals_, since_, taken_, false };
 	struct sites sites = SITES_INIT;
 
 	CU_ASSERT_PTR_NULL_FATAL(sites_build(&log_, blocks, &spec, NOW, &sites));
@@ -389,6 +389,56 @@ TEST("growth")
 	blocks_free(&blocks);
 }
 
+/* The all-time sorts, and sites that hold nothing now. */
+TEST("idle")
+{
+	struct sample_share at[64] = { [0] = { 0, 0 } };
+	struct log_totals totals = { at, NULL, 64 };
+	struct filter filter = { VEC_INIT };
+	const struct filter_env env = { .log = &log_, .now_ns = NOW };
+	const struct in_hand none = { VEC_INIT };
+	unsigned asked = 0;
+	struct site_spec spec = { .limit = UINT64_MAX, .key_of = key_of, .ctx = &asked,
+				  .totals = &totals };
+	struct sites sites;
+
+	CU_ASSERT_FATAL(ids[2] < 64);
+	at[ids[0]] = (struct sample_share){ .blocks = 10, .bytes = 4000 };
+	at[ids[1]] = (struct sample_share){ .blocks = 300, .bytes = 900 };
+	at[ids[2]] = (struct sample_share){ .blocks = 20, .bytes = 100 };
+	CU_ASSERT_PTR_NULL_FATAL(sites_from_log(&env, &filter, &none, &spec, &sites));
+	CU_ASSERT(!sites.idle && !sites.vec.nr);
+	sites_free(&sites);
+	spec.idle = true;
+	for (spec.sort = SITE_SORT_TOTAL; spec.sort <= SITE_SORT_TEMPORARY; spec.sort++) {
+		bool first = spec.sort == SITE_SORT_TOTAL;
+
+		CU_ASSERT_PTR_NULL_FATAL(sites_from_log(&env, &filter, &none, &spec, &sites));
+		CU_ASSERT_FATAL(sites.idle && sites.vec.nr == 3 && !sites.bytes);
+		CU_ASSERT(sites.total == 330 && sites.total_bytes == 5000);
+		CU_ASSERT_EQUAL(sites.vec.at[0].key, ids[first ? 0 : 1]);
+		CU_ASSERT_EQUAL(sites.vec.at[1].key, ids[first ? 1 : 2]);
+		CU_ASSERT_EQUAL(sites.vec.at[!first].freed, first ? 10 : 20);
+		CU_ASSERT(sites.vec.at[0].call_rate > 0);
+		sites_free(&sites);
+	}
+	/* By module the stack with most of all time stands for the site. */
+	spec.by = SITE_MODULE;
+	CU_ASSERT_PTR_NULL_FATAL(sites_from_log(&env, &filter, &none, &spec, &sites));
+	for (size_t i = 0; i < sites.vec.nr; i++)
+		for (uint32_t id = 1; id < 64; id++)
+			if (at[id].blocks && key_of(&asked, id, SITE_MODULE) == sites.vec.at[i].key)
+				CU_ASSERT(at[sites.vec.at[i].stack].bytes >= at[id].bytes);
+	sites_free(&sites);
+	/* A block that was freed has no size any more. */
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&filter.conds, ((struct filter_cond){
+		.attr = FILTER_SIZE, .relop = FILTER_GT })));
+	CU_ASSERT_PTR_NULL_FATAL(sites_from_log(&env, &filter, &none, &spec, &sites));
+	CU_ASSERT(!sites.idle && !sites.vec.nr);
+	sites_free(&sites);
+	filter_free(&filter);
+}
+
 static bool is_odd(void *ctx UNUSED, uint32_t stack, enum filter_attr attr UNUSED,
 		   const char *glob UNUSED)
 {
@@ -400,7 +450,8 @@ static struct sites at_moment(const struct moment *moment, enum site_by by,
 {
 	const struct filter_env env = { .log = &log_, .now_ns = NOW, .stack_matches = is_odd };
 	unsigned asked = 0;
-	struct site_spec spec = { by, SITE_SORT_BYTES, UINT64_MAX, key_of, &asked, NULL, since_, NULL };
+	struct site_spec spec = { by, SITE_SORT_BYTES, UINT64_MAX, key_of, &asked, NULL, since_, NULL,
+				  false };
 	struct sites sites = SITES_INIT;
 
 	CU_ASSERT_PTR_NULL_FATAL(sites_from_moment(&env, filter, moment, &spec, &sites));

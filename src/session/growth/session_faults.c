@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Page faults of a session (session_faults.h). */
 
-#include "session/session_faults.h"
+#include "session/growth/session_faults.h"
 
 #include "growth/faults.h"
 #include "probe/probe.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kernel's allocations (session_kernel.h). */
 
-#include "session/session_kernel.h"
+#include "session/growth/session_kernel.h"
 
 #include "session/private.h"
 

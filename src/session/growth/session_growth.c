@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Growth by brk, mmap and shared memory (growth.h). */
 
-#include "session/growth.h"
+#include "session/growth/session_growth.h"
 
 #include <stdio.h>
 #include <string.h>
