@@ -9,7 +9,7 @@
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
 #include "cmd/growth.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "cmd/query_pins.h"
 #include "cmd/shell/shell.h"
 #include "export/export_formats.h"

@@ -19,7 +19,7 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/settings.h"
 #include "cmd/shell/shell.h"

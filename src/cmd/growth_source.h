@@ -8,7 +8,7 @@
 
 #include <tcl.h>
 
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 
 struct call;
 struct session;

@@ -4,7 +4,7 @@
 
 #include "answer/heap_use.h"
 #include "answer/pin_rows.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "heap/early.h"
 
 struct call;

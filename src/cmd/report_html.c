@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/export.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "export/model.h"
 #include "export/report_html.h"
 #include "report/blocks.h"

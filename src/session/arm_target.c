@@ -73,7 +73,7 @@ struct err *arm_target_plan(struct session *session)
 		process->probes->watch_loader =
 			session->config.engine == SESSION_ENGINE_BREAKPOINT ||
 			session_needs_tracer(session);
-		process->probes->growth = growth_kept(session);
+		process->probes->growth = session_growth_kept(session);
 	}
 	return plan_probes(process->probes);
 }
@@ -249,7 +249,7 @@ struct err *arm_target_take_out(struct session *session)
 		err = session_pause(session, &was);
 	if (err)
 		return err;
-	growth_end(session);
+	session_growth_end(session);
 	err = share_set_marks(session->current->target->region, 0);
 	if (err)
 		trace_line("%s", err->msg);

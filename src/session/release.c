@@ -33,7 +33,7 @@ void release_forget(struct session *session)
 	vec_free(&session->old_text);
 	vec_free(&session->old_maps);
 	vec_free(&session->named);
-	growth_free(&session->growth);
+	session_growth_free(&session->growth);
 	free(session->core_path);
 	session->core_path = NULL;
 	session->floor = 0;

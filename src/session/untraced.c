@@ -250,7 +250,7 @@ static void poll_all(struct session *session)
 	if (breakpoints_use_agent(process->probes) && !reserve(session))
 		return;
 	lacks_tell_log(session);
-	growth_poll(session);
+	session_growth_poll(session);
 	sigtrap_check(process->probes);
 	processes_poll(session);
 	known_stacks_look(process->probes, tracer_now());

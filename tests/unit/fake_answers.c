@@ -8,6 +8,7 @@
 
 #include "heap/block.h"
 #include "log/log_totals.h"
+#include "session/account.h"
 #include "session/heap.h"
 #include "session/leaks.h"
 #include "session/trim/trim.h"

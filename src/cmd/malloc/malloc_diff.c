@@ -21,7 +21,7 @@
 #include "base/text_set.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/moments.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "export/compare.h"
 #include "export/model.h"
 #include "export/sqlite_read.h"

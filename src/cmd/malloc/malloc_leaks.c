@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "cmd/shell/about.h"
 #include "cmd/shell/cmd.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "cmd/shell/shell.h"
 #include "report/leak_text.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "report/sites.h"
 
 static struct err *run(struct call *call)

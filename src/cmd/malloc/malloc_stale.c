@@ -5,7 +5,7 @@
 #include "cmd/shell/about.h"
 #include "cmd/shell/cmd.h"
 #include "answer/site_rows.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "report/leak_text.h"
 
 static struct err *rows(struct call *call, struct answer *ret)

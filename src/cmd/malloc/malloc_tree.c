@@ -6,7 +6,7 @@
 #include "answer/call_tree.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "report/sites.h"
 #include "report/tree.h"
 
@@ -60,7 +60,7 @@ static struct err *ask(const struct call *call, double least, struct asked *ret)
 	*ret = (struct asked){ .tree = { VEC_INIT } };
 	err = parse(&rest, ret);
 	if (!err)
-		err = query_tree(&rest, &ret->query);
+		err = query_sites_tree(&rest, &ret->query);
 	if (!err && ret->query.by != SITE_STACK)
 		err = err_create(ERR_USAGE, "`by function` comes first");
 	if (err)

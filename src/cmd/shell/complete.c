@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/growth.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "cmd/shell/alias.h"
 #include "cmd/shell/events.h"
 #include "cmd/shell/settings.h"

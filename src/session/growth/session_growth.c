@@ -44,14 +44,14 @@ unsigned session_growth_kinds(const struct session *session)
 	return log ? (unsigned)growth_ring_run(log).kinds & SESSION_GROWTH_ALL : 0;
 }
 
-unsigned growth_kept(const struct session *session)
+unsigned session_growth_kept(const struct session *session)
 {
 	if (!session_recorded(session))
 		return 0;
 	return (unsigned)growth_ring_run(&session->region->log).kinds & SESSION_GROWTH_ALL;
 }
 
-void growth_free(struct session_growth *growth)
+void session_growth_free(struct session_growth *growth)
 {
 	growth_replay_free(&growth->replay);
 	mapped_files_free(&growth->files);
@@ -123,7 +123,7 @@ static void follow_run(struct session_growth *growth, const struct log *log)
 	unsigned kinds = (unsigned)run.kinds & SESSION_GROWTH_ALL;
 
 	if (growth->run != run.start) {
-		growth_free(growth);
+		session_growth_free(growth);
 		growth->run = run.start;
 		growth->next = run.first;
 	}
@@ -238,7 +238,7 @@ static void read_ring(struct session *session)
 {
 	const struct log *log = log_of(session);
 
-	if (log && growth_kept(session))
+	if (log && session_growth_kept(session))
 		drain(session, log);
 }
 
@@ -354,7 +354,7 @@ static struct err *put_all_in(struct session *session, unsigned kinds)
  */
 static void mend(struct session *session)
 {
-	unsigned kinds = growth_kept(session);
+	unsigned kinds = session_growth_kept(session);
 	struct err *err;
 
 	if (session->current->target->state == TARGET_STOPPED ||
@@ -372,9 +372,9 @@ static void mend(struct session *session)
 	session->growth.replay.lost++;
 }
 
-void growth_poll(struct session *session)
+void session_growth_poll(struct session *session)
 {
-	if (!log_of(session) || !growth_kept(session))
+	if (!log_of(session) || !session_growth_kept(session))
 		return;
 	mend(session);
 	read_ring(session);
@@ -383,7 +383,7 @@ void growth_poll(struct session *session)
 static struct err *start_job(struct session *session, void *arg)
 {
 	const struct start_job *job = arg;
-	unsigned kinds = job->kinds | growth_kept(session);
+	unsigned kinds = job->kinds | session_growth_kept(session);
 	struct err *err = target_refresh(session->current->target, NULL);
 
 	if (!err)
@@ -452,11 +452,11 @@ struct err *session_growth_stop(struct session *session)
 	return session_call(session, stop_job, NULL);
 }
 
-void growth_end(struct session *session)
+void session_growth_end(struct session *session)
 {
 	struct err *err;
 
-	if (!log_of(session) || !growth_kept(session))
+	if (!log_of(session) || !session_growth_kept(session))
 		return;
 	err = take_out(session, true, NULL);
 	if (err)
@@ -541,7 +541,7 @@ static struct err *view_held(struct session *session, bool stood UNUSED, void *a
 /* What has waited in the ring is read before the stop, which is then short. */
 static struct err *poll_job(struct session *session, void *arg UNUSED)
 {
-	growth_poll(session);
+	session_growth_poll(session);
 	return NULL;
 }
 
@@ -561,8 +561,8 @@ struct err *session_growth_view(struct session *session, struct session_growth_v
 /* What the first poll has found, the second one knows. */
 static struct err *files_job(struct session *session, void *arg)
 {
-	growth_poll(session);
-	growth_poll(session);
+	session_growth_poll(session);
+	session_growth_poll(session);
 	if (session->growth.run != growth_ring_run(&session->region->log).start)
 		return NULL;
 	return mapped_files_copy(&session->growth.files, arg);

@@ -96,9 +96,9 @@ uint64_t session_growth_segment(const struct session *session, uint64_t id, uint
 /* These run on the tracer thread. */
 
 /* Read the ring. */
-void growth_poll(struct session *session);
+void session_growth_poll(struct session *session);
 /* The probes of all kinds are about to be taken out: the run ends. */
-void growth_end(struct session *session);
+void session_growth_end(struct session *session);
 /* The kinds that the probes of a continued log must have. */
-unsigned growth_kept(const struct session *session);
-void growth_free(struct session_growth *growth);
+unsigned session_growth_kept(const struct session *session);
+void session_growth_free(struct session_growth *growth);

@@ -3,7 +3,7 @@
 
 #include "answer/site_rows.h"
 #include "cmd/shell/cmd.h"
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 #include "cmd/shell/shell.h"
 
 static bool parse_kind(const char *word, uint32_t *kinds)

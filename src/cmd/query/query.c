@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parse the words of lists of blocks, and make the answer; what all questions share. */
 
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"

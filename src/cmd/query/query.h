@@ -2,7 +2,8 @@
 /*
  * Parse the words of commands that list blocks, sites or what grows, and make the answer. The
  * commands and the Tcl API share this. `malloc leaks` and `malloc stale` are in query_leaks.c,
- * those of sites and of growth in query_sites.c, all others in query.c.
+ * `malloc pins` in query_pins.c, those of sites in query_sites.c and of growth in query_growth.c,
+ * and all others in query.c.
  */
 #pragma once
 
@@ -42,6 +43,9 @@ struct query {
 	struct stack_suppress suppress;
 };
 
+/* The words that may stand behind FILTER, each at most once. */
+enum site_word { WORD_SORT, WORD_LIMIT, WORD_SINCE, WORD_AT, SITE_WORDS };
+
 /* The words for enum site_by and enum site_sort, and what may go before such. NULL ends each. */
 extern const char *const query_by[], *const query_sort_keys[], *const query_site_words[];
 
@@ -64,7 +68,16 @@ struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK
  */
 struct err *query_sites_listed(const struct call *call, struct query *query) MUST_CHECK;
 /* The same for a tree of them: `limit` is kept in query, and not applied to the sites. */
-struct err *query_tree(const struct call *call, struct query *query) MUST_CHECK;
+struct err *query_sites_tree(const struct call *call, struct query *query) MUST_CHECK;
+/*
+ * The parts of these questions: where FILTER ends that begins at a word; the words of
+ * query_site_words behind it, of which those in `allowed` (1 << word) may be there; and whether
+ * `since` is before `at`, or now.
+ */
+int query_sites_filter_end(const struct query *query, int at);
+struct err *query_sites_words(const struct call *call, struct query *query, struct site_spec *spec,
+			      unsigned allowed, int at) MUST_CHECK;
+struct err *query_sites_check_since(const struct query *query) MUST_CHECK;
 /*
  * Parse FILTER, then limit and since in any order, of `growth`, whose words call->argv begins with.
  * attrs: 1 << attribute, of those that are allowed in FILTER. `since` becomes a condition on the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Parse the words of `malloc sites`, `malloc tree` and `growth`, and make the answer. */
+/* Parse the words of `malloc sites` and `malloc tree`, and make the answer. */
 
-#include "cmd/query.h"
+#include "cmd/query/query.h"
 
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
@@ -16,7 +16,6 @@
 
 #define NAME_ATTRS	(1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
 #define ALL_WORDS	((1u << SITE_WORDS) - 1)
-#define GROWTH_WORDS	(1u << WORD_SORT | 1u << WORD_LIMIT | 1u << WORD_SINCE)
 
 const char *const query_by[] = {
 	[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_LINE] = "line",
@@ -57,9 +56,6 @@ static struct err *parse_by(struct query *query, int *at)
 	return NULL;
 }
 
-/* The words that may stand behind FILTER, each at most once. */
-enum site_word { WORD_SORT, WORD_LIMIT, WORD_SINCE, WORD_AT, SITE_WORDS };
-
 const char *const query_site_words[] = {
 	[WORD_SORT] = "sort", [WORD_LIMIT] = "limit", [WORD_SINCE] = "since", [WORD_AT] = "at",
 	[SITE_WORDS] = NULL,
@@ -69,7 +65,7 @@ const char *const query_site_words[] = {
  * The end of the words of FILTER, which begin at `at`: the first of the words above that is not the
  * value of a condition, or the end of all words.
  */
-static int filter_end(const struct query *query, int at)
+int query_sites_filter_end(const struct query *query, int at)
 {
 	for (; at < query->argc; at++) {
 		const char *before = at ? query->argv[at - 1] : "";
@@ -104,9 +100,8 @@ static struct err *parse_word(const struct call *call, struct query *query,
 					  word == WORD_SINCE ? &query->since : &query->at);
 }
 
-/* allowed: the bits of the words that may be there. */
-static struct err *parse_words(const struct call *call, struct query *query,
-			       struct site_spec *spec, unsigned allowed, int at)
+struct err *query_sites_words(const struct call *call, struct query *query, struct site_spec *spec,
+			      unsigned allowed, int at)
 {
 	unsigned seen = 0;
 	struct err *err = NULL;
@@ -163,8 +158,7 @@ static struct err *check_past(const struct query *query, const struct site_spec 
 	return NULL;
 }
 
-/* Growth is computed from one moment to a later one. */
-static struct err *check_since(const struct query *query)
+struct err *query_sites_check_since(const struct query *query)
 {
 	uint64_t until = query->at.word ? query->at.moment.time_ns : query->now_ns;
 
@@ -229,7 +223,7 @@ static struct err *build_sites(const struct call *call, struct query *query, str
 	spec->ctx = &query->names;
 	if (query->at.now)
 		query->at.word = NULL;
-	err = check_since(query);
+	err = query_sites_check_since(query);
 	if (err)
 		return err;
 	return query->at.word ? build_past(call, query, spec) : build_now(call, query, spec);
@@ -271,12 +265,12 @@ static struct err *sites(const struct call *call, enum sites_for what, struct qu
 		err = parse_by(query, &at);
 	if (err)
 		return err;
-	end = filter_end(query, at);
+	end = query_sites_filter_end(query, at);
 	if (end > at)
 		err = filter_parse(end - at, (const char *const *)query->argv + at, FILTER_ALL,
 				   &query->filter, NULL, NULL);
 	if (!err)
-		err = parse_words(call, query, &spec, ALL_WORDS, end);
+		err = query_sites_words(call, query, &spec, ALL_WORDS, end);
 	query->limit = spec.limit;
 	query->sort = spec.sort;
 	spec.by = query->by;
@@ -296,7 +290,7 @@ struct err *query_sites(const struct call *call, struct query *query)
 	return sites(call, SITES_FOR_OTHERS, query);
 }
 
-struct err *query_tree(const struct call *call, struct query *query)
+struct err *query_sites_tree(const struct call *call, struct query *query)
 {
 	return sites(call, SITES_FOR_TREE, query);
 }
@@ -304,46 +298,4 @@ struct err *query_tree(const struct call *call, struct query *query)
 struct err *query_sites_listed(const struct call *call, struct query *query)
 {
 	return sites(call, SITES_FOR_LIST, query);
-}
-
-/* What is held since a moment was made since, so that it is a condition like any other. */
-static struct err *keep_since(struct query *query)
-{
-	struct err *err = check_since(query);
-
-	return err ? err : vec_push(&query->filter.conds, ((struct filter_cond){
-		.attr = FILTER_TIME, .relop = FILTER_GE,
-		.number = query->since.moment.time_ns }));
-}
-
-struct err *query_growth(const struct call *call, uint32_t attrs, bool logless,
-			 struct query *query)
-{
-	struct site_spec spec = { .limit = UINT64_MAX };
-	struct err *err = logless && !session_log(call->session) ? query_begin_unlogged(call, query) :
-								   query_begin(call, query);
-	int end;
-
-	if (err)
-		return err;
-	end = filter_end(query, 0);
-	err = filter_parse(end, (const char *const *)query->argv, attrs, &query->filter, NULL,
-			   NULL);
-	if (!err)
-		err = parse_words(call, query, &spec, GROWTH_WORDS, end);
-	query->order.limit = spec.limit;
-	query->sort = spec.sort;
-	if (!err && spec.sort != SITE_SORT_BYTES && spec.sort != SITE_SORT_COUNT)
-		err = err_hint(err_create(ERR_USAGE, "'%s' is nothing to sort by",
-					  query_sort_keys[spec.sort]), "sort bytes or count");
-	return !err && query->since.word ? keep_since(query) : err;
-}
-
-struct err *query_growth_sort(const struct query *query, const struct column *by, void *at,
-			      size_t nr, size_t size, size_t *left_ret)
-{
-	const struct answer_order order = { .by = query->sorted ? by : NULL,
-					    .limit = query->order.limit };
-
-	return answer_sort(&order, at, nr, size, left_ret);
 }
