@@ -33,6 +33,8 @@
 #include "tracee/refuse.h"
 #include "tracee/target.h"
 
+/* How often the first thread is tried to be seized while it executes another program. */
+#define FIRST_TRIES	5u
 /* How long a stranger is waited for. */
 #define STRANGER_NS	20000000ull
 
@@ -54,13 +56,18 @@ static bool is_dead(char state)
 
 /*
  * A first thread that has ended cannot be traced; but a thread that executes another program takes
- * over its id. So it is tried again then.
+ * over its id. So it is tried again then. Who executes another program is waited for if no thread
+ * of the process is traced yet, since then he does not wait for mdbg: on a busy machine it takes
+ * some time.
  */
 static struct err *seize(struct target *target, pid_t tid)
 {
 	struct proc_status status;
 	struct err *err = ptrace_seize(target->tracer, tid);
 
+	for (unsigned i = 1; err && err->code == ERR_BUSY && !map_count(&target->threads) &&
+	     i < FIRST_TRIES; i++)
+		err = ptrace_seize(target->tracer, tid);
 	if (err && err->code == ERR_PERM && !procfs_status(tid, &status) && !status.tracer &&
 	    !is_dead(status.state))
 		err = ptrace_seize(target->tracer, tid);

@@ -54,8 +54,9 @@ struct err *oom_kills_take(struct oom_kills *kills, const char *message, char *g
 	char *name;
 
 	/* A priority of 8 and more has the facility of whoever has written it: 0 is the kernel. */
-	if (!text++ || sscanf(message, "%llu,%*u,%llu", &priority, &us) != 2 || priority > 7)
+	if (!text || sscanf(message, "%llu,%*u,%llu", &priority, &us) != 2 || priority > 7)
 		return NULL;
+	text++;
 	if (!strncmp(text, begins, strlen(begins))) {
 		take_group(text, group);
 		return NULL;
