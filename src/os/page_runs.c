@@ -4,7 +4,6 @@
 #include "os/page_runs.h"
 
 #include <errno.h>
-#include <sys/ioctl.h>
 #include <sys/sysinfo.h>
 
 #include "base/cleanup.h"
@@ -51,10 +50,8 @@ static struct err *add_by_scan(int fd, uint64_t start, uint64_t end, struct page
 
 	*known_ret = true;
 	while (!err && scan.start < end) {
-		int got = ioctl(fd, SCAN, &scan);
+		int got = pagemap_scan_more(fd, &scan);
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		*known_ret = got >= 0 || (errno != ENOTTY && errno != EINVAL);
 		if (got < 0)
 			return *known_ret ? err_sys("PAGEMAP_SCAN") : NULL;
@@ -62,9 +59,6 @@ static struct err *add_by_scan(int fd, uint64_t start, uint64_t end, struct page
 			if (region[i].categories & SCAN_PRESENT || swap)
 				err = add_run(to, region[i].start, region[i].end,
 					      !(region[i].categories & SCAN_PRESENT));
-		if (scan.walk_end <= scan.start)
-			break;
-		scan.start = scan.walk_end;
 	}
 	return err;
 }

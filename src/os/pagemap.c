@@ -76,6 +76,24 @@ bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_
 	return true;
 }
 
+/*
+ * The kernel scans in parts, and sets walk_end where one has filled its buffer: if the last part went
+ * through to the end, walk_end is that of the part before it, and lies before regions that were given
+ * (Linux 6.18). Whoever went on there would get them twice.
+ */
+int pagemap_scan_more(int fd, struct pagemap_scan *scan)
+{
+	const struct pagemap_region *region = (const struct pagemap_region *)(uintptr_t)scan->regions;
+	int got;
+
+	do
+		got = ioctl(fd, SCAN, scan);
+	while (got < 0 && errno == EINTR);
+	if (got >= 0)
+		scan->start = got ? MAX(scan->walk_end, region[got - 1].end) : scan->end;
+	return got;
+}
+
 int pagemap_scan_next(int fd, uint64_t start, uint64_t end, uint64_t *start_ret,
 		      uint64_t *end_ret)
 {
@@ -86,11 +104,8 @@ int pagemap_scan_next(int fd, uint64_t start, uint64_t end, uint64_t *start_ret,
 		.category_anyof = SCAN_PRESENT | SCAN_SWAPPED,
 		.category_return = SCAN_PRESENT | SCAN_SWAPPED,
 	};
-	int got;
+	int got = pagemap_scan_more(fd, &scan);
 
-	do
-		got = ioctl(fd, SCAN, &scan);
-	while (got < 0 && errno == EINTR);
 	if (got <= 0)
 		return got;
 	*start_ret = MAX(start, region.start);

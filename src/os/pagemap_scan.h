@@ -19,3 +19,9 @@ struct pagemap_region {
 #define SCAN_SWAPPED	(1ull << 4)
 #define SCAN_ZERO_PAGE	(1ull << 5)	/* present, and not resident: it is the kernel's */
 #define SCAN_HUGE	(1ull << 6)
+
+/*
+ * The next regions of [scan->start, scan->end), from an open /proc/TID/pagemap; scan->start is where to
+ * go on then, scan->end if all was scanned. Returns how many there are; -1 and errno.
+ */
+int pagemap_scan_more(int fd, struct pagemap_scan *scan);

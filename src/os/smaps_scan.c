@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <sys/sysinfo.h>
 
 #include "base/cleanup.h"
@@ -69,15 +68,12 @@ static struct err *scan_all(int fd, struct smaps *smaps)
 	if (!region)
 		return err_nomem;
 	while (scan.start < scan.end) {
-		int got = ioctl(fd, SCAN, &scan);
+		int got = pagemap_scan_more(fd, &scan);
 
 		if (got < 0)
 			return scan_failed();
 		for (int i = 0; i < got; i++)
 			take_region(smaps, &region[i], &at);
-		if (scan.walk_end <= scan.start)
-			break;
-		scan.start = scan.walk_end;
 	}
 	return NULL;
 }

@@ -43,6 +43,35 @@ TEST("touched pages, and no others")
 	munmap((void *)(uintptr_t)map, PAGES * PAGE);
 }
 
+/*
+ * As many runs as the kernel scans in several parts, the last of which goes through: each is there
+ * once, and in order.
+ */
+TEST("thousands of runs")
+{
+	const size_t pages = 6000;
+	AUTO_CLOSE int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	volatile uint8_t *map = mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t start = (uintptr_t)map, behind = 0;
+	struct page_runs is = { VEC_INIT };
+	bool wrong = false;
+
+	CU_ASSERT_TRUE_FATAL(fd >= 0 && map != MAP_FAILED);
+	madvise((void *)(uintptr_t)map, pages * PAGE, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < pages; i += 3)
+		map[i * PAGE] = map[(i + 1) * PAGE] = 1;
+	CU_ASSERT_PTR_NULL_FATAL(page_runs_add(fd, start, start + pages * PAGE, &is));
+	CU_ASSERT_EQUAL(is.vec.nr, pages / 3);
+	vec_each(run, &is.vec) {
+		wrong |= run->start < behind || run->end != run->start + 2 * PAGE;
+		behind = run->end;
+	}
+	CU_ASSERT_FALSE(wrong);
+	page_runs_free(&is);
+	munmap((void *)(uintptr_t)map, pages * PAGE);
+}
+
 /* Questions in order of address are answered from where the last one ended. */
 TEST("runs and questions")
 {
