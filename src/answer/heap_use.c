@@ -27,7 +27,7 @@ static struct err *take(void *ctx, const struct heaps *heap,
 	use->log = moment->log;
 	use->until = moment->until;
 	use->held = (struct packed_list){ .process = heap->process, .timed = taking->timed };
-	err = heap_pages_read(&heap->walk, moment->pages_of, &use->resident);
+	err = heap_pages_read(&heap->walk, moment->pages_of, &use->pages);
 	return err || !moment->log ? err : packed_from_log(&blocks, &use->held);
 }
 
@@ -45,14 +45,14 @@ struct err *heap_use_take(struct session *session, bool timed, struct heap_use *
 void heap_use_free(struct heap_use *use)
 {
 	heaps_free(&use->heap);
-	resident_free(&use->resident);
+	page_runs_free(&use->pages);
 	packed_free(&use->held);
 }
 
 struct err *heap_use_free_space(const struct heap_use *use, struct free_space *ret)
 {
 	const struct free_space_source source = {
-		.walk = &use->heap.walk, .resident = &use->resident, .brk = use->heap.brk,
+		.walk = &use->heap.walk, .pages = &use->pages, .brk = use->heap.brk,
 	};
 
 	return free_space_add_up(&source, ret);
@@ -61,7 +61,7 @@ struct err *heap_use_free_space(const struct heap_use *use, struct free_space *r
 struct pins_source heap_use_source(const struct heap_use *use)
 {
 	return (struct pins_source){
-		.walk = &use->heap.walk, .resident = &use->resident, .brk = use->heap.brk,
+		.walk = &use->heap.walk, .pages = &use->pages, .brk = use->heap.brk,
 		.held = &use->held,
 		.moment = { .log = use->log, .process = use->heap.process,
 			    .complete = use->heap.complete, .until = use->until },

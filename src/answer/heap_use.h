@@ -9,19 +9,19 @@
 #include "heap/packed.h"
 #include "heap/pins.h"
 #include "inspect/heaps.h"
-#include "os/resident.h"
+#include "os/page_runs.h"
 
 struct session;
 
 struct heap_use {
 	struct heaps heap;
-	struct resident resident;
+	struct page_runs pages;
 	struct packed_list held;	/* of the log */
 	const struct log *log;		/* NULL: there is none */
 	uint64_t until;			/* as in struct session_heap_moment */
 };
 
-#define HEAP_USE_INIT	{ .heap = HEAPS_INIT, .resident = RESIDENT_INIT, .held = PACKED_INIT }
+#define HEAP_USE_INIT	{ .heap = HEAPS_INIT, .pages = { VEC_INIT }, .held = PACKED_INIT }
 
 /*
  * Look at them, in a stop or a snapshot (session/heap.h). timed: the blocks have times and threads.

@@ -10,7 +10,7 @@
 #include "heap/free_space.h"
 
 #include "base/page.h"
-#include "os/resident.h"
+#include "os/page_runs.h"
 
 #define CHUNK_HEADER	16u
 #define LINKS		48u	/* struct malloc_chunk */
@@ -32,6 +32,7 @@ struct sweep {
 	struct chunk_at at;
 	struct heap_chunk next;		/* that was read, and is in no extent yet */
 	bool has_next;
+	size_t at_run;			/* of source->pages: they are asked for in order */
 	/* The page that is added up: */
 	bool any;
 	uint64_t page;
@@ -94,6 +95,12 @@ static bool next_extent(struct sweep *sweep, struct extent *ret)
 	return true;
 }
 
+/* How much of [start, end) is resident; all questions are in order of start. */
+static uint64_t resident(struct sweep *sweep, uint64_t start, uint64_t end)
+{
+	return page_runs_between(sweep->source->pages, &sweep->at_run, start, end).resident;
+}
+
 static struct free_sum *sum_of(const struct sweep *sweep)
 {
 	return &sweep->ret->arenas.at[sweep->heap];
@@ -109,7 +116,7 @@ static struct err *end_page(struct sweep *sweep)
 	};
 
 	if (!sweep->any || !(sweep->open + sweep->end + sweep->cached) ||
-	    !resident_is(source->resident, sweep->page))
+	    !resident(sweep, sweep->page, sweep->page + PAGE))
 		return NULL;
 	sum->kept[FREE_END] += sweep->end;
 	sum->cached_resident += sweep->cached;
@@ -178,9 +185,8 @@ static void trimmed_part(const struct sweep *sweep, const struct extent *extent,
 static void add_whole_pages(struct sweep *sweep, const struct extent *extent, uint64_t start,
 			    uint64_t end)
 {
-	const struct resident *resident = sweep->source->resident;
 	struct free_sum *sum = &sweep->ret->arenas.at[extent->chunk.heap];
-	uint64_t bytes = PAGE * resident_pages(resident, start, end), from, to, trimmed = 0;
+	uint64_t bytes = resident(sweep, start, end), from, to, trimmed = 0;
 
 	if (extent->of == EXTENT_CACHED) {
 		sum->cached_resident += bytes;
@@ -190,7 +196,7 @@ static void add_whole_pages(struct sweep *sweep, const struct extent *extent, ui
 	from = MAX(from, start);
 	to = MIN(to, end);
 	if (from < to)
-		trimmed = PAGE * resident_pages(resident, from, to);
+		trimmed = resident(sweep, from, to);
 	sum->kept[FREE_TRIMMED] += trimmed;
 	sum->kept[reaches(sweep, extent) ? FREE_HEADER : FREE_END] += bytes - trimmed;
 }
@@ -230,6 +236,9 @@ static struct err *add_free(struct sweep *sweep, const struct extent *extent)
 	add_to_page(sweep, extent, MIN(extent->end, behind) - extent->start);
 	if (extent->end <= behind)
 		return NULL;
+	err = turn_to(sweep, behind, extent->chunk.heap);
+	if (err)
+		return err;
 	add_whole_pages(sweep, extent, behind, last);
 	if (extent->end == last)
 		return NULL;

@@ -28,7 +28,7 @@
 
 #include "heap/heap_walk.h"
 
-struct resident;
+struct page_runs;
 
 enum free_kept {
 	FREE_TRIMMED,
@@ -65,8 +65,8 @@ struct pinned_page {
 
 struct free_space_source {
 	const struct heap_walk *walk;
-	/* the pages of the walk's spans (but for mapped blocks), at the moment of the walk */
-	const struct resident *resident;
+	/* of the walk's spans (but for mapped blocks), at the moment of the walk (os/page_runs.h) */
+	const struct page_runs *pages;
 	uint64_t brk;		/* where [heap] ends; 0: there is none */
 	/* Is this live block to be taken as free? For what would be if it was. NULL: none is. */
 	bool (*gone)(void *ctx, const struct heap_chunk *chunk);

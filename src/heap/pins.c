@@ -253,7 +253,7 @@ static struct free_space_source space_source(struct charging *charging)
 {
 	return (struct free_space_source){
 		.walk = charging->source->walk,
-		.resident = charging->source->resident,
+		.pages = charging->source->pages,
 		.brk = charging->source->brk,
 		.ctx = charging,
 	};

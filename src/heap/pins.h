@@ -40,7 +40,7 @@ struct pin {
 
 struct pins_source {
 	const struct heap_walk *walk;	/* with the notes of reconcile_merge */
-	const struct resident *resident;
+	const struct page_runs *pages;
 	uint64_t brk;			/* as in struct free_space_source */
 	const struct packed_list *held;	/* the blocks of the log; timed if they are added by thread */
 	/*

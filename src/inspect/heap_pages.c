@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "os/procfs.h"
 
-struct err *heap_pages_read(const struct heap_walk *walk, pid_t pages_of, struct resident *ret)
+struct err *heap_pages_read(const struct heap_walk *walk, pid_t pages_of, struct page_runs *ret)
 {
 	AUTO_CLOSE int fd = pages_of ? procfs_open(pages_of, "pagemap", O_RDONLY) : -1;
 	struct err *err = NULL;
@@ -19,7 +19,7 @@ struct err *heap_pages_read(const struct heap_walk *walk, pid_t pages_of, struct
 		return err_sys("open pagemap of process %d", pages_of);
 	vec_each_while(span, &walk->spans, !err) {
 		if (span->heap < walk->arenas.nr)
-			err = resident_read(fd, span->start, span->end, ret);
+			err = page_runs_add(fd, span->start, span->end, ret);
 	}
 	return err;
 }

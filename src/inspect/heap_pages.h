@@ -5,7 +5,7 @@
 #include <sys/types.h>
 
 #include "heap/heap_walk.h"
-#include "os/resident.h"
+#include "os/page_runs.h"
 
 /*
  * Read it for all spans of the walk but mapped blocks. It must be of the moment of the walk, so call
@@ -14,4 +14,4 @@
  * after an error. ERR_UNSUPPORTED: a core file does not have it. ERR_SYS, ERR_GONE, ERR_NOMEM.
  */
 struct err *heap_pages_read(const struct heap_walk *walk, pid_t pages_of,
-			    struct resident *ret) MUST_CHECK;
+			    struct page_runs *ret) MUST_CHECK;

@@ -72,8 +72,8 @@ static struct err *read_pages(struct figures *figures, const struct heaps *heap,
 
 	if (!heap->walked)
 		return NULL;
-	resident_free(&figures->resident);
-	err = heap_pages_read(&heap->walk, pages_of, &figures->resident);
+	page_runs_free(&figures->pages);
+	err = heap_pages_read(&heap->walk, pages_of, &figures->pages);
 	figures->paged = !err;
 	return err && err->code == ERR_NOMEM ? err : NULL;
 }
@@ -118,7 +118,7 @@ static void add_chunks(struct figures *figures)
 static struct err *add_free_space(struct figures *figures)
 {
 	const struct free_space_source source = {
-		.walk = &figures->heap.walk, .resident = &figures->resident,
+		.walk = &figures->heap.walk, .pages = &figures->pages,
 		.brk = figures->heap.brk,
 	};
 
@@ -146,7 +146,7 @@ void figures_free(struct figures *figures)
 {
 	heaps_free(&figures->heap);
 	free_space_free(&figures->space);
-	resident_free(&figures->resident);
+	page_runs_free(&figures->pages);
 	free(figures->recorded);
 }
 

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "heap/free_space.h"
 #include "log/log.h"
-#include "os/resident.h"
+#include "os/page_runs.h"
 #include "session/heap.h"
 
 struct out;
@@ -42,7 +42,7 @@ struct figures {
 	 * only bytes and cached are known.
 	 */
 	struct free_space space;
-	struct resident resident;
+	struct page_runs pages;
 	bool paged;
 	uint64_t *recorded;		/* by heap: how many of its blocks have a record */
 	uint64_t allocs, frees;		/* recorded or passed over by sampling */

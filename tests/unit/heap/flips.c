@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/page.h"
 #include "heap/free_space.h"
 #include "log/log.h"
-#include "os/pagemap.h"
-#include "os/resident.h"
+#include "os/page_runs.h"
 
 static const struct image_spec specs[FLIP_IMAGES] = {
 	{ .heaps = 2, .mapped = 2 },
@@ -167,28 +165,14 @@ static const char *check_ranges(struct image *image)
 	return wrong ? "a range is empty, or not in order" : NULL;
 }
 
-/* All pages of the spans. */
-static struct err *all_resident(const struct heap_walk *walk, struct resident *ret)
-{
-	uint64_t entry[512], from = 0;
-	struct err *err = NULL;
-
-	for (unsigned i = 0; i < ARRAY_SIZE(entry); i++)
-		entry[i] = PAGEMAP_PRESENT;
-	vec_each_while(span, &walk->spans, !err)
-		for (from = MAX(from, ALIGN_DOWN(span->start, PAGE)); !err && from < span->end;
-		     from += ARRAY_SIZE(entry) * PAGE)
-			err = resident_add(ret, from, entry, ARRAY_SIZE(entry));
-	return err;
-}
-
 /* With all pages resident each free byte is there, and for one reason. */
 static const char *check_free_space(const struct heap_walk *walk)
 {
-	struct resident resident = RESIDENT_INIT;
+	struct page_runs pages = { VEC_INIT };
 	struct free_space space = FREE_SPACE_INIT;
-	const struct free_space_source source = { .walk = walk, .resident = &resident };
-	const char *wrong = all_resident(walk, &resident) || free_space_add_up(&source, &space) ?
+	const struct free_space_source source = { .walk = walk, .pages = &pages };
+	const char *wrong = vec_push(&pages.vec, ((struct page_run){ 0, 1ull << 47, false })) ||
+				    free_space_add_up(&source, &space) ?
 				    "no free space, but an error" : NULL;
 
 	for (size_t i = 0; !wrong && i < walk->arenas.nr; i++) {
@@ -202,7 +186,7 @@ static const char *check_free_space(const struct heap_walk *walk)
 			wrong = "free bytes are resident for no reason, or for two";
 	}
 	free_space_free(&space);
-	resident_free(&resident);
+	page_runs_free(&pages);
 	return wrong;
 }
 

@@ -2,36 +2,32 @@
 /* Free memory by what keeps its pages. */
 
 #include "heap/free_space.h"
-#include "os/pagemap.h"
-#include "os/resident.h"
+#include "os/page_runs.h"
 #include "unit.h"
 
 #define BASE	0x100000ull
 #define NR	256u		/* pages */
 
 static struct heap_walk walk;
-static struct resident resident;
+static struct page_runs pages;
 static struct free_space space;
 static uint64_t end;		/* where the next chunk begins */
 
 static int setup(void)
 {
 	static const struct heap_arena main_arena = { .main = true, .brk = true };
-	uint64_t entry[NR];
 
-	for (unsigned i = 0; i < NR; i++)
-		entry[i] = PAGEMAP_PRESENT;
 	end = BASE;
 	if (vec_push(&walk.arenas, main_arena) || vec_push(&walk.arenas, (struct heap_arena){ .main = false }))
 		return 1;
-	return resident_add(&resident, BASE, entry, NR) ? 1 : 0;
+	return vec_push(&pages.vec, ((struct page_run){ BASE, BASE + NR * 0x1000, false })) ? 1 : 0;
 }
 
 static int teardown(void)
 {
 	heap_chunks_free(&walk.chunks);
 	vec_free(&walk.arenas);
-	resident_free(&resident);
+	page_runs_free(&pages);
 	free_space_free(&space);
 	return 0;
 }
@@ -62,7 +58,7 @@ static void begin(void)
 static void add_up_with(struct free_space_source *source)
 {
 	source->walk = &walk;
-	source->resident = &resident;
+	source->pages = &pages;
 	free_space_free(&space);
 	space = (struct free_space)FREE_SPACE_INIT;
 	CU_ASSERT_PTR_NULL_FATAL(free_space_add_up(source, &space));
@@ -181,8 +177,8 @@ TEST("what is in a thread's cache counts apart, and keeps a page")
 
 TEST("pages that are not resident count as free alone")
 {
-	struct resident none = RESIDENT_INIT;
-	struct free_space_source source = { .walk = &walk, .resident = &none };
+	struct page_runs none = { VEC_INIT };
+	struct free_space_source source = { .walk = &walk, .pages = &none };
 
 	begin();
 	chunk(CHUNK_USED, 0x40);
@@ -195,12 +191,12 @@ TEST("pages that are not resident count as free alone")
 	CU_ASSERT_EQUAL(space.all.bytes, 0x4000);
 }
 
-static uint64_t pages[8], shares[8], blocks[8];
+static uint64_t page_at[8], shares[8], blocks[8];
 static unsigned nr_pages;
 
 static struct err *take_page(void *ctx UNUSED, const struct pinned_page *page)
 {
-	pages[nr_pages] = page->address;
+	page_at[nr_pages] = page->address;
 	shares[nr_pages] = page->bytes;
 	blocks[nr_pages++] = page->nr_live;
 	return NULL;
@@ -226,9 +222,9 @@ TEST("each page is given with its blocks; and what would be without some of them
 	nr_pages = 0;
 	add_up_with(&source);
 	CU_ASSERT_EQUAL_FATAL(nr_pages, 3);
-	CU_ASSERT_TRUE(pages[0] == BASE && shares[0] == 0xfc0 && blocks[0] == 2);
-	CU_ASSERT_TRUE(pages[1] == BASE + 0x1000 && shares[1] == 0xfe0 && blocks[1] == 1);
-	CU_ASSERT_TRUE(pages[2] == BASE + 0x2000 && shares[2] == 0x800 && blocks[2] == 1);
+	CU_ASSERT_TRUE(page_at[0] == BASE && shares[0] == 0xfc0 && blocks[0] == 2);
+	CU_ASSERT_TRUE(page_at[1] == BASE + 0x1000 && shares[1] == 0xfe0 && blocks[1] == 1);
+	CU_ASSERT_TRUE(page_at[2] == BASE + 0x2000 && shares[2] == 0x800 && blocks[2] == 1);
 	expect(0, 0x2fa0 - 0x800, 0, 0, 0);
 	source.pinned = NULL;
 	source.gone = is_small;

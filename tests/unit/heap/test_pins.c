@@ -2,15 +2,14 @@
 /* Free bytes are charged to the blocks on their pages. */
 
 #include "heap/pins.h"
-#include "os/pagemap.h"
-#include "os/resident.h"
+#include "os/page_runs.h"
 #include "unit.h"
 
 #define BASE	0x100000ull
 #define NR	64u		/* pages */
 
 static struct heap_walk walk;
-static struct resident resident;
+static struct page_runs pages;
 static struct packed_list held;
 static struct pins pins;
 static uint64_t end;		/* where the next chunk begins */
@@ -35,13 +34,9 @@ static void chunk(enum chunk_kind kind, uint64_t to, uint32_t stack)
  */
 static int setup(void)
 {
-	uint64_t entry[NR];
-
-	for (unsigned i = 0; i < NR; i++)
-		entry[i] = PAGEMAP_PRESENT;
 	end = BASE;
 	if (vec_push(&walk.arenas, ((struct heap_arena){ .main = true, .brk = true })) ||
-	    resident_add(&resident, BASE, entry, NR))
+	    vec_push(&pages.vec, ((struct page_run){ BASE, BASE + NR * 0x1000, false })))
 		return 1;
 	chunk(CHUNK_USED, 0x20, 1);
 	chunk(CHUNK_FREE, 0x200, 0);
@@ -62,7 +57,7 @@ static int teardown(void)
 {
 	heap_chunks_free(&walk.chunks);
 	vec_free(&walk.arenas);
-	resident_free(&resident);
+	page_runs_free(&pages);
 	packed_free(&held);
 	pins_free(&pins);
 	return 0;
@@ -79,7 +74,7 @@ static uint64_t function_of(void *ctx UNUSED, uint32_t stack, enum site_by by UN
 static struct pins_source source(enum pin_by by)
 {
 	return (struct pins_source){
-		.walk = &walk, .resident = &resident, .held = &held, .by = by,
+		.walk = &walk, .pages = &pages, .held = &held, .by = by,
 		.moment = { .until = UINT64_MAX, .complete = true }, .key_of = function_of,
 	};
 }
