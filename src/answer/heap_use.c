@@ -22,6 +22,9 @@ static struct err *take(void *ctx, const struct heaps *heap,
 	};
 	struct err *err;
 
+	/* An earlier look was of no use. */
+	page_runs_free(&use->pages);
+	packed_free(&use->held);
 	if (!heap->walked)
 		return NULL;
 	use->log = moment->log;

@@ -306,6 +306,7 @@ struct err *free_space_add_up(const struct free_space_source *source, struct fre
 		return err;
 	memset(ret->arenas.at, 0, nr * sizeof(*ret->arenas.at));
 	ret->arenas.nr = nr;
+	ret->huge_page = source->walk->huge_page;
 	err = sweep_chunks(&sweep);
 	vec_free(&sweep.live);
 	for (size_t i = 0; i < nr; i++)

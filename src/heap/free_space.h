@@ -51,6 +51,7 @@ struct free_sum {
 struct free_space {
 	VEC(struct free_sum) arenas;	/* by number, as in the walk */
 	struct free_sum all;
+	uint64_t huge_page;		/* as in the walk */
 };
 
 #define FREE_SPACE_INIT	{ .arenas = VEC_INIT }

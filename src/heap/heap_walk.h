@@ -128,6 +128,8 @@ struct heap_walk {
 	uint64_t damages;		/* that are certain, listed or not ... */
 	uint64_t uncertain;		/* ... and those that have a doubt */
 	uint64_t mmapped, mmapped_bytes;	/* as the allocator counts them, if it is known: */
+	/* It asks for pages of so many bytes, of hugetlbfs; 0: it does not, or is not known to. */
+	uint64_t huge_page;
 	uint64_t mmapped_most, mmapped_bytes_most;	/* the most that there ever were at a time */
 	/* certain: those found have the same number and length */
 	bool mmapped_known, mmapped_certain;

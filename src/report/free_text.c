@@ -43,6 +43,10 @@ void free_text_print(const struct free_space *space, struct out *out)
 			out_text(out, reasons[i]);
 		out_text(out, "\n");
 	}
+	if (space->huge_page)
+		out_f(out, "Parts of pages of %s bytes, which this process asks for (glibc.malloc.hugetlb), "
+			   "do not go: what is said of them is too much\n",
+		      number_text_size(out, space->huge_page).at);
 	if (all->cached)
 		out_f(out, "%s bytes more are in threads' caches, %s of them resident\n",
 		      number_text_size(out, all->cached).at,

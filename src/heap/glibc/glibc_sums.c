@@ -144,5 +144,6 @@ void glibc_sums_find_mapped(struct glibc *glibc)
 		walk->mmapped_most += (uint64_t)counts.max_n_mmaps;
 		walk->mmapped_bytes_most += par.max_mmapped_mem;
 		glibc->huge_page = MAX(glibc->huge_page, huge_page_of(&par, &counts));
+		walk->huge_page = glibc->huge_page;
 	}
 }
