@@ -116,6 +116,7 @@ foreach {allocator library} {jemalloc libjemalloc.so.2 tcmalloc libtcmalloc_mini
 	repeated trim-kill-9-$allocator 60 [string map [list LIBRARY $library] {
 		set ::trim_threads 3
 		set ::trim_walked 0
+		set ::trials [expr {max(1, $::trials / 3)}]
 		set t [start_preloaded LIBRARY trim -t 3]
 		for {set i 0} {$i < $::trials} {incr i} {
 			set us [expr {int(rand() * 60000)}]
