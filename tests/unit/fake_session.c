@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "probe/runtimes.h"
+#include "base/cleanup.h"
 #include "session/growth/session_faults.h"
 #include "session/growth/session_kernel.h"
 #include "symbol/symbol.h"
@@ -66,7 +67,7 @@ void fake_check(struct err *err)
 /* The test program itself is the only module. */
 static void add_module(struct session *session)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct symbol_module module = { .path = "/usr/bin/fake", .died = UINT32_MAX };
 	char exe[512];
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -87,7 +88,6 @@ static void add_module(struct session *session)
 	module.bias = module.start;
 	fake_check(symbols_add(session->symbols, &module));
 	close(module.fd);
-	procparse_maps_free(&maps);
 }
 
 void fake_forget(struct session *session)

@@ -5,7 +5,6 @@
  */
 
 #include "base/compiler.h"
-#include "log/log_layout.h"
 #include "record_tests.h"
 #include "same_record.h"
 #include "unit.h"

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* malloc diff, mdbg::diff with exports: what is a file, what is printed, given, refused. */
 
-#include "export/export_formats.h"
 #include "harness.h"
 #include "unit.h"
-#include "unwind/walk.h"
 
 static char folder[] = "/tmp/mdbg-unit-XXXXXX";
 static char *was;	/* the working directory */

@@ -2,10 +2,7 @@
 /* Marks, differences, sites of and since a moment: what is printed, given to scripts, and refused. */
 
 #include "harness.h"
-#include "heap/reach/mark.h"
-#include "session/history.h"
 #include "unit.h"
-#include "unwind/walk.h"
 
 /* Attached, and the mark `a` set; then one block is freed, one comes, of two sites. */
 static void changed(void)

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 
-#include "base/cancel.h"
 #include "harness.h"
 #include "unit.h"
 

@@ -90,7 +90,7 @@ TEST("sections and notes")
 {
 	struct elf_file *bare;
 	size_t len;
-	uint8_t *bytes = image_of_file("/proc/self/exe", &len);
+	AUTO_FREE uint8_t *bytes = image_of_file("/proc/self/exe", &len);
 
 	CU_ASSERT(elf_file_has_section(libc_file, ".text"));
 	CU_ASSERT_FALSE(elf_file_has_section(libc_file, ".tex"));
@@ -105,7 +105,6 @@ TEST("sections and notes")
 	CU_ASSERT_FALSE(elf_file_has_section(bare, ".text"));
 	CU_ASSERT(elf_file_has_note(bare, "GNU"));
 	elf_file_close(bare);
-	free(bytes);
 }
 
 /* The loader's own view of the program. */

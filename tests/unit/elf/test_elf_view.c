@@ -18,8 +18,8 @@ static size_t len;
 static void begin(size_t tail, char byte)
 {
 	char path[] = "/tmp/mdbg-view.XXXXXX";
-	uint8_t *bytes = image_of_file("/proc/self/exe", &len);
-	char *more = malloc(tail + 1);
+	AUTO_FREE uint8_t *bytes = image_of_file("/proc/self/exe", &len);
+	AUTO_FREE char *more = malloc(tail + 1);
 
 	fd = mkstemp(path);
 	CU_ASSERT_FATAL(fd >= 0 && bytes && more);
@@ -27,8 +27,6 @@ static void begin(size_t tail, char byte)
 	memset(more, byte, tail);
 	CU_ASSERT_EQUAL_FATAL(write(fd, bytes, len), (ssize_t)len);
 	CU_ASSERT_EQUAL_FATAL(write(fd, more, tail), (ssize_t)tail);
-	free(more);
-	free(bytes);
 }
 
 /* What was checked stays as it was, whatever becomes of the file; also at a second taking. */

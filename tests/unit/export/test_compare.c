@@ -102,7 +102,7 @@ static bool is_change(const struct difference *difference, size_t i, uint32_t on
 /* Names are not looked at: two lines of main stay two sites. */
 TEST("matches by build")
 {
-	struct difference difference;
+	CLEANUP(difference_free) struct difference difference;
 
 	add(&from, 100, 1, FRAMES(BUILD(LIBC, 1, MALLOC), BUILD(OLD, 10, MAIN)));
 	add(&from, 200, 2, FRAMES(BUILD(LIBC, 1, MALLOC), BUILD(OLD, 20, MAIN)));
@@ -118,13 +118,12 @@ TEST("matches by build")
 	CU_ASSERT(is_change(&difference, 2, DIFFERENCE_NONE, 2, DIFFERENCE_ONLY, 7, 1));
 	CU_ASSERT(difference.grown == 57 && difference.shrunk == 300);
 	CU_ASSERT(difference.from.bytes == 600 && difference.from.blocks == 6 && difference.to.bytes == 357);
-	difference_free(&difference);
 }
 
 /* The program was built anew, its library was not; what was a call has been inlined. */
 TEST("matches by names")
 {
-	struct difference difference;
+	CLEANUP(difference_free) struct difference difference;
 
 	add(&from, 100, 1, FRAMES(BUILD(LIBC, 1, MALLOC), BUILD(OLD, 10, LOAD), BUILD(OLD, 50, MAIN)));
 	add(&from, 10, 1, FRAMES(BUILD(LIBC, 1, MALLOC), BUILD(OLD, 11, HELPER)));
@@ -137,19 +136,17 @@ TEST("matches by names")
 	CU_ASSERT(is_change(&difference, 0, 0, 0, DIFFERENCE_NAMES, 50, 1));
 	CU_ASSERT(is_change(&difference, 1, DIFFERENCE_NONE, 1, DIFFERENCE_ONLY, 10, 2));
 	CU_ASSERT(is_change(&difference, 2, 1, DIFFERENCE_NONE, DIFFERENCE_ONLY, -10, -1));
-	difference_free(&difference);
 }
 
 /* Inlined functions of a common build follow from the offset. */
 TEST("passes over inlined functions")
 {
-	struct difference difference;
+	CLEANUP(difference_free) struct difference difference;
 
 	add(&from, 5, 1, FRAMES(INLINED(OLD, 10, LOAD), BUILD(OLD, 10, MAIN)));
 	add(&to, 5, 1, FRAMES(BUILD(OLD, 10, MAIN)));
 	difference = compared();
 	CU_ASSERT(has_sites(&difference, 1, 0, 0) && !difference.vec.nr && !difference.grown && !difference.shrunk);
-	difference_free(&difference);
 }
 
 /* A stripped library of another build may have any function at an offset. */
@@ -172,7 +169,7 @@ TEST("nameless frames")
 /* Sites of a model that cannot be told apart count as one. */
 TEST("adds up equal sites")
 {
-	struct difference difference;
+	CLEANUP(difference_free) struct difference difference;
 
 	add(&from, 10, 1, FRAMES(BUILD(OLD, 10, MAIN)));
 	add(&from, 30, 1, FRAMES(BUILD(OLD, 20, MAIN)));
@@ -181,7 +178,6 @@ TEST("adds up equal sites")
 	difference = compared();
 	CU_ASSERT(has_sites(&difference, 0, 1, 0));
 	CU_ASSERT(is_change(&difference, 0, 1, 0, DIFFERENCE_NAMES, 15, 3));
-	difference_free(&difference);
 }
 
 /* A stack that is the beginning of another one is not the same; and one without frames is. */

@@ -47,7 +47,7 @@ static void is_at(const struct flame *flame, size_t n, uint32_t name, uint32_t d
 
 TEST("shares what begins alike")
 {
-	struct flame flame;
+	CLEANUP(flame_free) struct flame flame;
 
 	CU_ASSERT_PTR_NULL_FATAL(flame_init(&flame, FLAME_BYTES));
 	ADD(&flame, 10, MAIN, LOAD);
@@ -65,19 +65,17 @@ TEST("shares what begins alike")
 	is_at(&flame, 4, LOAD, 2, 35, 11);
 	is_at(&flame, 5, PARSE, 3, 0, 30);
 	CU_ASSERT_EQUAL(nth(&flame, 4)->sums.count, 2);
-	flame_free(&flame);
 }
 
 TEST("is the whole without stacks")
 {
-	struct flame flame;
+	CLEANUP(flame_free) struct flame flame;
 
 	CU_ASSERT_PTR_NULL_FATAL(flame_init(&flame, FLAME_BYTES));
 	place(&flame);
 	CU_ASSERT_EQUAL(flame.rows, 1);
 	CU_ASSERT_EQUAL(flame.drawn, 1);
 	CU_ASSERT_EQUAL(flame_edge(&flame, 0, 1000), 0);
-	flame_free(&flame);
 }
 
 /* What grew and what shrunk do not cancel out. */
@@ -86,7 +84,7 @@ TEST("is as wide as the change")
 	const struct flame_sums grown = { .bytes = 100, .grown = 40 };
 	const struct flame_sums shrunk = { .shrunk = 40 };
 	const uint32_t up[] = { MAIN, LOAD }, down[] = { MAIN, SAVE };
-	struct flame flame;
+	CLEANUP(flame_free) struct flame flame;
 
 	CU_ASSERT_PTR_NULL_FATAL(flame_init(&flame, FLAME_GROWTH));
 	CU_ASSERT_PTR_NULL_FATAL(flame_add(&flame, up, 2, &grown));
@@ -96,7 +94,6 @@ TEST("is as wide as the change")
 	is_at(&flame, 1, MAIN, 1, 0, 80);
 	is_at(&flame, 2, LOAD, 2, 0, 40);
 	is_at(&flame, 3, SAVE, 2, 40, 40);
-	flame_free(&flame);
 }
 
 static uint64_t cost_of_ten(void *ctx UNUSED, uint32_t name UNUSED)
@@ -106,7 +103,7 @@ static uint64_t cost_of_ten(void *ctx UNUSED, uint32_t name UNUSED)
 
 TEST("draws the widest frames")
 {
-	struct flame flame;
+	CLEANUP(flame_free) struct flame flame;
 
 	CU_ASSERT_PTR_NULL_FATAL(flame_init(&flame, FLAME_BYTES));
 	ADD(&flame, 900, MAIN, LOAD);
@@ -121,12 +118,11 @@ TEST("draws the widest frames")
 	CU_ASSERT_EQUAL(flame.rows, 3);
 	CU_ASSERT_TRUE(nth(&flame, 4)->drawn);
 	CU_ASSERT_FALSE(nth(&flame, 2)->drawn);
-	flame_free(&flame);
 }
 
 TEST("draws what there is room for")
 {
-	struct flame flame;
+	CLEANUP(flame_free) struct flame flame;
 
 	CU_ASSERT_PTR_NULL_FATAL(flame_init(&flame, FLAME_BYTES));
 	ADD(&flame, 50, MAIN, LOAD);
@@ -138,7 +134,6 @@ TEST("draws what there is room for")
 	for (size_t i = 1; i < flame.frames.nr; i++)
 		CU_ASSERT(!flame.frames.at[i].drawn ||
 			  flame.frames.at[flame.frames.at[i].parent].drawn);
-	flame_free(&flame);
 }
 
 TEST("refuses sums that are too large")
@@ -147,7 +142,7 @@ TEST("refuses sums that are too large")
 	const struct flame_sums one = { .bytes = 1 };
 	const struct flame_sums grown = { .grown = UINT64_MAX, .shrunk = 1 };
 	const uint32_t names[] = { MAIN };
-	struct flame flame;
+	CLEANUP(flame_free) struct flame flame;
 	struct err *err;
 
 	CU_ASSERT_PTR_NULL_FATAL(flame_init(&flame, FLAME_BYTES));
@@ -160,7 +155,6 @@ TEST("refuses sums that are too large")
 	place(&flame);
 	CU_ASSERT_EQUAL(flame_edge(&flame, UINT64_MAX, 12000000), 12000000);
 	CU_ASSERT_EQUAL(flame_edge(&flame, UINT64_MAX / 2, 12000000), 5999999);
-	flame_free(&flame);
 }
 
 /* A frame holds those above it, which do not overlap, also where edges are rounded. */
@@ -185,7 +179,7 @@ static void check_edges(const struct flame *flame, uint64_t width)
 TEST("adds up whatever comes")
 {
 	uint32_t names[12];
-	struct flame flame;
+	CLEANUP(flame_free) struct flame flame;
 	uint64_t sum = 0;
 
 	srand(15);
@@ -204,6 +198,5 @@ TEST("adds up whatever comes")
 	CU_ASSERT(flame.frames.nr > 10000);
 	check_edges(&flame, 12000000);
 	check_edges(&flame, 7);
-	flame_free(&flame);
 }
 

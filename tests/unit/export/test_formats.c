@@ -5,7 +5,6 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "export/export_file.h"
 #include "folder.h"
 #include "model.h"
 #include "unit.h"

@@ -6,8 +6,6 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "fake_session.h"
-#include "heap/block_list.h"
-#include "log/log_totals.h"
 #include "unit.h"
 #include "unwind/walk.h"
 

@@ -117,7 +117,7 @@ static const char *own_name(const struct model *got, size_t site)
 
 TEST("reads back")
 {
-	struct model got;
+	CLEANUP(model_free) struct model got;
 	const struct model_frame *frame;
 
 	CU_ASSERT_PTR_NULL_FATAL(sqlite_read("db", &got));
@@ -137,20 +137,18 @@ TEST("reads back")
 	CU_ASSERT_STRING_EQUAL(own_name(&got, 1), "f");
 	CU_ASSERT_STRING_EQUAL(own_name(&got, 2), model_long());
 	CU_ASSERT_STRING_EQUAL(got.sites.at[2].end, "no unwind information");
-	model_free(&got);
 }
 
 /* Inlined frames are one location. */
 TEST("reads inlined functions")
 {
-	struct model got;
+	CLEANUP(model_free) struct model got;
 
 	change("UPDATE frames SET inlined = 1, pc = 0x1030, \"offset\" = 0x30 WHERE id = 3");
 	CU_ASSERT_PTR_NULL_FATAL(sqlite_read("changed", &got));
 	CU_ASSERT_EQUAL(got.sites.at[1].nr, 3);
 	CU_ASSERT(frame_at(&got, 1, 1)->inlined && !frame_at(&got, 1, 2)->inlined);
 	CU_ASSERT_STRING_EQUAL(frame_at(&got, 1, 3)->name, "main");
-	model_free(&got);
 }
 
 TEST("refuses other files")

@@ -14,7 +14,7 @@ static void add(struct fault_sums *sums, uint64_t address, uint32_t stack, uint3
 
 TEST("sums")
 {
-	struct fault_sums sums;
+	CLEANUP(fault_sums_free) struct fault_sums sums;
 
 	fault_sums_init(&sums, 1 << 20);
 	CU_ASSERT_EQUAL(fault_sums_file(&sums, ""), 0);
@@ -34,13 +34,12 @@ TEST("sums")
 	CU_ASSERT_EQUAL(sums.nr_pages, 2);
 	CU_ASSERT_EQUAL(sums.minor, 3);
 	CU_ASSERT_EQUAL(sums.major, 1);
-	fault_sums_free(&sums);
 }
 
 /* Names beyond the most have no number; those that are known keep theirs. */
 TEST("files")
 {
-	struct fault_sums sums;
+	CLEANUP(fault_sums_free) struct fault_sums sums;
 	char name[16];
 	unsigned numbered = 0;
 
@@ -54,13 +53,12 @@ TEST("files")
 	CU_ASSERT_EQUAL(fault_sums_file(&sums, "/65535"), 65535);
 	CU_ASSERT_EQUAL(fault_sums_file(&sums, ""), 0);
 	CU_ASSERT_STRING_EQUAL(sums.files.vec.at[7], "/7");
-	fault_sums_free(&sums);
 }
 
 /* The pages of all sums are all pages, however many there are. */
 TEST("many")
 {
-	struct fault_sums sums;
+	CLEANUP(fault_sums_free) struct fault_sums sums;
 	uint64_t pages = 0, faults = 0;
 
 	fault_sums_init(&sums, 64 << 20);
@@ -74,7 +72,6 @@ TEST("many")
 	CU_ASSERT_EQUAL(sums.nr_pages, 100000);
 	CU_ASSERT_EQUAL(faults, 300000);
 	CU_ASSERT_EQUAL(sums.unsummed + sums.unpaged, 0);
-	fault_sums_free(&sums);
 }
 
 /* Full is counted, and nothing else is wrong. */

@@ -33,7 +33,7 @@ static pid_t start(void)
 
 TEST("late")
 {
-	struct late_calls late = LATE_CALLS_INIT;
+	CLEANUP(late_calls_free) struct late_calls late = LATE_CALLS_INIT;
 	uint64_t before = 0, ran = 0;
 	pid_t pid = start();
 	int status;
@@ -61,5 +61,4 @@ TEST("late")
 	/* A process that is not there tells nothing. */
 	late_calls_begin(&late, pid);
 	CU_ASSERT(!late_calls_are_over(&late));
-	late_calls_free(&late);
 }

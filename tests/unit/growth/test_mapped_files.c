@@ -61,12 +61,11 @@ static void look_since(uint64_t began, uint64_t start, uint64_t pages, uint64_t 
 {
 	struct proc_map map = { .start = start, .end = start + pages * STEP, .offset = offset,
 				.path = strdup(path) };
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	CU_ASSERT_PTR_NULL_FATAL(vec_push(&maps.vec, map));
 	mapped_files_settle(&files);
 	mapped_files_look(&files, &replay.held, &maps, began, ++now);
-	procparse_maps_free(&maps);
 }
 
 static void look(uint64_t start, uint64_t pages, uint64_t offset, const char *path)
@@ -98,7 +97,7 @@ EACH(begin, end);
 
 TEST("known")
 {
-	struct mapped_file_list copy = { VEC_INIT };
+	CLEANUP(mapped_file_list_free) struct mapped_file_list copy = { VEC_INIT };
 	uint64_t first, second, third;
 
 	first = map(8 * STEP, 4, MAP_PRIVATE, 2 * STEP);
@@ -122,7 +121,6 @@ TEST("known")
 	CU_ASSERT_PTR_NULL(mapped_files_copy(&files, &copy));
 	CU_ASSERT_STRING_EQUAL(mapped_file_name(&copy, first), "/a b");
 	CU_ASSERT_PTR_NULL(mapped_file_name(&copy, number + 1));
-	mapped_file_list_free(&copy);
 }
 
 /* The mapping is that of a later call, whose event comes after the look. */

@@ -73,7 +73,7 @@ TEST("kinds")
 		{ 0x600000, 0x607000, MEMORY_HEAP, 0 },		/* not half of it */
 		{ 0x400000, 0x401000, MEMORY_HEAP, 0 },		/* but it is a file */
 	};
-	struct memory_use use = make(text, owner, ARRAY_SIZE(owner));
+	CLEANUP(memory_use_free) struct memory_use use = make(text, owner, ARRAY_SIZE(owner));
 	uint64_t sum[MEMORY_FIGURES] = { 0 };
 
 	CU_ASSERT_EQUAL(kb(&use, MEMORY_FILES, MEMORY_RSIZE), 4);
@@ -107,7 +107,6 @@ TEST("kinds")
 	CU_ASSERT_EQUAL(use.vec.at[4].thread, 17);
 	CU_ASSERT_EQUAL(use.vec.at[3].thread, 17);
 	CU_ASSERT_EQUAL(use.vec.at[1].thread, 0);
-	memory_use_free(&use);
 }
 
 /* What the kernel does not offer is unknown in each kind, and not 0. */
@@ -139,7 +138,7 @@ TEST("what is not known")
 /* Dirty and huge pages have several names in smaps. */
 TEST("sums of several figures")
 {
-	struct memory_use use = make(
+	CLEANUP(memory_use_free) struct memory_use use = make(
 		"1000-5000 rw-p 00000000 00:00 0 \nShared_Dirty: 1 kB\nPrivate_Dirty: 2 kB\n"
 		"AnonHugePages: 4 kB\nShmemPmdMapped: 8 kB\nFilePmdMapped: 16 kB\n"
 		"Shared_Hugetlb: 32 kB\nPrivate_Hugetlb: 64 kB\nAnonymous: 128 kB\n", NULL, 0);
@@ -147,7 +146,6 @@ TEST("sums of several figures")
 	CU_ASSERT_EQUAL(use.look.all.at[MEMORY_DIRTY], 3 << 10);
 	CU_ASSERT_EQUAL(use.look.all.at[MEMORY_HUGE], 124 << 10);
 	CU_ASSERT_EQUAL(use.look.all.at[MEMORY_RSIZE], MEMORY_UNKNOWN);
-	memory_use_free(&use);
 }
 
 /* Owners come from the memory of the process, and may say anything. */
@@ -159,14 +157,13 @@ TEST("owners that contradict")
 		{ 0x860000, UINT64_MAX, MEMORY_MAPPED, 0 },
 		{ 0x860000, 0x868000, MEMORY_STACKS, 4 },
 	};
-	struct memory_use use = make(text, owner, ARRAY_SIZE(owner));
+	CLEANUP(memory_use_free) struct memory_use use = make(text, owner, ARRAY_SIZE(owner));
 
 	CU_ASSERT_EQUAL(use.vec.nr, 15);
 	CU_ASSERT_EQUAL(use.vec.at[2].kind, MEMORY_HEAP);
 	CU_ASSERT_EQUAL(use.vec.at[0].kind, MEMORY_FILES);
 	CU_ASSERT_EQUAL(use.vec.at[5].kind, MEMORY_SHARED);
 	CU_ASSERT_EQUAL(use.vec.at[13].kind, MEMORY_MAIN_STACK);
-	memory_use_free(&use);
 }
 
 /* Of one mapping of 64 pages the heap has the last 20. What is touched decides. */

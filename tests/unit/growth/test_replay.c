@@ -208,7 +208,7 @@ static void compare(struct growth_replay *replay)
 
 static void simulate(bool compares)
 {
-	struct growth_replay replay = { .kinds = 7 };
+	CLEANUP(growth_replay_free) struct growth_replay replay = { .kinds = 7 };
 
 	memset(kernel, 0, sizeof(kernel));
 	memset(threads, 0, sizeof(threads));
@@ -221,7 +221,6 @@ static void simulate(bool compares)
 		finish_all(&replay);
 		check_as_kernel(&replay);
 	}
-	growth_replay_free(&replay);
 }
 
 TEST("threads")

@@ -18,7 +18,7 @@ TEST("radix sort")
 	static const uint64_t masks[] = { 0, 1, 0xff, 0x7fffffff, 0xfff0, ~0ull,
 					 0xff00000000000000, 0x800 };
 	enum { NR = 20000 };
-	struct radix_item *item = malloc(NR * sizeof(*item));
+	AUTO_FREE struct radix_item *item = malloc(NR * sizeof(*item));
 	uint64_t state = 1;
 
 	for (size_t m = 0; m < ARRAY_SIZE(masks); m++) {
@@ -32,14 +32,13 @@ TEST("radix sort")
 	}
 	CU_ASSERT_PTR_NULL(radix_sort(item, 0));
 	CU_ASSERT_PTR_NULL(radix_sort(item, 1));
-	free(item);
 }
 
 /* What the accounts say is worth no memory where the tables have no room for it. */
 TEST("how many are expected")
 {
 	struct log_record record = { .address = 0x1000, .size = 8, .time = 1 };
-	struct log log;
+	CLEANUP(fixture_close) struct log log;
 
 	fixture_open(&log);
 	CU_ASSERT_EQUAL(blocks_expected(&log), 0);
@@ -49,14 +48,13 @@ TEST("how many are expected")
 	CU_ASSERT_EQUAL(blocks_expected(&log), 0);
 	registry_count(&log, 0, LOG_ACCOUNT(frees), 1ull << 41);
 	CU_ASSERT_EQUAL(blocks_expected(&log), 0);
-	fixture_close(&log);
 }
 
 TEST("from the log")
 {
 	enum { NR = 50000 };
 	struct blocks blocks;
-	struct log log;
+	CLEANUP(fixture_close) struct log log;
 
 	fixture_open(&log);
 	CU_ASSERT_PTR_NULL(blocks_from_log(&log, NULL, &blocks));
@@ -80,7 +78,6 @@ TEST("from the log")
 				     block->heap == (uint16_t)i && !block->preattach);
 	}
 	blocks_free(&blocks);
-	fixture_close(&log);
 }
 
 /* Live blocks by stack; records with ids of no stack are left out of it. */
@@ -89,7 +86,7 @@ TEST("live by stack")
 	struct log_record record = { .size = 1, .time = 1 };
 	uint32_t ids[3];
 	struct blocks blocks;
-	struct log log;
+	CLEANUP(fixture_close) struct log log;
 
 	fixture_open(&log);
 	for (uint64_t i = 0; i < ARRAY_SIZE(ids); i++)
@@ -108,7 +105,6 @@ TEST("live by stack")
 	CU_ASSERT_EQUAL(blocks.live.at[ids[2]].blocks, 5);
 	blocks_free(&blocks);
 	CU_ASSERT_PTR_NULL(blocks.live.at);
-	fixture_close(&log);
 }
 
 /* A block in hand is listed once, also if it is back in the table; of two at one address the younger. */

@@ -146,7 +146,7 @@ TEST("in any order")
 TEST("filtered and cut")
 {
 	struct filter_order order = { .limit = UINT64_MAX };
-	struct filter filter = { VEC_INIT };
+	CLEANUP(filter_free) struct filter filter = { VEC_INIT };
 	struct list *list;
 	unsigned odd = 0;
 
@@ -168,7 +168,6 @@ TEST("filtered and cut")
 	list = list_of(LIST_FREE, &all, &order, NULL);
 	CU_ASSERT_EQUAL(read_all(list, &order), 0);
 	block_list_free(list);
-	filter_free(&filter);
 }
 
 /*

@@ -43,7 +43,7 @@ static void lock(unsigned heap)
 /* Walk, and expect one damage of this heap. */
 static void expect(unsigned heap, enum heap_doubt_why why, pid_t thread)
 {
-	struct heap_walk walk;
+	CLEANUP(heap_walk_free) struct heap_walk walk;
 
 	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
 	CU_ASSERT_EQUAL_FATAL(walk.damage.nr, 1);
@@ -57,7 +57,6 @@ static void expect(unsigned heap, enum heap_doubt_why why, pid_t thread)
 	CU_ASSERT_FALSE(walk.arenas.at[heap].whole);
 	CU_ASSERT_TRUE(walk.arenas.at[!heap].whole);
 	CU_ASSERT_FALSE(walk.arenas.at[!heap].damaged);
-	heap_walk_free(&walk);
 }
 
 TEST("believes what nobody changes")

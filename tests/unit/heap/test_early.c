@@ -41,13 +41,12 @@ FIXTURE(make, drop);
 static struct early sum(bool complete, int argc, const char *const *argv)
 {
 	const struct filter_env env = { .pids = pids };
-	struct filter filter = { VEC_INIT };
+	CLEANUP(filter_free) struct filter filter = { VEC_INIT };
 	struct early early;
 
 	if (argc)
 		CU_ASSERT_PTR_NULL_FATAL(filter_parse(argc, argv, FILTER_ALL, &filter, NULL, NULL));
 	early = early_sum(&walk, 0, complete, &filter, &env);
-	filter_free(&filter);
 	return early;
 }
 

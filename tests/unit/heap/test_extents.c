@@ -30,8 +30,8 @@ static void check(const struct extents *extents)
 /* A thousand that are far from each other, few that are near, many that are near, and all that again. */
 TEST("near and far")
 {
-	struct packed_list list = PACKED_INIT;
-	struct extents extents;
+	CLEANUP(packed_free) struct packed_list list = PACKED_INIT;
+	CLEANUP(extents_free) struct extents extents;
 	uint64_t at = FAR;
 
 	for (unsigned round = 0; round < 2; round++) {
@@ -47,6 +47,4 @@ TEST("near and far")
 	CU_ASSERT_PTR_NULL_FATAL(extents_build(&list, &extents));
 	CU_ASSERT_EQUAL(extents.outer.runs.nr, 4);
 	check(&extents);
-	extents_free(&extents);
-	packed_free(&list);
 }

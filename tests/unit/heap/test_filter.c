@@ -287,7 +287,7 @@ static void used(const char *words, bool order, int expect)
 	char line[256];
 	const char *argv[WORDS];
 	struct filter_order order_ret;
-	struct filter filter;
+	CLEANUP(filter_free) struct filter filter;
 	int got = -1;
 
 	strcpy(line, words);
@@ -298,7 +298,6 @@ static void used(const char *words, bool order, int expect)
 		printf("%s: %d words, not %d\n", words, got, expect);
 		CU_FAIL(words);
 	}
-	filter_free(&filter);
 }
 
 TEST("words left over")
@@ -318,7 +317,7 @@ TEST("what comes out")
 {
 	const char *argv[] = { "size", "!=", "3" };
 	struct filter_order order;
-	struct filter filter;
+	CLEANUP(filter_free) struct filter filter;
 
 	CU_ASSERT_PTR_NULL(filter_parse(3, argv, FILTER_ALL, &filter, &order, NULL));
 	CU_ASSERT_FALSE(order.sorted);
@@ -326,5 +325,4 @@ TEST("what comes out")
 	CU_ASSERT_EQUAL(filter.conds.nr, 1);
 	CU_ASSERT_EQUAL(filter.conds.at[0].relop, FILTER_NE);
 	CU_ASSERT_PTR_NULL(filter.conds.at[0].glob);
-	filter_free(&filter);
 }

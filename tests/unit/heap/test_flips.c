@@ -42,7 +42,7 @@ static unsigned damage_image(unsigned n, unsigned rounds, uint64_t *state)
 {
 	uint8_t *kept[IMAGE_PIECES];
 	unsigned bad = 0, nr_kept;
-	struct image image;
+	CLEANUP(image_free) struct image image;
 
 	flips_make(&image, n);
 	nr_kept = image.nr_pieces;
@@ -64,7 +64,6 @@ static unsigned damage_image(unsigned n, unsigned rounds, uint64_t *state)
 	}
 	for (unsigned i = 0; i < nr_kept; i++)
 		free(kept[i]);
-	image_free(&image);
 	return bad;
 }
 

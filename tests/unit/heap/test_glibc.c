@@ -138,7 +138,7 @@ TEST("ranges and touched pages")
 						.safe_linking = true, .page_size = true,
 						.heaps = 1, .mapped = 2 };
 	struct heap_ranges ranges;
-	struct image image;
+	CLEANUP(image_free) struct image image;
 	unsigned asked = 0;
 	uint64_t first = 0;
 
@@ -157,7 +157,6 @@ TEST("ranges and touched pages")
 	CU_ASSERT_TRUE(asked > 0);
 	CU_ASSERT_PTR_NULL(range_with(&ranges, first));
 	heap_ranges_free(&ranges);
-	image_free(&image);
 }
 
 TEST("walks each version")
@@ -209,7 +208,7 @@ TEST("knows caches by content")
 TEST("finds by symbol only there")
 {
 	struct heap_walk walk;
-	struct image image;
+	CLEANUP(image_free) struct image image;
 	struct err *err;
 
 	image_fill(&image, &image_versions[7]);
@@ -220,14 +219,13 @@ TEST("finds by symbol only there")
 	image.libc.main_arena = image.arena[0] + 8;
 	err = glibc_walk(&image.source, &walk);
 	CU_ASSERT_FATAL(err && err->code == ERR_NOTFOUND);
-	image_free(&image);
 }
 
 /* Nothing was allocated yet: bins are zero. */
 TEST("says that there is no arena")
 {
 	struct heap_walk walk;
-	struct image image;
+	CLEANUP(image_free) struct image image;
 	struct err *err;
 
 	image_fill(&image, &image_versions[7]);
@@ -235,7 +233,6 @@ TEST("says that there is no arena")
 		image_put(&image, image.arena[0] + image.bins + i * 8, 0);
 	err = glibc_walk(&image.source, &walk);
 	CU_ASSERT_FATAL(err && err->code == ERR_NOTFOUND);
-	image_free(&image);
 }
 
 TEST("finds what holds an address")

@@ -24,7 +24,7 @@ static uint64_t known_block(void *ctx, uint64_t address)
 TEST("goes on behind a bad header")
 {
 	struct heap_walk walk;
-	struct image image;
+	CLEANUP(image_free) struct image image;
 	const struct image_chunk *bad;
 	struct heap_chunk chunk;
 	uint64_t known;
@@ -47,7 +47,6 @@ TEST("goes on behind a bad header")
 	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
 	CU_ASSERT_EQUAL(walk.arenas.at[0].chunks[CHUNK_TOP], 1);
 	heap_walk_free(&walk);
-	image_free(&image);
 }
 
 /* A block was written past its end, and the size of the top chunk with it: nothing else is lost. */

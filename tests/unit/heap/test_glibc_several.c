@@ -111,7 +111,7 @@ static void check_image(const struct image *image, const struct heap_walk *walk,
 static void walk_and_check(struct several *several, unsigned nr)
 {
 	uint64_t chunks = 0, mapped = 0;
-	struct heap_walk walk;
+	CLEANUP(heap_walk_free) struct heap_walk walk;
 	unsigned first = 0;
 
 	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&several->source, &walk));
@@ -131,7 +131,6 @@ static void walk_and_check(struct several *several, unsigned nr)
 	CU_ASSERT_EQUAL(walk.arenas.nr, first);
 	CU_ASSERT_EQUAL(walk.mmapped, mapped);
 	CU_ASSERT_EQUAL(walk.chunks.nr, chunks);
-	heap_walk_free(&walk);
 }
 
 /* Each version's layout. The one with brk is heap 0, whatever its place. */

@@ -25,7 +25,7 @@ static const struct {
 
 static void build_sums(const struct leak_spec *spec, struct leaks *ret)
 {
-	struct packed_list list = { .timed = true };
+	CLEANUP(packed_free) struct packed_list list = { .timed = true };
 	uint32_t leader[NR], none[NR] = { 0 };
 	const struct reach_result mark = { .leader = leader, .holder = none, .offset = none };
 
@@ -38,7 +38,6 @@ static void build_sums(const struct leak_spec *spec, struct leaks *ret)
 		leader[i] = made[i].leader == REACH_NO_LEADER ? 0 : made[i].leader + 1;
 	}
 	CU_ASSERT_PTR_NULL_FATAL(leaks_build(&list, &mark, spec, ret));
-	packed_free(&list);
 }
 
 static void build(const struct leak_spec *spec, struct leaks *ret)
@@ -68,7 +67,7 @@ static void check(const struct leaks *leaks, size_t i, struct leak want)
 TEST("records")
 {
 	const struct leak_spec spec = { .kinds = (1u << LEAK_KINDS) - 1 };
-	struct leaks leaks;
+	CLEANUP(leaks_free) struct leaks leaks;
 
 	build(&spec, &leaks);
 	CU_ASSERT_EQUAL_FATAL(leaks.vec.nr, 6);
@@ -91,7 +90,6 @@ TEST("records")
 					  .bytes = 80, .indirect_blocks = 0,
 					  .indirect_bytes = 0 });
 	CU_ASSERT_EQUAL(leaks.listed.blocks, NR);
-	leaks_free(&leaks);
 }
 
 static bool is_small(void *ctx, const struct block *block)
@@ -104,7 +102,7 @@ TEST("some of them")
 	uint64_t limit = 20;
 	const struct leak_spec spec = { .kinds = 1u << LEAK_DEFINITE, .keep = is_small,
 					.ctx = &limit };
-	struct leaks leaks;
+	CLEANUP(leaks_free) struct leaks leaks;
 
 	build(&spec, &leaks);
 	CU_ASSERT_EQUAL_FATAL(leaks.vec.nr, 2);
@@ -116,7 +114,6 @@ TEST("some of them")
 					  .bytes = 10, .indirect_blocks = 0,
 					  .indirect_bytes = 0 });
 	CU_ASSERT_EQUAL(leaks.listed.bytes, 17);
-	leaks_free(&leaks);
 }
 
 /* Stacks 3 and 4 by the first, 7 bytes by the second. */

@@ -66,7 +66,7 @@ TEST("sort")
 /* More blocks of 4 GB than any process has room for are no answer, but an error. */
 TEST("too many that are large")
 {
-	struct packed_list list = PACKED_INIT;
+	CLEANUP(packed_free) struct packed_list list = PACKED_INIT;
 	struct block block = { .address = 16, .size = 1ull << 32, .heap = LOG_HEAP_UNKNOWN };
 
 	for (uint64_t i = 0; i < LIMIT_LARGE_BLOCKS; i++)
@@ -75,12 +75,11 @@ TEST("too many that are large")
 	CU_ASSERT_EQUAL(list.nr, LIMIT_LARGE_BLOCKS);
 	block.size--;
 	CU_ASSERT_PTR_NULL(packed_add(&list, &block));
-	packed_free(&list);
 }
 
 TEST("doubles")
 {
-	struct packed_list list = { .timed = true };
+	CLEANUP(packed_free) struct packed_list list = { .timed = true };
 
 	add(&list, 100, 100, false, 1);
 	add(&list, 100, 100, true, 5);
@@ -90,7 +89,6 @@ TEST("doubles")
 	CU_ASSERT_EQUAL_FATAL(list.nr, 2);
 	CU_ASSERT_EQUAL(packed_block(&list, 0).time, 3);
 	CU_ASSERT_EQUAL(packed_block(&list, 1).time, 5);
-	packed_free(&list);
 }
 
 static void record(struct log *log, uint64_t address, uint64_t time, uint32_t stack)
@@ -105,7 +103,7 @@ TEST("from the log")
 {
 	struct packed_source source = { .until = 40, .process = 1 };
 	struct in_hand in_hand = { VEC_INIT };
-	struct log log;
+	CLEANUP(fixture_close) struct log log;
 
 	fixture_open(&log);
 	for (uint64_t i = 1; i <= 50; i++)
@@ -134,7 +132,6 @@ TEST("from the log")
 		packed_free(&list);
 	}
 	vec_free(&in_hand.vec);
-	fixture_close(&log);
 }
 
 /* Some chunks have a block of the log, some are new; some blocks are in no chunk. */

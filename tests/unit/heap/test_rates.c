@@ -83,7 +83,7 @@ static void check(const struct rate *rate, uint64_t bytes, uint64_t count, int64
 
 TEST("differs from the last reading")
 {
-	struct rates rates = RATES_INIT;
+	CLEANUP(rates_free) struct rates rates = RATES_INIT;
 
 	log_reset(&log_);
 	for (uint64_t i = 1; i <= 100; i++)
@@ -116,13 +116,12 @@ TEST("differs from the last reading")
 	read_now(&rates, 105);
 	CU_ASSERT(rates.over_ns == 0 && rates.nr == 1);
 	check(rates_of(&rates, ids[0]), 7, 1, 0, 0, 0);
-	rates_free(&rates);
 }
 
 /* Totals that are older than the scan: counts never go back, and held and freed are all-time. */
 TEST("never goes back")
 {
-	struct rates rates = RATES_INIT;
+	CLEANUP(rates_free) struct rates rates = RATES_INIT;
 
 	log_reset(&log_);
 	for (uint64_t i = 1; i <= 10; i++)
@@ -140,7 +139,6 @@ TEST("never goes back")
 	CU_ASSERT_EQUAL(rates_of(&rates, ids[2])->frees, 5);
 	read_now(&rates, 3);
 	check(rates_of(&rates, ids[2]), 120, 15, 0, 0, 0);
-	rates_free(&rates);
 }
 
 TEST("sorts and limits")
@@ -149,7 +147,7 @@ TEST("sorts and limits")
 		[RATES_BYTES] = { 3, 4, 5 }, [RATES_GROWTH] = { 4, 3, 5 },
 		[RATES_ALLOCS] = { 5, 4, 3 }, [RATES_FREES] = { 5, 3, 4 },
 	};
-	struct rates rates = RATES_INIT;
+	CLEANUP(rates_free) struct rates rates = RATES_INIT;
 	struct rates_top top = { VEC_INIT };
 
 	log_reset(&log_);
@@ -176,12 +174,11 @@ TEST("sorts and limits")
 	CU_ASSERT_PTR_NULL(rates_top(&rates, RATES_FREES, 10, &top));
 	CU_ASSERT(top.vec.nr == 2 && top.vec.at[0] == ids[3]);
 	vec_free(&top.vec);
-	rates_free(&rates);
 }
 
 TEST("remembers the last readings")
 {
-	struct rates rates = RATES_INIT;
+	CLEANUP(rates_free) struct rates rates = RATES_INIT;
 	float past[RATES_PAST];
 
 	log_reset(&log_);
@@ -200,5 +197,4 @@ TEST("remembers the last readings")
 	CU_ASSERT(past[RATES_PAST - 2] == 0 && past[RATES_PAST - 1] == 70);
 	CU_ASSERT_EQUAL(rates_past(&rates, &rates.all, past), RATES_PAST);
 	CU_ASSERT_EQUAL(past[RATES_PAST - 1], 100 * (RATES_PAST + 4) + 70);
-	rates_free(&rates);
 }

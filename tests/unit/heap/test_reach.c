@@ -32,7 +32,7 @@ TEST("manual")
 /* Of several ways to a block the best one counts, in whichever order they are found. */
 TEST("best way")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 16);
@@ -45,12 +45,11 @@ TEST("best way")
 	check_kinds(&world, "rrr");
 	world.in.word[4] = 0;
 	check_kinds(&world, "dpp");
-	world_close(&world);
 }
 
 TEST("edges")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 12);	/* its last whole word is the first */
@@ -66,13 +65,12 @@ TEST("edges")
 	check_kinds(&world, "rrrd");
 	world.in.word[2] = at(104) + 15;
 	check_kinds(&world, "rrrp");
-	world_close(&world);
 }
 
 /* A ring has one leader; who points to it leads all of the ring. */
 TEST("rings")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	for (size_t i = 0; i < 4; i++)
@@ -94,14 +92,13 @@ TEST("rings")
 	world.in.word[110] = world.in.word[130] = 0;
 	world.in.word[120] = at(120);
 	check_kinds(&world, "dddd");
-	world_close(&world);
 }
 
 /* A list longer than any stack, from the last block to the first, and a tree. */
 TEST("long")
 {
 	enum { NR = 30000 };
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	for (size_t i = 0; i < NR; i++) {
@@ -122,7 +119,6 @@ TEST("long")
 	}
 	/* Neighbours are read together. */
 	CU_ASSERT_TRUE(world.in.reads < NR / 4);
-	world_close(&world);
 }
 
 /* --- against a slow and simple search, on random graphs --- */
@@ -226,7 +222,7 @@ static void check_graph(struct pointer_graph *graph)
 
 TEST("random")
 {
-	struct pointer_graph *graph = malloc(sizeof(*graph));
+	AUTO_FREE struct pointer_graph *graph = malloc(sizeof(*graph));
 	struct world world;
 
 	for (unsigned round = 0; graph && round < 600; round++) {
@@ -239,12 +235,11 @@ TEST("random")
 		check_graph(graph);
 		world_close(&world);
 	}
-	free(graph);
 }
 
 TEST("heuristics")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 24 + 10 + 1);
@@ -274,14 +269,13 @@ TEST("heuristics")
 	world.in.word[145] = at(111);
 	world.in.word[1] = world.in.word[2] = world.in.word[3] = 0;
 	check_kinds(&world, "dpdp");
-	world_close(&world);
 }
 
 /* Of a block in no record only the usable size is known; -1 is no length, and + 8 no small one. */
 TEST("a length that wraps")
 {
 	struct block block = { .address = at(100), .size = 24, .preattach = true };
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	if (packed_add(&world.held, &block))
@@ -291,13 +285,12 @@ TEST("a length that wraps")
 	check_kinds(&world, "r");
 	world.in.word[100] = UINT64_MAX;
 	check_kinds(&world, "p");
-	world_close(&world);
 }
 
 /* Blocks of a pool inside a malloc's, the first at its start. */
 TEST("nested")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 800);
@@ -315,13 +308,12 @@ TEST("nested")
 	check_kinds(&world, "rirdd");
 	world.in.word[0] = at(150);
 	check_kinds(&world, "pidd" "d");
-	world_close(&world);
 }
 
 /* What cannot be read is said, and the rest is looked at. */
 TEST("unreadable")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 1000, 64 * 1024);
@@ -342,13 +334,12 @@ TEST("unreadable")
 	check_kinds(&world, "dii");
 	CU_ASSERT_EQUAL(world.result.unread_roots.bytes, ROOT * 8);
 	CU_ASSERT_EQUAL(world.result.unread_roots.last.end, at(ROOT));
-	world_close(&world);
 }
 
 /* Blocks that overlap, lie in no memory, and are larger than any: whatever the log says. */
 TEST("torn")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 4000);		/* into the next one, which begins inside */
@@ -364,7 +355,6 @@ TEST("torn")
 	world.in.word[2] = (1ull << 47) - 8;
 	check_kinds(&world, "rrrrp");
 	CU_ASSERT_TRUE(world.result.unread_blocks.bytes > 0);
-	world_close(&world);
 }
 
 static bool next_present(void *ctx, uint64_t start, uint64_t end, struct reach_range *ret)
@@ -382,7 +372,7 @@ TEST("source")
 	uint64_t word = at(1110);
 	struct reach_source source =
  { .unasked = UINT64_MAX, .heap = &heap, .nr_heaps = 1, .word = &word, .nr_words = 1 };
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 1110, 16);
@@ -409,13 +399,12 @@ TEST("source")
 	cancel_request();
 	CU_ASSERT_EQUAL(reach_run(&source, &world.result)->code, ERR_CANCELLED);
 	cancel_clear();
-	world_close(&world);
 }
 
 /* Wide blocks, each of which points to the one before it; the last one is reached, but for a gap. */
 TEST("wide")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	for (size_t i = 0; i < 10; i++) {
@@ -425,13 +414,12 @@ TEST("wide")
 	}
 	world.in.word[3] = at(100 + 9 * 10000);
 	check_kinds(&world, "iidrrrrrrr");
-	world_close(&world);
 }
 
 /* Blocks that a damaged log has by the million where nothing can be read take no read each. */
 TEST("holes")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	world.in.hole = BASE + 0x20000;
@@ -442,12 +430,11 @@ TEST("holes")
 	CU_ASSERT(world.in.reads < 64);
 	CU_ASSERT_EQUAL(kind_of(&world, 1023), LEAK_DEFINITE);
 	CU_ASSERT_EQUAL(world.result.unread_blocks.bytes, 1024 * 16);
-	world_close(&world);
 }
 
 TEST("unmapped")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 	struct reach_source source =
  { .unasked = UINT64_MAX, .memory = &world.in.memory, .list = &world.held,
 				      .next_mapped = words_mapped };
@@ -463,17 +450,15 @@ TEST("unmapped")
 	CU_ASSERT(world.in.reads < 8);
 	CU_ASSERT_EQUAL(kind_of(&world, 1000), LEAK_DEFINITE);
 	CU_ASSERT_EQUAL(world.result.unread_blocks.bytes, 500 * 16 + 500 * 0x18000);
-	world_close(&world);
 }
 
 TEST("nothing")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	world.in.word[0] = 5;
 	check_kinds(&world, "");
-	world_close(&world);
 }
 
 TEST("ranges")

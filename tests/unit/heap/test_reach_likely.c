@@ -21,7 +21,7 @@ static void check_likely(const struct world *world, size_t i, enum likely likely
 TEST("likely by offset")
 {
 	enum { NR = 24, FEW = 7 };
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	for (size_t i = 0; i < 2 * NR + FEW; i++)
@@ -55,7 +55,6 @@ TEST("likely by offset")
 	CU_ASSERT_EQUAL(kind_of(&world, 0), LEAK_REACHABLE);
 	CU_ASSERT_EQUAL(packed_at(&world.held, 0)->likely, LIKELY_NOT);
 	CU_ASSERT_EQUAL(kind_of(&world, world.held.nr - 1), LEAK_REACHABLE);
-	world_close(&world);
 }
 
 /*
@@ -66,7 +65,7 @@ TEST("likely by offset")
 TEST("likely, and read again")
 {
 	enum { SITES = 16, EACH = 8, WIDE = 5000 };
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	for (size_t i = 0; i < SITES * EACH; i++)
@@ -85,12 +84,11 @@ TEST("likely, and read again")
 		check_likely(&world, i, LIKELY_OFFSET, i / EACH < 8 ? 16 : 8);
 		CU_ASSERT_EQUAL(world.result.offset[i], 1 + i / EACH);
 	}
-	world_close(&world);
 }
 
 TEST("likely pools")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 512);
@@ -107,5 +105,4 @@ TEST("likely pools")
 	check_likely(&world, 0, LIKELY_POOL, 0);
 	check_likely(&world, 1, LIKELY_NOT, 0);
 	check_likely(&world, 2, LIKELY_VIA, 0);
-	world_close(&world);
 }

@@ -38,7 +38,7 @@ static void check_holder(const struct world *world, uint32_t number, struct reac
  */
 TEST("stacks")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	for (size_t i = 0; i < 8; i++)
@@ -70,7 +70,6 @@ TEST("stacks")
 						       .bytes = 32 });
 	check_holder(&world, 2, (struct reach_holder){ .place = at(43), .block = 5, .words = 1,
 						       .blocks = 1, .bytes = 32 });
-	world_close(&world);
 }
 
 /* More words of stacks than are listed are roots all the same. */
@@ -79,7 +78,7 @@ TEST("many words of stacks")
 	enum { LISTED = 65536, FROM = 1000 };
 	const struct reach_range stack = { at(FROM), at(FROM + LISTED + 10) };
 	struct reach_source source = { .unasked = UINT64_MAX, .stack = &stack, .nr_stacks = 1 };
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	for (size_t i = 0; i < 3; i++)
@@ -98,5 +97,4 @@ TEST("many words of stacks")
 	}
 	CU_ASSERT_EQUAL_FATAL(world.result.holders.nr, 1);
 	CU_ASSERT_EQUAL(world.result.holders.at[0].words, LISTED);
-	world_close(&world);
 }

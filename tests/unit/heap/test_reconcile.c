@@ -48,20 +48,19 @@ static void look_close(struct look *look)
 /* How many of those that are left out may be from before the attach; the look is kept. */
 static uint64_t look_at(struct reconcile_history *history, const char *chunks, uint64_t damages)
 {
-	struct look look;
+	CLEANUP(look_close) struct look look;
 	uint64_t nr;
 
 	look_open(&look, chunks);
 	look.walk.damages = damages;
 	nr = reconcile_unsure(history, &look.left_out);
 	CU_ASSERT_PTR_NULL(reconcile_keep(history, &look.walk, &look.left_out));
-	look_close(&look);
 	return nr;
 }
 
 TEST("seen at each")
 {
-	struct reconcile_history history = { .any = false };
+	CLEANUP(reconcile_free) struct reconcile_history history = { .any = false };
 
 	/* At first all that are left out may be. */
 	CU_ASSERT_EQUAL(look_at(&history, "lel-r", 0), 2);
@@ -70,26 +69,24 @@ TEST("seen at each")
 	/* The third is gone, so that what comes to be in its place later is another. */
 	CU_ASSERT_EQUAL(look_at(&history, "ee-l-", 0), 0);
 	CU_ASSERT_EQUAL(look_at(&history, "lll--", 0), 2);
-	reconcile_free(&history);
 }
 
 /* A look at a heap that was torn overlooks some. */
 TEST("at a torn heap")
 {
-	struct reconcile_history history = { .any = false };
+	CLEANUP(reconcile_free) struct reconcile_history history = { .any = false };
 
 	CU_ASSERT_EQUAL(look_at(&history, "l----", 1), 1);
 	CU_ASSERT_FALSE(history.any);
 	CU_ASSERT_EQUAL(look_at(&history, "llrr-", 0), 2);
 	CU_ASSERT_EQUAL(look_at(&history, "l----", 1), 1);
 	CU_ASSERT_EQUAL(look_at(&history, "lll--", 0), 2);
-	reconcile_free(&history);
 }
 
 TEST("listed at any")
 {
-	struct reconcile_history history = { .any = false };
-	struct log log;
+	CLEANUP(reconcile_free) struct reconcile_history history = { .any = false };
+	CLEANUP(fixture_close) struct log log;
 
 	look_at(&history, "e-e-l", 0);
 	look_at(&history, "-e-re", 1);
@@ -111,8 +108,6 @@ TEST("listed at any")
 	CU_ASSERT_EQUAL(history.confirmed.vec.nr, 1);
 	reconcile_drop_freed(&history, &log, false);
 	CU_ASSERT_EQUAL(history.confirmed.vec.nr, 0);
-	fixture_close(&log);
-	reconcile_free(&history);
 }
 
 /*
@@ -160,7 +155,7 @@ static void merging_close(struct merging *is)
 /* The log is read by the merge, or has been. */
 static void merge(bool read)
 {
-	struct merging is;
+	CLEANUP(merging_close) struct merging is;
 	const struct packed_source source = { .log = &is.log, .until = UINT64_MAX };
 	unsigned early = 0;
 
@@ -185,7 +180,6 @@ static void merge(bool read)
 			CU_ASSERT_TRUE(block.size == 7 && block.heap == 0);
 	}
 	CU_ASSERT_EQUAL(early, 21 * (merged->heaps + 1) + merged->mapped - 3);
-	merging_close(&is);
 }
 
 TEST("walk minus log")
@@ -197,7 +191,7 @@ TEST("walk minus log")
 /* What was confirmed before is, whatever is near it; and if the log is not complete nothing is early. */
 TEST("what was confirmed stays")
 {
-	struct merging is;
+	CLEANUP(merging_close) struct merging is;
 
 	merging_open(&is);
 	CU_ASSERT_PTR_NULL_FATAL(reconcile_merge(&is.walk, &(struct walk_merge){
@@ -207,13 +201,12 @@ TEST("what was confirmed stays")
 	CU_ASSERT_EQUAL(is.left_out.vec.nr, 0);
 	CU_ASSERT_TRUE(is.list.nr && packed_at(&is.list, 0)->preattach &&
 		       packed_at(&is.list, 0)->unrecorded);
-	merging_close(&is);
 }
 
 /* The log has gone on since the walk: what was freed meanwhile was a block. */
 TEST("walk minus a later log")
 {
-	struct merging is;
+	CLEANUP(merging_close) struct merging is;
 	unsigned seen = 0;
 
 	merging_open(&is);
@@ -230,7 +223,6 @@ TEST("walk minus a later log")
 		seen += freed || since;
 	}
 	CU_ASSERT_EQUAL(seen, 2);
-	merging_close(&is);
 }
 
 /*
@@ -239,7 +231,7 @@ TEST("walk minus a later log")
  */
 TEST("notes of a walk and a later log")
 {
-	struct merging is;
+	CLEANUP(merging_close) struct merging is;
 	struct walk_gone gone;
 	uint64_t records;
 	struct chunk_at at = heap_chunks_start();
@@ -269,5 +261,4 @@ TEST("notes of a walk and a later log")
 	CU_ASSERT_EQUAL(gone.bytes, 9 + image_nth(&is.image, CHUNK_USED, 3)->size - 8);
 	CU_ASSERT_EQUAL(records, 2);
 	CU_ASSERT_EQUAL(is.left_out.vec.nr, 0);
-	merging_close(&is);
 }

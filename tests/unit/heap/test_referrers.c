@@ -104,7 +104,7 @@ static void check(const struct world *world, const char *firm, const char *inner
 
 TEST("places")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 80);
@@ -137,12 +137,11 @@ TEST("places")
 	CU_ASSERT_EQUAL(world.referrers.block, 0);
 	find(&world, at(200), 20);
 	check(&world, "", "");
-	world_close(&world);
 }
 
 TEST("limit")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 80);
@@ -155,13 +154,12 @@ TEST("limit")
 	find(&world, at(100), 0);
 	check(&world, "", "");
 	CU_ASSERT_EQUAL(world.referrers.nr_firm, 20);
-	world_close(&world);
 }
 
 /* No size, odd sizes; and no block at all. */
 TEST("edges")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	world.reg[0] = at(100);
@@ -177,12 +175,11 @@ TEST("edges")
 	world.in.word[1] = at(100) + 1;
 	find(&world, at(100), 20);
 	check(&world, "w0 b1:102", "");
-	world_close(&world);
 }
 
 TEST("nested")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 800);
@@ -208,13 +205,12 @@ TEST("nested")
 	world.in.word[3] = at(205);
 	find(&world, at(150), 20);
 	check(&world, "r1 r2", "r3");
-	world_close(&world);
 }
 
 /* An array's cookie: the pointer behind it is as good as one to the start. */
 TEST("heuristic")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 88);
@@ -223,12 +219,11 @@ TEST("heuristic")
 	world.in.word[2] = at(102);
 	find(&world, at(100), 20);
 	check(&world, "r1", "r2");
-	world_close(&world);
 }
 
 TEST("unread")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 80);
@@ -247,13 +242,12 @@ TEST("unread")
 	add(&world, 20000, 1ull << 60);
 	find(&world, at(100), 20);
 	check(&world, "b1:700 b1:3000", "");
-	world_close(&world);
 }
 
 /* Blocks that are in no mapping take no read. */
 TEST("unmapped")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
 	add(&world, 100, 80);
@@ -264,5 +258,4 @@ TEST("unmapped")
 	check(&world, "r5", "");
 	CU_ASSERT(world.in.reads < 8);
 	CU_ASSERT_EQUAL(world.referrers.unread_blocks.bytes, 1000 * 80);
-	world_close(&world);
 }

@@ -60,7 +60,7 @@ TEST("files")
 	static const char text[] = "# comment\n\n  leak:one  \r\nleak: two three\n\t# more\n"
 				   "leak:a#b\nleak:^last$";
 	static const char *const want[] = { "one", " two three", "a#b", "^last$" };
-	struct suppressions suppressions;
+	CLEANUP(suppressions_free) struct suppressions suppressions;
 	size_t built_in;
 
 	CU_ASSERT_PTR_NULL_FATAL(suppressions_init(&suppressions));
@@ -75,7 +75,6 @@ TEST("files")
 		CU_ASSERT_STRING_EQUAL(suppressions.vec.at[built_in + i].pattern, want[i]);
 		CU_ASSERT_FALSE(suppressions.vec.at[built_in + i].built_in);
 	}
-	suppressions_free(&suppressions);
 }
 
 TEST("bad files")
@@ -92,7 +91,7 @@ TEST("bad files")
 		{ "malloc\n", 7, "line 1: 'malloc' is no suppression", "leak:PATTERN" },
 		{ "leak:a\0b\n", 9, "line 1: a zero byte", "no text file" },
 	};
-	struct suppressions suppressions = { VEC_INIT };
+	CLEANUP(suppressions_free) struct suppressions suppressions = { VEC_INIT };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct err *err = read_text(&suppressions, cases[i].text, cases[i].len);
@@ -104,5 +103,4 @@ TEST("bad files")
 	}
 	CU_ASSERT_PTR_NOT_NULL(suppressions_read(&suppressions, "/no/such/file"));
 	CU_ASSERT_PTR_NOT_NULL(suppressions_read(&suppressions, "/"));
-	suppressions_free(&suppressions);
 }

@@ -35,11 +35,10 @@ TEST("lists")
 
 TEST("empty")
 {
-	struct u32_lists pool = U32_LISTS_INIT;
+	CLEANUP(u32_lists_free) struct u32_lists pool = U32_LISTS_INIT;
 	struct u32_list list = U32_LIST_INIT;
 	struct u32_cursor at = u32_lists_start(&pool, &list);
 	uint32_t number;
 
 	CU_ASSERT_FALSE(u32_lists_next(&pool, &at, &number));
-	u32_lists_free(&pool);
 }

@@ -68,7 +68,7 @@ static void check_used(const struct memory_view *view, uint64_t tls_size, uint64
 TEST("the stack of a thread that runs ends where its thread-local memory begins")
 {
 	struct memory_view_thread thread = { .tid = 7, .placed = true, .tp = TP };
-	struct memory_view view;
+	CLEANUP(memory_view_free) struct memory_view view;
 
 	open_view(&view);
 	regs_set(&thread.regs, view.arch->sp, STACK + 1024);
@@ -84,7 +84,6 @@ TEST("the stack of a thread that runs ends where its thread-local memory begins"
 	regs_set(&view.threads.at[0].regs, view.arch->sp, KERNELS + 1024);
 	check_used(&view, 256, KERNELS_END);
 	check_used(&view, 0, KERNELS_END);
-	memory_view_free(&view);
 }
 
 static void check_ended(const struct memory_view *view, uint64_t tls_size, uint64_t end)
@@ -102,14 +101,13 @@ static void check_ended(const struct memory_view *view, uint64_t tls_size, uint6
 
 TEST("the stack of a thread that has ended ends there, too, if it is known where")
 {
-	struct memory_view view;
+	CLEANUP(memory_view_free) struct memory_view view;
 
 	open_view(&view);
 	check_ended(&view, 256, TP - 256);
 	check_ended(&view, 0, 0);
 	check_ended(&view, TP - STACK, 0);
 	check_ended(&view, LARGE, 0);
-	memory_view_free(&view);
 }
 
 TEST("roots come apart into stacks and the rest, and nothing is in both")
@@ -144,7 +142,7 @@ TEST("holders are told with their places, those of most bytes first")
 	};
 	struct leak_stacks stacks = { VEC_INIT };
 	struct search_origins origins = { VEC_INIT };
-	struct leak_marks marks = { .held = PACKED_INIT };
+	CLEANUP(leak_marks_free) struct leak_marks marks = { .held = PACKED_INIT };
 
 	for (size_t i = 0; i < ARRAY_SIZE(held); i++)
 		CU_ASSERT_PTR_NULL_FATAL(vec_push(&marks.mark.holders, held[i]));
@@ -158,5 +156,4 @@ TEST("holders are told with their places, those of most bytes first")
 	CU_ASSERT(marks.holders.at[2].in == LEAK_HOLDER_STACK && marks.holders.at[2].tid == 7);
 	vec_free(&stacks.vec);
 	vec_free(&origins.vec);
-	leak_marks_free(&marks);
 }

@@ -85,7 +85,7 @@ TEST("a mapping with a block is a heap, where no allocator's data say where its 
 {
 	struct log_record block = { .address = BLOCKS + 64, .size = 64, .time = 1, .thread = 1,
 				    .stack = LOG_STACK_NONE };
-	struct log log;
+	CLEANUP(fixture_close) struct log log;
 
 	fixture_open(&log);
 	CU_ASSERT_EQUAL_FATAL(registry_thread(&log, 1, 1), 1);
@@ -110,7 +110,6 @@ TEST("a mapping with a block is a heap, where no allocator's data say where its 
 	of.guessed_heaps = true;
 	find();
 	CU_ASSERT(!owners.whole && owners.rest_is_heap);
-	fixture_close(&log);
 }
 
 TEST("mdbg's memory is what is in its journal, as long as it is there")

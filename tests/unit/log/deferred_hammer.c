@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/cleanup.h"
 #include "log/log_deferred.h"
 #include "log/log_totals.h"
 #include "unwind/walk.h"
@@ -148,7 +149,7 @@ static void finish_all(struct state *state)
 /* Nobody writes any more. */
 static void check_all(struct state *state)
 {
-	struct log_totals totals;
+	CLEANUP(log_totals_free) struct log_totals totals;
 
 	for (uint32_t i = 0; i < state->log.nr_deferred; i++)
 		CHECK(state, !state->log.deferred->head[i].claim);
@@ -167,7 +168,6 @@ static void check_all(struct state *state)
 		else
 			CHECK(state, !state->counted[kind]);
 	}
-	log_totals_free(&totals);
 }
 
 unsigned long deferred_hammer(const struct deferred_spec *spec)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/cleanup.h"
 #include "log/counting_filter.h"
 #include "log/directory.h"
 #include "log/ledger.h"
@@ -313,7 +314,7 @@ static void look_closely(struct state *state)
 static void *read_loop(void *arg)
 {
 	struct state *state = arg;
-	struct scan *scan = malloc(sizeof(*scan));
+	AUTO_FREE struct scan *scan = malloc(sizeof(*scan));
 
 	while (!__atomic_load_n(&state->stop, __ATOMIC_RELAXED)) {
 		memset(scan, 0, sizeof(*scan));
@@ -325,7 +326,6 @@ static void *read_loop(void *arg)
 		if (state->spec->addresses < 64)
 			look_closely(state);
 	}
-	free(scan);
 	return NULL;
 }
 

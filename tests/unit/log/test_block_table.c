@@ -508,7 +508,7 @@ static unsigned keys_in(const struct log_table *table, uint8_t *seen, unsigned n
 TEST("a move to the newest table")
 {
 	enum { NR = 60000 };
-	uint8_t *seen = calloc(2, NR);
+	AUTO_FREE uint8_t *seen = calloc(2, NR);
 	unsigned old[2];
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(seen);
@@ -531,10 +531,9 @@ TEST("a move to the newest table")
 	CU_ASSERT_TRUE(old[1] < old[0] / 4);
 	region_check_sums(&log_, 0);
 	region_close(&log_);
-	free(seen);
 }
 
-static bool take(const struct log_record *record, uint64_t slot, void *ctx)
+static bool note(const struct log_record *record, uint64_t slot, void *ctx)
 {
 	struct log_record *got = ctx;
 
@@ -557,7 +556,7 @@ TEST("damaged ids")
 		CU_ASSERT_TRUE(log_.nr_threads < 0xffff);
 		CU_ASSERT_TRUE(log_.nr_stacks < ids[i]);
 		CU_ASSERT_TRUE(log_record_insert(&log_, &record, NULL));
-		reader_each(&log_, take, got);
+		reader_each(&log_, note, got);
 		CU_ASSERT_TRUE(log_record_lookup(&log_, record.address, &got[2]));
 		CU_ASSERT_TRUE(log_record_remove(&log_, record.address, 0, NULL));
 		CU_ASSERT_TRUE(log_record_retired(&log_, record.address, &got[3]));

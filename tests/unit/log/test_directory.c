@@ -328,7 +328,7 @@ struct found {
 	unsigned nr;
 };
 
-static bool take(const struct log_record *at, uint64_t slot, void *ctx)
+static bool note(const struct log_record *at, uint64_t slot, void *ctx)
 {
 	struct found *found = ctx;
 
@@ -349,7 +349,7 @@ TEST("numbers")
 	insert(BASE, 50);
 	insert(BASE + STEP, 600);
 	insert(BASE + 8, 50);			/* replaces the first one */
-	reader_each(&log_, take, &found);
+	reader_each(&log_, note, &found);
 	CU_ASSERT_EQUAL_FATAL(found.nr, 2);
 	for (unsigned i = 0; i < 2; i++) {
 		CU_ASSERT_TRUE(reader_slot(&log_, found.slot[i], &out));
@@ -366,7 +366,7 @@ TEST("numbers")
 	CU_ASSERT_FALSE(log_record_lookup(&log_, BASE + 8, &out));
 	log_.header->extents = UINT64_MAX;
 	found.nr = 0;
-	reader_each(&log_, take, &found);
+	reader_each(&log_, note, &found);
 	CU_ASSERT_EQUAL(found.nr, 1);
 }
 

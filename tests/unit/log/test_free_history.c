@@ -204,7 +204,7 @@ static void put(uint64_t address, uint64_t time)
 }
 
 /* Freed, and remembered. */
-static void take(uint64_t address)
+static void take_block(uint64_t address)
 {
 	struct log_record old;
 
@@ -246,9 +246,9 @@ TEST("with a double free")
 	begin(NR);
 	t = log_now();
 	put(A, t);
-	take(A);
+	take_block(A);
 	put(A, t + 10);
-	take(A);
+	take_block(A);
 	free_again(A);
 	unknown = newest(LOG_UNKNOWN_FREE_DOUBLE);
 	CU_ASSERT_EQUAL(unknown.block.time, t + 10);

@@ -3,7 +3,6 @@
 
 #include "log/sample.h"
 
-#include "log/counting_filter.h"
 #include "region.h"
 
 #define GAPS	1000000
@@ -108,7 +107,7 @@ TEST("frees")
 {
 	struct log_record record = { .address = 0x1000, .size = 8, .time = 1 };
 	struct log_accounts accounts;
-	struct log log;
+	CLEANUP(region_close) struct log log;
 
 	open_sampling(LOG_REGION_MIN, &log);
 	CU_ASSERT_TRUE(log_record_insert(&log, &record, NULL));
@@ -119,7 +118,6 @@ TEST("frees")
 	CU_ASSERT_EQUAL(accounts.frees, 1);
 	CU_ASSERT_EQUAL(accounts.unsampled_frees, 0x10000);
 	CU_ASSERT_EQUAL(accounts.unknown_frees, 0);
-	region_close(&log);
 }
 
 /* Each record is found, in windows that are full and in tables that were added. */
@@ -127,7 +125,7 @@ TEST("frees that are found")
 {
 	struct log_record record = { .size = 8 };
 	unsigned missed = 0;
-	struct log log;
+	CLEANUP(region_close) struct log log;
 
 	open_sampling(LOG_REGION_MIN * 4, &log);
 	for (uint64_t nr = 1000; nr < 200000; nr *= 2) {
@@ -141,5 +139,4 @@ TEST("frees that are found")
 	}
 	CU_ASSERT_EQUAL(missed, 0);
 	CU_ASSERT_EQUAL(reader_live(&log), 0);
-	region_close(&log);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The stack table: each stack once, under a number that stays. */
 
-#include "log/stack_table.h"
 
 #include <string.h>
 

@@ -39,7 +39,7 @@ static bool fails(const char *name, enum err_code code, const char *why)
 
 TEST("files")
 {
-	char *longest = calloc(1, 4098);
+	AUTO_FREE char *longest = calloc(1, 4098);
 	struct tree tree;
 
 	tree_make(&tree);
@@ -58,7 +58,6 @@ TEST("files")
 	CU_ASSERT_FALSE(input_may_wait(at(&tree, "none")));
 	CU_ASSERT_FALSE(input_may_wait(tree.at));
 	tree_remove(&tree);
-	free(longest);
 }
 
 TEST("FIFOs")

@@ -23,7 +23,7 @@ static const char *name_at(const struct kallsyms *syms, uint64_t address)
 
 TEST("names")
 {
-	struct kallsyms syms;
+	CLEANUP(kallsyms_free) struct kallsyms syms;
 
 	CU_ASSERT_PTR_NULL_FATAL(parse("ffffffff81000200 T later\n"
 				       "ffffffff81000000 T _text\n"
@@ -39,7 +39,6 @@ TEST("names")
 	CU_ASSERT_STRING_EQUAL(kallsyms_text(&syms, kallsyms_find(&syms, UINT64_MAX)->module),
 			       "nf_tables");
 	CU_ASSERT_STRING_EQUAL(kallsyms_text(&syms, UINT32_MAX), "");
-	kallsyms_free(&syms);
 }
 
 /* kernel.kptr_restrict shows zeros. */

@@ -292,7 +292,7 @@ TEST("families")
 	tree_remove(&tree);
 }
 
-static void take(struct oom_kills *kills, char *group, const char *message)
+static void took(struct oom_kills *kills, char *group, const char *message)
 {
 	CU_ASSERT_PTR_NULL(oom_kills_take(kills, message, group));
 }
@@ -305,16 +305,16 @@ TEST("kills")
 	struct oom_kills kills = { .vec = VEC_INIT };
 	char group[sizeof(kills.vec.at->group)] = "";
 
-	take(&kills, group, "6,2402,29465158815,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),"
-	     "cpuset=/,mems_allowed=0,oom_memcg=/a,b,task_memcg=/a,b/c,task=odd,pid=42,uid=0\n");
+	took(&kills, group, "6,2402,29465158815,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),"
+		   "cpuset=/,mems_allowed=0,oom_memcg=/a,b,task_memcg=/a,b/c,task=odd,pid=42,uid=0\n");
 	/* What a process has written is not the kernel's. */
-	take(&kills, group, "12,2403,29465158820,-;Memory cgroup out of memory: K" KILLED);
-	take(&kills, group, "3,2404,29465158843,-;Memory cgroup out of memory: K" KILLED);
-	take(&kills, group, "3,2405,29465158844,-;Out of memory: K" KILLED);
-	take(&kills, group, "3,2406,1,-;Out of memory: Killed process x (y) total-vm:1kB\n");
-	take(&kills, group, "3,2406,1,-;Killed process 7 (y)\n");
-	take(&kills, group, "no message");
-	take(&kills, group, "");
+	took(&kills, group, "12,2403,29465158820,-;Memory cgroup out of memory: K" KILLED);
+	took(&kills, group, "3,2404,29465158843,-;Memory cgroup out of memory: K" KILLED);
+	took(&kills, group, "3,2405,29465158844,-;Out of memory: K" KILLED);
+	took(&kills, group, "3,2406,1,-;Out of memory: Killed process x (y) total-vm:1kB\n");
+	took(&kills, group, "3,2406,1,-;Killed process 7 (y)\n");
+	took(&kills, group, "no message");
+	took(&kills, group, "");
 	CU_ASSERT_EQUAL_FATAL(kills.vec.nr, 2);
 	CU_ASSERT_EQUAL(kills.vec.at[0].pid, 42);
 	CU_ASSERT_EQUAL(kills.vec.at[0].time_ns, 29465158843000);

@@ -56,28 +56,42 @@ static void put_v2(const struct tree *tree, const char *group, const char *limit
 	tree_put(tree, name, use);
 }
 
+static struct tree tree_;
+static struct memory_groups groups_;
+
+static void begin(void)
+{
+	groups_ = (struct memory_groups){ .vec = VEC_INIT };
+	tree_make(&tree_);
+}
+
+static void end(void)
+{
+	memory_groups_free(&groups_);
+	tree_remove(&tree_);
+}
+
+EACH(begin, end);
+
 TEST("version 1")
 {
 	const struct memory_group *group;
-	struct memory_groups groups;
-	struct tree tree;
 
-	tree_make(&tree);
-	put_v1(&tree, "", "9223372036854771712\n", "900000\n");
-	put_v1(&tree, "/a", "100000\n", "60000\n");
-	put_v1(&tree, "/a/b", "90000\n", "50000\n");
-	tree_put(&tree, "memory/a/b/memory.stat",
+	put_v1(&tree_, "", "9223372036854771712\n", "900000\n");
+	put_v1(&tree_, "/a", "100000\n", "60000\n");
+	put_v1(&tree_, "/a/b", "90000\n", "50000\n");
+	tree_put(&tree_, "memory/a/b/memory.stat",
 		 "cache 1\nrss 2\ninactive_file 3\ntotal_cache 9000\ntotal_rss 40000\n"
 		 "total_shmem 500\ntotal_inactive_file 4000\n");
-	tree_put(&tree, "memory/a/b/memory.oom_control",
+	tree_put(&tree_, "memory/a/b/memory.oom_control",
 		 "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
-	tree_put(&tree, "memory/a/b/memory.failcnt", "17\n");
-	tree_put(&tree, "memory/a/b/memory.kmem.usage_in_bytes", "1000\n");
-	read_tree(&tree, "9:name=systemd:/x\n4:cpu,memory:/a/b\n0::/\n", V1("/", "@"), &groups);
-	CU_ASSERT_EQUAL(groups.version, 1);
-	CU_ASSERT_FALSE(*groups.why);
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 3);
-	group = &groups.vec.at[0];
+	tree_put(&tree_, "memory/a/b/memory.failcnt", "17\n");
+	tree_put(&tree_, "memory/a/b/memory.kmem.usage_in_bytes", "1000\n");
+	read_tree(&tree_, "9:name=systemd:/x\n4:cpu,memory:/a/b\n0::/\n", V1("/", "@"), &groups_);
+	CU_ASSERT_EQUAL(groups_.version, 1);
+	CU_ASSERT_FALSE(*groups_.why);
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 3);
+	group = &groups_.vec.at[0];
 	CU_ASSERT_STRING_EQUAL(group->path, "/a/b");
 	CU_ASSERT_EQUAL(group->limit, 90000);
 	CU_ASSERT_EQUAL(group->high, KERNEL_UNKNOWN);
@@ -89,55 +103,44 @@ TEST("version 1")
 	CU_ASSERT_EQUAL(group->at_limit, 17);
 	CU_ASSERT_EQUAL(memory_group_hard_use(group), 46000);
 	CU_ASSERT_EQUAL(memory_group_left(group), 44000);
-	CU_ASSERT_STRING_EQUAL(groups.vec.at[1].path, "/a");
-	CU_ASSERT_STRING_EQUAL(groups.vec.at[2].path, "/");
-	CU_ASSERT_EQUAL(groups.vec.at[2].limit, KERNEL_NO_LIMIT);
-	CU_ASSERT_EQUAL(memory_group_left(&groups.vec.at[2]), KERNEL_NO_LIMIT);
+	CU_ASSERT_STRING_EQUAL(groups_.vec.at[1].path, "/a");
+	CU_ASSERT_STRING_EQUAL(groups_.vec.at[2].path, "/");
+	CU_ASSERT_EQUAL(groups_.vec.at[2].limit, KERNEL_NO_LIMIT);
+	CU_ASSERT_EQUAL(memory_group_left(&groups_.vec.at[2]), KERNEL_NO_LIMIT);
 	/* The group above has less left: 40000. */
-	CU_ASSERT_PTR_EQUAL(memory_groups_nearest(&groups), &groups.vec.at[1]);
-	memory_groups_free(&groups);
-	tree_remove(&tree);
+	CU_ASSERT_PTR_EQUAL(memory_groups_nearest(&groups_), &groups_.vec.at[1]);
 }
 
 /* A group above that does not count those below it has no say. */
 TEST("version 1 without hierarchy")
 {
-	struct memory_groups groups;
-	struct tree tree;
-
-	tree_make(&tree);
-	put_v1(&tree, "/a", "100000\n", "60000\n");
-	put_v1(&tree, "/a/b", "90000\n", "50000\n");
-	tree_put(&tree, "memory/a/memory.use_hierarchy", "0\n");
-	tree_put(&tree, "memory/a/b/memory.use_hierarchy", "0\n");
-	read_tree(&tree, "4:memory:/a/b\n", V1("/", "@"), &groups);
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 1);
-	CU_ASSERT_STRING_EQUAL(groups.vec.at[0].path, "/a/b");
-	memory_groups_free(&groups);
-	tree_remove(&tree);
+	put_v1(&tree_, "/a", "100000\n", "60000\n");
+	put_v1(&tree_, "/a/b", "90000\n", "50000\n");
+	tree_put(&tree_, "memory/a/memory.use_hierarchy", "0\n");
+	tree_put(&tree_, "memory/a/b/memory.use_hierarchy", "0\n");
+	read_tree(&tree_, "4:memory:/a/b\n", V1("/", "@"), &groups_);
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 1);
+	CU_ASSERT_STRING_EQUAL(groups_.vec.at[0].path, "/a/b");
 }
 
 TEST("version 2")
 {
 	const struct memory_group *group;
-	struct memory_groups groups;
-	struct tree tree;
 
-	tree_make(&tree);
-	put_v2(&tree, "a", "max\n", "70000\n");
-	put_v2(&tree, "a/b", "90000\n", "50000\n");
-	tree_put(&tree, "a/b/memory.high", "60000\n");
-	tree_put(&tree, "a/b/memory.swap.max", "max\n");
-	tree_put(&tree, "a/b/memory.stat",
+	put_v2(&tree_, "a", "max\n", "70000\n");
+	put_v2(&tree_, "a/b", "90000\n", "50000\n");
+	tree_put(&tree_, "a/b/memory.high", "60000\n");
+	tree_put(&tree_, "a/b/memory.swap.max", "max\n");
+	tree_put(&tree_, "a/b/memory.stat",
 		 "anon 40000\nfile 9000\nkernel 900\nkernel_stack 10\npagetables 20\nsock 30\n"
 		 "shmem 500\nslab 800\ninactive_file 4000\n");
-	tree_put(&tree, "a/b/memory.events", "low 0\nhigh 9\nmax 4\noom 1\noom_kill 1\n");
-	tree_put(&tree, "memory.stat", "anon 1\n");
-	read_tree(&tree, "0::/a/b\n", V2("/", "@"), &groups);
-	CU_ASSERT_EQUAL(groups.version, 2);
+	tree_put(&tree_, "a/b/memory.events", "low 0\nhigh 9\nmax 4\noom 1\noom_kill 1\n");
+	tree_put(&tree_, "memory.stat", "anon 1\n");
+	read_tree(&tree_, "0::/a/b\n", V2("/", "@"), &groups_);
+	CU_ASSERT_EQUAL(groups_.version, 2);
 	/* The root has no use and no limit. */
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 2);
-	group = &groups.vec.at[0];
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 2);
+	group = &groups_.vec.at[0];
 	CU_ASSERT_EQUAL(group->limit, 90000);
 	CU_ASSERT_EQUAL(memory_group_limit(group), 60000);
 	CU_ASSERT_EQUAL(memory_group_left(group), 14000);
@@ -147,152 +150,111 @@ TEST("version 2")
 	CU_ASSERT_EQUAL(group->kernel, 900);
 	CU_ASSERT_EQUAL(group->at_limit, 4 + 9);
 	CU_ASSERT_EQUAL(group->oom_kills, 1);
-	CU_ASSERT_EQUAL(groups.vec.at[1].limit, KERNEL_NO_LIMIT);
-	CU_ASSERT_PTR_EQUAL(memory_groups_nearest(&groups), group);
-	memory_groups_free(&groups);
-	tree_remove(&tree);
+	CU_ASSERT_EQUAL(groups_.vec.at[1].limit, KERNEL_NO_LIMIT);
+	CU_ASSERT_PTR_EQUAL(memory_groups_nearest(&groups_), group);
 }
 
 /* Version 1 has the memory, version 2 is mounted beside it; and the other way round. */
 TEST("both versions")
 {
-	struct memory_groups groups;
-	struct tree tree;
-
-	tree_make(&tree);
-	put_v1(&tree, "/a", "100000\n", "60000\n");
-	put_v2(&tree, "unified/a", "5000\n", "1\n");
-	read_tree(&tree, "4:memory:/a\n0::/a\n", V1("/", "@") V2("/", "@/unified"), &groups);
-	CU_ASSERT_EQUAL(groups.version, 1);
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 1);
-	CU_ASSERT_EQUAL(groups.vec.at[0].limit, 100000);
-	memory_groups_free(&groups);
-	read_tree(&tree, "0::/a\n4:memory:/a\n", V1("/", "@") V2("/", "@/unified"), &groups);
-	CU_ASSERT_EQUAL(groups.version, 1);
-	memory_groups_free(&groups);
-	read_tree(&tree, "4:cpu:/a\n0::/a\n", V1("/", "@") V2("/", "@/unified"), &groups);
-	CU_ASSERT_EQUAL(groups.version, 2);
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 1);
-	CU_ASSERT_EQUAL(groups.vec.at[0].limit, 5000);
-	memory_groups_free(&groups);
-	tree_remove(&tree);
+	put_v1(&tree_, "/a", "100000\n", "60000\n");
+	put_v2(&tree_, "unified/a", "5000\n", "1\n");
+	read_tree(&tree_, "4:memory:/a\n0::/a\n", V1("/", "@") V2("/", "@/unified"), &groups_);
+	CU_ASSERT_EQUAL(groups_.version, 1);
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 1);
+	CU_ASSERT_EQUAL(groups_.vec.at[0].limit, 100000);
+	read_tree(&tree_, "0::/a\n4:memory:/a\n", V1("/", "@") V2("/", "@/unified"), &groups_);
+	CU_ASSERT_EQUAL(groups_.version, 1);
+	read_tree(&tree_, "4:cpu:/a\n0::/a\n", V1("/", "@") V2("/", "@/unified"), &groups_);
+	CU_ASSERT_EQUAL(groups_.version, 2);
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 1);
+	CU_ASSERT_EQUAL(groups_.vec.at[0].limit, 5000);
 }
 
 /* A container: the mount begins at its own group, and the path as well if it has a namespace. */
 TEST("namespaces")
 {
-	struct memory_groups groups;
-	struct tree tree;
-
-	tree_make(&tree);
-	put_v2(&tree, "mnt", "80000\n", "70000\n");
-	put_v2(&tree, "mnt/job", "max\n", "50000\n");
-	put_v2(&tree, "other", "1\n", "1\n");
-	read_tree(&tree, "0::/docker/ab/job\n", V2("/docker/ab", "@/mnt"), &groups);
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 2);
-	CU_ASSERT_STRING_EQUAL(groups.vec.at[0].path, "/docker/ab/job");
-	CU_ASSERT_STRING_EQUAL(groups.vec.at[1].path, "/docker/ab");
-	CU_ASSERT_EQUAL(groups.vec.at[1].limit, 80000);
-	memory_groups_free(&groups);
-	read_tree(&tree, "0::/job\n", V2("/", "@/mnt"), &groups);
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 2);
-	CU_ASSERT_STRING_EQUAL(groups.vec.at[1].path, "/");
-	memory_groups_free(&groups);
+	put_v2(&tree_, "mnt", "80000\n", "70000\n");
+	put_v2(&tree_, "mnt/job", "max\n", "50000\n");
+	put_v2(&tree_, "other", "1\n", "1\n");
+	read_tree(&tree_, "0::/docker/ab/job\n", V2("/docker/ab", "@/mnt"), &groups_);
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 2);
+	CU_ASSERT_STRING_EQUAL(groups_.vec.at[0].path, "/docker/ab/job");
+	CU_ASSERT_STRING_EQUAL(groups_.vec.at[1].path, "/docker/ab");
+	CU_ASSERT_EQUAL(groups_.vec.at[1].limit, 80000);
+	read_tree(&tree_, "0::/job\n", V2("/", "@/mnt"), &groups_);
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 2);
+	CU_ASSERT_STRING_EQUAL(groups_.vec.at[1].path, "/");
 	/* `/docker/abc` is not below `/docker/ab`. */
-	read_tree(&tree, "0::/docker/abc\n", V2("/docker/ab", "@/mnt"), &groups);
-	CU_ASSERT_EQUAL(groups.vec.nr, 0);
-	CU_ASSERT_TRUE(*groups.why);
-	memory_groups_free(&groups);
+	read_tree(&tree_, "0::/docker/abc\n", V2("/docker/ab", "@/mnt"), &groups_);
+	CU_ASSERT_EQUAL(groups_.vec.nr, 0);
+	CU_ASSERT_TRUE(*groups_.why);
 	/* The mount of the namespace above: its root is above the process. */
-	read_tree(&tree, "0::/job\n", V2("/../..", "@/mnt"), &groups);
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 1);
-	CU_ASSERT_EQUAL(groups.vec.at[0].limit, 80000);
-	CU_ASSERT_TRUE(*groups.why);
-	memory_groups_free(&groups);
+	read_tree(&tree_, "0::/job\n", V2("/../..", "@/mnt"), &groups_);
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 1);
+	CU_ASSERT_EQUAL(groups_.vec.at[0].limit, 80000);
+	CU_ASSERT_TRUE(*groups_.why);
 	/* A group beside the namespace, whose `..` must not lead out of the mount. */
-	read_tree(&tree, "0::/../other\n", V2("/", "@/mnt"), &groups);
-	CU_ASSERT_EQUAL(groups.vec.nr, 0);
-	CU_ASSERT_TRUE(*groups.why);
-	memory_groups_free(&groups);
-	read_tree(&tree, "0::/../other\n", V2("/..", "@"), &groups);
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 1);
-	CU_ASSERT_STRING_EQUAL(groups.vec.at[0].path, "/../other");
-	memory_groups_free(&groups);
-	tree_remove(&tree);
+	read_tree(&tree_, "0::/../other\n", V2("/", "@/mnt"), &groups_);
+	CU_ASSERT_EQUAL(groups_.vec.nr, 0);
+	CU_ASSERT_TRUE(*groups_.why);
+	read_tree(&tree_, "0::/../other\n", V2("/..", "@"), &groups_);
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 1);
+	CU_ASSERT_STRING_EQUAL(groups_.vec.at[0].path, "/../other");
 }
 
 /* The same hierarchy is mounted twice; names with blanks are written as octal digits. */
 TEST("mounts")
 {
-	struct memory_groups groups;
-	struct tree tree;
-
-	tree_make(&tree);
-	put_v2(&tree, "part", "1\n", "1\n");
-	put_v2(&tree, "a b/c", "7000\n", "1\n");
-	read_tree(&tree, "0::/c\n", V2("/elsewhere", "@/part") V2("/", "@/a\\040b"), &groups);
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 1);
-	CU_ASSERT_EQUAL(groups.vec.at[0].limit, 7000);
-	memory_groups_free(&groups);
-	tree_remove(&tree);
+	put_v2(&tree_, "part", "1\n", "1\n");
+	put_v2(&tree_, "a b/c", "7000\n", "1\n");
+	read_tree(&tree_, "0::/c\n", V2("/elsewhere", "@/part") V2("/", "@/a\\040b"), &groups_);
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 1);
+	CU_ASSERT_EQUAL(groups_.vec.at[0].limit, 7000);
 }
 
 static void expect_none(const struct tree *tree, const char *cgroup, const char *mountinfo)
 {
-	struct memory_groups groups;
+	CLEANUP(memory_groups_free) struct memory_groups groups;
 
 	read_tree(tree, cgroup, mountinfo, &groups);
 	CU_ASSERT_EQUAL(groups.vec.nr, 0);
 	CU_ASSERT_TRUE(*groups.why);
 	CU_ASSERT_PTR_NULL(memory_groups_nearest(&groups));
-	memory_groups_free(&groups);
 }
 
 TEST("missing")
 {
-	struct tree tree;
-
-	tree_make(&tree);
-	expect_none(&tree, "", "");
-	expect_none(&tree, "0::/a\n", "");
-	expect_none(&tree, "0::/a\n", V1("/", "@"));
-	expect_none(&tree, "4:memory:/a\n", V2("/", "@"));
-	expect_none(&tree, "4:memory:/gone (deleted)\n", V1("/", "@"));
-	expect_none(&tree, "4:cpu:/a\n", V1("/", "@"));
-	expect_none(&tree, "4:memory\n0\n::\n:::\n0:\n", V1("/", "@") V2("/", "@"));
-	expect_none(&tree, "0::a\n", V2("/", "@"));
-	expect_none(&tree, "0::/a\n", "1 2 3\n - cgroup2\n36 35 0:1 / @");
-	tree_remove(&tree);
+	expect_none(&tree_, "", "");
+	expect_none(&tree_, "0::/a\n", "");
+	expect_none(&tree_, "0::/a\n", V1("/", "@"));
+	expect_none(&tree_, "4:memory:/a\n", V2("/", "@"));
+	expect_none(&tree_, "4:memory:/gone (deleted)\n", V1("/", "@"));
+	expect_none(&tree_, "4:cpu:/a\n", V1("/", "@"));
+	expect_none(&tree_, "4:memory\n0\n::\n:::\n0:\n", V1("/", "@") V2("/", "@"));
+	expect_none(&tree_, "0::a\n", V2("/", "@"));
+	expect_none(&tree_, "0::/a\n", "1 2 3\n - cgroup2\n36 35 0:1 / @");
 }
 
 TEST("malformed")
 {
-	struct memory_groups groups;
-	struct tree tree;
-
-	tree_make(&tree);
-	put_v2(&tree, "a/b", "some\n", "50000\n");
-	put_v2(&tree, "a", "99999999999999999999\n", "60000 bytes\n");
-	tree_put(&tree, "a/b/memory.stat", "anon\nfile -1\ninactive_file 60000\n");
-	read_tree(&tree, "0::/a/b\n", V2("/", "@"), &groups);
-	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 1);
-	CU_ASSERT_EQUAL(groups.vec.at[0].limit, KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(groups.vec.at[0].anonymous, KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(memory_group_left(&groups.vec.at[0]), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(memory_group_hard_use(&groups.vec.at[0]), 0);
-	CU_ASSERT_PTR_NULL(memory_groups_nearest(&groups));
-	memory_groups_free(&groups);
-	tree_remove(&tree);
+	put_v2(&tree_, "a/b", "some\n", "50000\n");
+	put_v2(&tree_, "a", "99999999999999999999\n", "60000 bytes\n");
+	tree_put(&tree_, "a/b/memory.stat", "anon\nfile -1\ninactive_file 60000\n");
+	read_tree(&tree_, "0::/a/b\n", V2("/", "@"), &groups_);
+	CU_ASSERT_EQUAL_FATAL(groups_.vec.nr, 1);
+	CU_ASSERT_EQUAL(groups_.vec.at[0].limit, KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(groups_.vec.at[0].anonymous, KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(memory_group_left(&groups_.vec.at[0]), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(memory_group_hard_use(&groups_.vec.at[0]), 0);
+	CU_ASSERT_PTR_NULL(memory_groups_nearest(&groups_));
 }
 
 TEST("its own")
 {
-	struct memory_groups groups;
-
-	CU_ASSERT_PTR_NULL_FATAL(memory_groups_read(getpid(), &groups));
-	CU_ASSERT_TRUE(groups.vec.nr || *groups.why);
-	vec_each(group, &groups.vec)
+	CU_ASSERT_PTR_NULL_FATAL(memory_groups_read(getpid(), &groups_));
+	CU_ASSERT_TRUE(groups_.vec.nr || *groups_.why);
+	vec_each(group, &groups_.vec)
 		CU_ASSERT_TRUE(kernel_is_number(group->use));
-	memory_groups_free(&groups);
-	CU_ASSERT_PTR_NOT_NULL(memory_groups_read(0x7ffffffe, &groups));
+	CU_ASSERT_PTR_NOT_NULL(memory_groups_read(0x7ffffffe, &groups_));
 }

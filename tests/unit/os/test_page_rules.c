@@ -106,7 +106,7 @@ static void live(void *arg UNUSED)
 /* What is in memory of the mapping, huge pages and the rest. */
 static uint64_t resident(pid_t pid, const void *at)
 {
-	struct smaps smaps;
+	CLEANUP(smaps_free) struct smaps smaps;
 	uint64_t sum = 0;
 
 	CU_ASSERT_PTR_NULL_FATAL(smaps_read(pid, &smaps));
@@ -118,7 +118,6 @@ static uint64_t resident(pid_t pid, const void *at)
 			sum = figure[SMAPS_RSS] + figure[SMAPS_HUGETLB_SHARED] +
 			      figure[SMAPS_HUGETLB_PRIVATE];
 	}
-	smaps_free(&smaps);
 	return sum;
 }
 

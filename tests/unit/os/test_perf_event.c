@@ -46,7 +46,7 @@ static void put_record(struct made *made, uint32_t type, uint16_t size, uint8_t 
 		put(made, body, size - sizeof(header));
 }
 
-static void take(void *ctx, const struct perf_event_header *record)
+static void take_record(void *ctx, const struct perf_event_header *record)
 {
 	struct made *made = ctx;
 
@@ -58,7 +58,7 @@ static void take(void *ctx, const struct perf_event_header *record)
 
 static size_t take_all(struct made *made, size_t most)
 {
-	return perf_ring_take(&made->ring, most, take, made);
+	return perf_ring_take(&made->ring, most, take_record, made);
 }
 
 TEST("ring")

@@ -56,7 +56,7 @@ TEST("finds by program")
 {
 	char program[4096];
 	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	struct child child;
+	CLEANUP(child_end) struct child child;
 	uint64_t word;
 
 	CU_ASSERT_TRUE_FATAL(len > 0);
@@ -65,5 +65,4 @@ TEST("finds by program")
 	CU_ASSERT_TRUE_FATAL(child_start(&child, take_name, NULL) && child_word(&child, &word));
 	CU_ASSERT_EQUAL(count(path_base(program), child.pid), 1);
 	CU_ASSERT_EQUAL(count(path_base(program), getpid()), 0);
-	child_end(&child);
 }

@@ -238,7 +238,7 @@ TEST("a leader that has ended")
 	CLEANUP(procparse_maps_free) struct proc_maps leader = { VEC_INIT }, other = { VEC_INIT };
 	struct proc_tasks tasks = { VEC_INIT };
 	struct proc_status status;
-	struct child child;
+	CLEANUP(child_end) struct child child;
 	uint64_t tid;
 
 	CU_ASSERT_TRUE_FATAL(child_start(&child, leave_leader, NULL));
@@ -256,7 +256,6 @@ TEST("a leader that has ended")
 	CU_ASSERT_PTR_NULL(procfs_status((pid_t)tid, &status));
 	CU_ASSERT_EQUAL(status.tgid, child.pid);
 	CU_ASSERT_TRUE(status.has_vm);
-	child_end(&child);
 }
 
 static void live(void *arg UNUSED)
@@ -347,7 +346,7 @@ TEST("status and stat")
 {
 	struct proc_status status;
 	struct proc_stat stat;
-	struct child child;
+	CLEANUP(child_end) struct child child;
 	uint64_t word;
 
 	CU_ASSERT_TRUE_FATAL(child_start(&child, block_and_name, NULL));
@@ -370,7 +369,6 @@ TEST("status and stat")
 	CU_ASSERT_EQUAL(stat.exit_signal, SIGCHLD);
 	CU_ASSERT_FALSE(stat.flags & PROC_KERNEL_THREAD);
 	CU_ASSERT_TRUE(stat.start_brk);
-	child_end(&child);
 }
 
 TEST("a kernel thread")
@@ -479,7 +477,7 @@ static uint64_t now_ns(void)
 TEST("start")
 {
 	uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK), before, after, start = 0;
-	struct child child;
+	CLEANUP(child_end) struct child child;
 
 	before = now_ns();
 	CU_ASSERT_TRUE_FATAL(child_start(&child, live, NULL));
@@ -488,6 +486,5 @@ TEST("start")
 	/* The kernel rounds down to a poll; a clock may be set by a little meanwhile. */
 	CU_ASSERT_TRUE(start + 2 * tick >= before);
 	CU_ASSERT_TRUE(start <= after + tick);
-	child_end(&child);
 }
 

@@ -62,14 +62,13 @@ static void end(struct child *child, struct procmem *mem)
 /* Does a read of len at offset give want bytes of the pattern? */
 static bool gives(struct procmem *mem, size_t offset, size_t len, size_t want)
 {
-	uint8_t *buf = malloc(len);
+	AUTO_FREE uint8_t *buf = malloc(len);
 	size_t got = SIZE_MAX, i;
 	struct err *err = memory_read_some(&mem->memory, (uintptr_t)area + offset, buf, len, &got);
 	bool good = !err && got == want;
 
 	for (i = 0; good && i < want; i++)
 		good = buf[i] == pattern(offset + i);
-	free(buf);
 	return good;
 }
 
@@ -160,8 +159,8 @@ TEST("reads where nothing can be")
 					  UINT64_MAX - 7,
 					  0xffffffffff600000,
 					  0x800000000000 };
-	uint8_t *buf = malloc(BIG);
-	struct procmem mem;
+	AUTO_FREE uint8_t *buf = malloc(BIG);
+	CLEANUP(procmem_close) struct procmem mem;
 	size_t i, got;
 
 	CU_ASSERT_PTR_NULL_FATAL(procmem_open(getpid(), &mem));
@@ -172,8 +171,6 @@ TEST("reads where nothing can be")
 		CU_ASSERT_FATAL(small && small->code == ERR_MEMORY);
 		CU_ASSERT_FATAL(large && large->code == ERR_MEMORY);
 	}
-	procmem_close(&mem);
-	free(buf);
 }
 
 /* process_vm_readv cannot read this page; the way through the descriptor can. */
@@ -251,7 +248,7 @@ TEST("a refused write says what would help")
 
 static void is_gone(struct procmem *mem, uint64_t addr)
 {
-	uint8_t *buf = malloc(BIG);
+	AUTO_FREE uint8_t *buf = malloc(BIG);
 	size_t got;
 	struct err *err = memory_read_some(&mem->memory, addr, buf, 8, &got);
 
@@ -260,7 +257,6 @@ static void is_gone(struct procmem *mem, uint64_t addr)
 	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	err = procmem_write(mem, addr, buf, 8);
 	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
-	free(buf);
 }
 
 TEST("the process ends")

@@ -37,7 +37,7 @@ TEST("flags and sums")
 /* The figures of each mapping, as its kernel gives them; what it does not give stays unknown. */
 TEST("figures")
 {
-	struct smaps smaps;
+	CLEANUP(smaps_free) struct smaps smaps;
 
 	CU_ASSERT_PTR_NULL_FATAL(smaps_parse(
 		"1000-5000 rw-p 00000000 00:00 0                          [anon:my pool]\n"
@@ -69,7 +69,6 @@ TEST("figures")
 	CU_ASSERT_EQUAL(smaps.figures.at[1].figure[SMAPS_SWAP], SMAPS_UNKNOWN);
 	CU_ASSERT_EQUAL(smaps.figures.at[1].figure[SMAPS_LOCKED], SMAPS_UNKNOWN);
 	CU_ASSERT_TRUE(smaps.figures.at[1].device);
-	smaps_free(&smaps);
 }
 
 /* Mappings that went while the text was written go with their figures. */
@@ -100,12 +99,11 @@ TEST("torn")
 /* A kernel without flags: the caller is told, and nothing is taken for granted. */
 TEST("no flags")
 {
-	struct smaps smaps;
+	CLEANUP(smaps_free) struct smaps smaps;
 
 	CU_ASSERT_PTR_NULL_FATAL(smaps_parse("1000-2000 rw-p 0 00:00 0\nAnonymous: 4 kB\n",
 					     &smaps));
 	CU_ASSERT_FALSE(smaps.has_flags);
-	smaps_free(&smaps);
 }
 
 TEST("its own")

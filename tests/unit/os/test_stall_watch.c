@@ -195,9 +195,8 @@ FIXTURE(share_scene, unshare_scene);
 TEST("begins and ends")
 {
 	static const unsigned tracees = 1;
-	struct stall_watch watch;
+	CLEANUP(stall_watch_end) struct stall_watch watch;
 
 	CU_ASSERT_PTR_NULL_FATAL(stall_watch_begin(&watch, gettid(), &tracees, EVERY_NS));
-	stall_watch_end(&watch);
 }
 

@@ -34,14 +34,13 @@ static void live(void *arg)
 static bool user_is_close(rlim_t most, bool as_user)
 {
 	struct life life = { most, as_user };
-	struct child child;
+	CLEANUP(child_end) struct child child;
 	const char *why;
 	uint64_t word;
 
 	CU_ASSERT_TRUE_FATAL(child_start(&child, live, &life));
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
 	why = task_limits_close(child.pid, 16);
-	child_end(&child);
 	return why && strstr(why, "RLIMIT_NPROC");
 }
 

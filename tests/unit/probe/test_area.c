@@ -21,7 +21,7 @@ static void parse(const char *text, struct proc_maps *maps)
 /* A place for the module at [start, end), which must be free and in reach. */
 static uint64_t place(const char *text, uint64_t start, uint64_t end)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	uint64_t at, low, high;
 
 	parse(text, &maps);
@@ -31,7 +31,6 @@ static uint64_t place(const char *text, uint64_t start, uint64_t end)
 	low = at < start ? at : start;
 	high = at + LEN > end ? at + LEN : end;
 	CU_ASSERT_TRUE(!at || high - low < 1ull << 31);
-	procparse_maps_free(&maps);
 	return at;
 }
 

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "log/log_layout.h"
 #include "probe/probe.h"
 #include "self.h"
 #include "tracee/region.h"
@@ -143,7 +142,7 @@ TEST("not read")
 /* Of a dead module only what still has its patch is kept, in the journal as well. */
 TEST("forgotten")
 {
-	struct journal *journal = calloc(1, JOURNAL_SIZE);
+	AUTO_FREE struct journal *journal = calloc(1, JOURNAL_SIZE);
 	struct region with_journal = { .writer.own = journal, .journal = journal };
 	struct probe **probe;
 
@@ -170,7 +169,6 @@ TEST("forgotten")
 	CU_ASSERT_EQUAL(journal->entry[2].state, JOURNAL_DONE);
 	probe[0]->module->died = UINT32_MAX;
 	end();
-	free(journal);
 }
 
 TEST("overwritten")
@@ -239,7 +237,7 @@ static void check_text(const struct probe *probe, uint32_t at, uint8_t byte, con
 /* A jump with another tool's trap in it, or what such a one leaves, is taken out around it; no more is. */
 TEST("broken")
 {
-	struct journal *journal = calloc(1, JOURNAL_SIZE);
+	AUTO_FREE struct journal *journal = calloc(1, JOURNAL_SIZE);
 	struct region with_journal = { .writer.own = journal, .journal = journal };
 	struct probe **probe;
 
@@ -269,7 +267,6 @@ TEST("broken")
 	check_text(probe[4], 0, probe[4]->put[0], probe[4]->put);
 	CU_ASSERT_TRUE(probe_records(probe[4]));
 	end();
-	free(journal);
 }
 
 /* Some at each look, in turn: the last ones are seen as well, and then all are known to have been in place. */

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 
-#include "arch/x86_64/x86_64.h"
 #include "elf/elf_file.h"
 #include "probe/probe.h"
 #include "tracee/module.h"

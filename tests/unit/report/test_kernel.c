@@ -32,7 +32,7 @@ TEST("hidden names")
 	const char *words[] = { "function", "==", "x" };
 	struct kernel_names names = { .known = false };
 	struct kernel_sums sums = { .estimated = 0 };
-	struct filter filter;
+	CLEANUP(filter_free) struct filter filter;
 	struct err *err;
 
 	err_copy(&names.why, err_hint(err_create(ERR_PERM, "hidden"), "a setting"));
@@ -43,5 +43,4 @@ TEST("hidden names")
 	CU_ASSERT_STRING_EQUAL(err->msg, "hidden");
 	CU_ASSERT_STRING_EQUAL(err->hint, "a setting");
 	vec_free(&sums.vec);
-	filter_free(&filter);
 }

@@ -27,7 +27,7 @@ static char *print(const struct machine_view *view, bool units)
 /* Is there this line? Blanks between its words are one here. */
 static void check_line(const char *text, const char *line)
 {
-	struct str squeezed = STR_INIT;
+	AUTO_STR struct str squeezed = STR_INIT;
 	char wanted[512];
 
 	CU_ASSERT_PTR_NULL_FATAL(str_add(&squeezed, "\n"));
@@ -38,7 +38,6 @@ static void check_line(const char *text, const char *line)
 	CU_ASSERT_PTR_NOT_NULL(strstr(squeezed.at, wanted));
 	if (!strstr(squeezed.at, wanted))
 		fprintf(stderr, "no line: %s\n%s\n", line, text);
-	str_free(&squeezed);
 }
 
 static void unknown(struct machine_look *look)

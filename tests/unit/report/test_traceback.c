@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tracebacks, names and the big table. */
 
+#include "answer/block_rows.h"
 #include "base/cancel.h"
 #include "fake_session.h"
 #include "heap/block.h"
 #include "heap/block_list.h"
-#include "heap/suppression.h"
 #include "heap/heap_walk.h"
-#include "answer/block_rows.h"
+#include "heap/suppression.h"
 #include "report/blocks.h"
 #include "report/out.h"
 #include "report/sites.h"
-#include "report/traceback.h"
 #include "report/suppressed.h"
+#include "report/traceback.h"
 #include "session/heap.h"
 #include "symbol/symbol.h"
 #include "text_out.h"
@@ -151,7 +151,7 @@ TEST("matches no damaged stacks")
 TEST("matches names")
 {
 	uint32_t stack = fake_stack(session, WALK_COMPLETE);
-	struct stack_names names;
+	CLEANUP(stack_names_free) struct stack_names names;
 	unsigned i;
 
 	stack_names_init(&names, session);
@@ -172,7 +172,6 @@ TEST("matches names")
 			stack_names_key(&names, stack, SITE_MODULE));
 	CU_ASSERT_EQUAL(stack_names_key(&names, LOG_STACK_NONE, SITE_FUNCTION), 0);
 	CU_ASSERT_STRING_EQUAL(stack_names_name(&names, 0), "(unknown)");
-	stack_names_free(&names);
 }
 
 /* The stack of a call of the entry that fake_stack begins with, at this place of fake_load. */
@@ -186,7 +185,7 @@ static uint32_t stack_at(unsigned place)
 /* All calls in a line have one key, and calls in different lines of a function have not. */
 TEST("counts by line")
 {
-	struct stack_names names;
+	CLEANUP(stack_names_free) struct stack_names names;
 	AUTO_STR struct str text = STR_INIT;
 	struct site site = { .stack = stack_at(2) };
 	uint64_t function;
@@ -218,7 +217,6 @@ TEST("counts by line")
 	site.key = function;
 	CU_ASSERT_PTR_NULL(site_label(&names, SITE_LINE, &site, &text));
 	CU_ASSERT_STRING_EQUAL(str_text(&text), "function fake_load, line not known");
-	stack_names_free(&names);
 }
 
 /* The frame that a site is named after, and which lines are dim. */

@@ -51,14 +51,13 @@ static void read_at(uint64_t seconds)
 {
 	const struct in_hand none = { VEC_INIT };
 	struct log *log = session_log(session);
-	struct log_totals totals;
+	CLEANUP(log_totals_free) struct log_totals totals;
 
 	CU_ASSERT_PTR_NULL_FATAL(log_totals_init(log, &totals));
 	log_totals_begin(log, &totals);
 	log_totals_end(&totals);
 	CU_ASSERT_PTR_NULL_FATAL(rates_read(&rates, log, &none, &totals, seconds * SECOND));
 	CU_ASSERT_PTR_NULL_FATAL(rates_top(&rates, RATES_BYTES, 10, &top));
-	log_totals_free(&totals);
 }
 
 enum form { BLOCK, TABLE, SITE };
@@ -66,7 +65,7 @@ enum form { BLOCK, TABLE, SITE };
 static char *print(enum form form, bool utf8, size_t columns)
 {
 	struct str text = STR_INIT;
-	struct stack_names names;
+	CLEANUP(stack_names_free) struct stack_names names;
 	const struct watch_view view = {
 		.session = session, .names = &names, .rates = &rates, .top = &top,
 		.sort = RATES_GROWTH, .every_ns = 2 * SECOND, .note = note, .utf8 = utf8,
@@ -79,7 +78,6 @@ static char *print(enum form form, bool utf8, size_t columns)
 			   form == TABLE ? watch_print_table(&view, 1, columns, &out) :
 			   watch_print_site(&view, stack, &out));
 	CU_ASSERT_PTR_NULL(out_finish(&out));
-	stack_names_free(&names);
 	return text.at;
 }
 

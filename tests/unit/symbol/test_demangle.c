@@ -72,13 +72,12 @@ static char *explode(int levels)
 
 TEST("a name that explodes")
 {
-	char *small = explode(5), *large = explode(30);
+	AUTO_FREE char *small = explode(5), *large = explode(30);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(small);
 	CU_ASSERT(strlen(small) > 1000);
 	/* 30 GiB. */
 	CU_ASSERT_PTR_NULL(large);
-	free(small);
 }
 
 TEST("a name that nests")

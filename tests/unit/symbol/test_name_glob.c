@@ -55,7 +55,7 @@ TEST("globs")
 		{ "_ZZ4mainENKUliE_clEi", "main*", true }, { "_ZZ4mainENKUliE_clEi", "main", false },
 		{ "_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write", true },
 	};
-	struct names names = NAMES_INIT;
+	CLEANUP(string_pool_free) struct names names = NAMES_INIT;
 
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		struct symbol_frame frame = frame_of(&names, table[i].name);
@@ -64,7 +64,6 @@ TEST("globs")
 		if (name_glob_matches(table[i].glob, &frame) != table[i].yes)
 			printf("%s: %s\n", table[i].name, table[i].glob);
 	}
-	string_pool_free(&names);
 }
 
 TEST("names that are not known")
@@ -96,7 +95,7 @@ TEST("lists")
 /* Rust's names, and those that are in no symbol table, stay as they are. */
 TEST("languages")
 {
-	struct names names = NAMES_INIT;
+	CLEANUP(string_pool_free) struct names names = NAMES_INIT;
 	struct symbol_frame rust = frame_of(&names, "_ZN4core3fmt5write17h0123456789abcdefE");
 	struct symbol_frame new_rust = frame_of(&names, "_RINvNtC3std3mem8align_ofdE");
 	struct symbol_frame d = frame_of(&names, "_D3std5stdio4FileFZv");
@@ -111,5 +110,4 @@ TEST("languages")
 	/* Once for each name. */
 	CU_ASSERT_PTR_EQUAL(twice.brief, again.brief);
 	CU_ASSERT_STRING_EQUAL(twice.brief, "std::map<int, std::string>::operator[](int&&)");
-	string_pool_free(&names);
 }

@@ -33,7 +33,7 @@ TEST("against an array")
 {
 	enum { NR = 200, ADDRESSES = 300 };
 	struct truth truth[NR];
-	struct spans spans = { .vec = VEC_INIT };
+	CLEANUP(spans_free) struct spans spans = { .vec = VEC_INIT };
 
 	srand(1);
 	for (int i = 0; i < NR; i++) {
@@ -58,12 +58,11 @@ TEST("against an array")
 			CU_ASSERT_EQUAL_FATAL(span ? (int)span->value : -1, expected);
 		} while (span);
 	}
-	spans_free(&spans);
 }
 
 TEST("edges")
 {
-	struct spans spans = { .vec = VEC_INIT };
+	CLEANUP(spans_free) struct spans spans = { .vec = VEC_INIT };
 
 	spans_sort(&spans);
 	CU_ASSERT_PTR_NULL(spans_find(&spans, 0, NULL));
@@ -75,13 +74,12 @@ TEST("edges")
 	CU_ASSERT_PTR_NOT_NULL(spans_find(&spans, 0, NULL));
 	CU_ASSERT_PTR_NOT_NULL(spans_find(&spans, UINT64_MAX - 1, NULL));
 	CU_ASSERT_PTR_NULL(spans_find(&spans, UINT64_MAX, NULL));
-	spans_free(&spans);
 }
 
 /* A file may say that a million ranges reach over everything: a search ends nevertheless. */
 TEST("bounded")
 {
-	struct spans spans = { .vec = VEC_INIT };
+	CLEANUP(spans_free) struct spans spans = { .vec = VEC_INIT };
 
 	CU_ASSERT_PTR_NULL_FATAL(spans_add(&spans, 0, 1000000, 0));
 	for (uint32_t i = 1; i < 3 * SPANS_STEPS; i++)
@@ -89,5 +87,4 @@ TEST("bounded")
 	spans_sort(&spans);
 	CU_ASSERT_PTR_NULL(spans_find(&spans, 500000, NULL));
 	CU_ASSERT_PTR_NOT_NULL(spans_find(&spans, SPANS_STEPS / 2, NULL));
-	spans_free(&spans);
 }

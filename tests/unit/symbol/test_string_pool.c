@@ -7,7 +7,7 @@
 
 TEST("each once")
 {
-	struct names names = NAMES_INIT;
+	CLEANUP(string_pool_free) struct names names = NAMES_INIT;
 	char text[] = "malloc_usable_size";
 	const char *kept = string_pool_keep(&names, text, 6);
 
@@ -17,12 +17,11 @@ TEST("each once")
 	memset(text, 'x', sizeof(text) - 1);
 	CU_ASSERT_STRING_EQUAL(kept, "malloc");
 	CU_ASSERT_STRING_EQUAL(string_pool_keep(&names, "", SIZE_MAX), "");
-	string_pool_free(&names);
 }
 
 TEST("no control characters")
 {
-	struct names names = NAMES_INIT;
+	CLEANUP(string_pool_free) struct names names = NAMES_INIT;
 
 	CU_ASSERT_STRING_EQUAL(string_pool_keep(&names, "a\033[2Jb\n\177", SIZE_MAX),
 			       "a\\x1b[2Jb\\n\\x7f");
@@ -31,26 +30,23 @@ TEST("no control characters")
 						SIZE_MAX),
 			       "\\u009b1mgr\xc3\xbc\xc3\x9f" "e");
 	CU_ASSERT_STRING_EQUAL(string_pool_keep(&names, "\x9b" "1m", SIZE_MAX), "\\x9b1m");
-	string_pool_free(&names);
 }
 
 TEST("long ones are cut")
 {
-	struct names names = NAMES_INIT;
+	CLEANUP(string_pool_free) struct names names = NAMES_INIT;
 	size_t len = NAME_MAX_LEN * 3;
-	char *text = malloc(len + 1);
+	AUTO_FREE char *text = malloc(len + 1);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(text);
 	memset(text, 'a', len);
 	text[len] = '\0';
 	CU_ASSERT_EQUAL(strlen(string_pool_keep(&names, text, SIZE_MAX)), NAME_MAX_LEN);
-	free(text);
-	string_pool_free(&names);
 }
 
 TEST("readable and linkage")
 {
-	struct names names = NAMES_INIT;
+	CLEANUP(string_pool_free) struct names names = NAMES_INIT;
 	const char *linkage = "untouched";
 
 	CU_ASSERT_STRING_EQUAL(string_pool_readable(&names, "_Znwm", SIZE_MAX, &linkage),
@@ -61,5 +57,4 @@ TEST("readable and linkage")
 	CU_ASSERT_PTR_NULL(linkage);
 	CU_ASSERT_STRING_EQUAL(string_pool_readable(&names, "_Znwm@@GLIBCXX_3.4", 5, NULL),
 			       "operator new(unsigned long)");
-	string_pool_free(&names);
 }

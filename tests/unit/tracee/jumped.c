@@ -43,7 +43,7 @@ static void caller(void *arg UNUSED)
 
 char *jumped_maps_text(pid_t pid)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct str text = STR_INIT;
 
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(pid, &maps));
@@ -57,7 +57,6 @@ char *jumped_maps_text(pid_t pid)
 						  (unsigned long)map->end, map->read, map->write,
 						  map->exec, map->shared, map->path));
 	}
-	procparse_maps_free(&maps);
 	return text.at;
 }
 

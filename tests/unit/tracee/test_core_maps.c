@@ -70,7 +70,7 @@ static void check_map(const struct proc_map *map, uint64_t start, uint64_t end, 
 TEST("segments and files")
 {
 	const struct proc_map *map;
-	struct proc_maps maps;
+	CLEANUP(procparse_maps_free) struct proc_maps maps;
 
 	CU_ASSERT_PTR_NULL_FATAL(core_maps_build(&core, &maps));
 	CU_ASSERT_EQUAL_FATAL(maps.vec.nr, 11);
@@ -95,14 +95,13 @@ TEST("segments and files")
 	CU_ASSERT_PTR_NULL(core_maps_name(&maps, 0x1000, "[heap]"));
 	CU_ASSERT_STRING_EQUAL(map[0].path, prog);
 	CU_ASSERT_PTR_NULL(core_maps_name(&maps, 0x9000, "[heap]"));
-	procparse_maps_free(&maps);
 }
 
 /* Without a list of files it is not known what is shared. */
 TEST("no list of files")
 {
 	struct core_file without = core;
-	struct proc_maps maps;
+	CLEANUP(procparse_maps_free) struct proc_maps maps;
 
 	without.mapped.nr = 0;
 	without.has_mapped = false;
@@ -111,7 +110,6 @@ TEST("no list of files")
 	CU_ASSERT_EQUAL_FATAL(maps.vec.nr, ARRAY_SIZE(segment));
 	check_map(&maps.vec.at[2], 0x4000, 0x6000, "rw-?", 0, 0, "");
 	check_map(&maps.vec.at[7], 0xe000, 0xf000, "rw-?", 0, 0, "");
-	procparse_maps_free(&maps);
 }
 
 /* The program headers tell what the core does not. */
@@ -135,7 +133,7 @@ TEST("protection by program headers")
 		},
 	};
 	struct memory_array bytes;
-	struct proc_maps maps;
+	CLEANUP(procparse_maps_free) struct proc_maps maps;
 	struct proc_map *map, far;
 
 	CU_ASSERT_PTR_NULL_FATAL(core_maps_build(&core, &maps));
@@ -162,5 +160,4 @@ TEST("protection by program headers")
 	file.header.e_phnum = 5;	/* more than are there */
 	core_maps_protect(&map[4], &map[4], &bytes.memory, 0x50);
 	CU_ASSERT_FALSE(map[4].unknown_protection);
-	procparse_maps_free(&maps);
 }

@@ -162,7 +162,7 @@ static const struct loader_lists first_only = { .r_debug = START + 8 * FIRST };
 TEST("a chain of namespaces")
 {
 	static const uint64_t lists_of_second[] = { 0, 0x666, START + 8 * (LINKS + 64) };
-	struct world *world = world_create();
+	AUTO_FREE struct world *world = world_create();
 
 	put_link(world, LINKS, 0);
 	put_link(world, LINKS + 64, 0);
@@ -184,7 +184,6 @@ TEST("a chain of namespaces")
 		CU_ASSERT_NOT_EQUAL(gone.sum, two.sum);
 		CU_ASSERT_NOT_EQUAL(gone.sum, one.sum);
 	}
-	free(world);
 }
 
 /* Before r_next, the structs are found in the loader's data. */
@@ -192,7 +191,7 @@ TEST("namespaces in the loader's data")
 {
 	const struct loader_lists of = { .r_debug = at(FIRST), .global = at(256),
 					 .global_len = 512 * 8 };
-	struct world *world = world_create();
+	AUTO_FREE struct world *world = world_create();
 	struct loader_state one, two;
 
 	put_link(world, LINKS, 0);
@@ -209,13 +208,12 @@ TEST("namespaces in the loader's data")
 	CU_ASSERT_EQUAL(read_world(world, &of).sum, one.sum);
 	put_debug(world, 256 + 507, 1, at(LINKS + 64), 0);	/* the last that fits */
 	CU_ASSERT_EQUAL(read_world(world, &of).unknown, 3);
-	free(world);
 }
 
 /* Whatever the words are, the reading ends. */
 TEST("loops and thousands")
 {
-	struct world *world = world_create();
+	AUTO_FREE struct world *world = world_create();
 	unsigned words = DEBUG_WORDS;
 
 	put_link(world, LINKS, at(LINKS));		/* a list that is a loop */
@@ -232,7 +230,6 @@ TEST("loops and thousands")
 	put_link(world, 50000, at(50000));
 	CU_ASSERT_NOT_EQUAL(read_world(world, &first_only).sum, 0);
 	CU_ASSERT_TRUE(world->reads <= 65536 + 256);
-	free(world);
 }
 
 TEST("what cannot be read")
@@ -241,7 +238,7 @@ TEST("what cannot be read")
 	static const struct loader_lists no_list = { .r_debug = 0 };
 	const struct loader_lists wild = { .r_debug = at(FIRST), .global = UINT64_MAX - 64,
 					   .global_len = UINT64_MAX };
-	struct world *world = world_create();
+	AUTO_FREE struct world *world = world_create();
 
 	CU_ASSERT_EQUAL(read_world(world, &nowhere).sum, 0);
 	CU_ASSERT_EQUAL(read_world(world, &no_list).sum, 0);
@@ -249,5 +246,4 @@ TEST("what cannot be read")
 	CU_ASSERT_NOT_EQUAL(read_world(world, &first_only).sum, 0);
 	put_debug(world, FIRST, 1, 0, 0);
 	CU_ASSERT_NOT_EQUAL(read_world(world, &wild).sum, 0);
-	free(world);
 }

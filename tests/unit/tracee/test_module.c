@@ -197,7 +197,7 @@ TEST("the same file at the same place")
 	CLEANUP(modules_deinit) struct modules modules;
 	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
 	struct module *first, *second, *third;
-	struct plugin plugin;
+	CLEANUP(plugin_close) struct plugin plugin;
 	bool changed;
 	size_t nr;
 
@@ -232,7 +232,6 @@ TEST("the same file at the same place")
 	CU_ASSERT_TRUE(changed && third != second && modules_are_sound(&modules));
 	CU_ASSERT_PTR_NOT_EQUAL(third->elf, first->elf);
 	CU_ASSERT_NOT_EQUAL(third->fd, first->fd);
-	plugin_close(&plugin);
 }
 
 static bool is_it(const struct module *module, void *ctx)
@@ -253,7 +252,7 @@ TEST("merged with itself")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct module *first, *second;
-	struct plugin plugin;
+	CLEANUP(plugin_close) struct plugin plugin;
 	uint32_t serial, born;
 	size_t nr;
 
@@ -283,7 +282,6 @@ TEST("merged with itself")
 	CU_ASSERT_EQUAL(modules.all.nr, nr);
 	CU_ASSERT_TRUE(first->serial == serial && first->born == born && modules_are_sound(&modules));
 	CU_ASSERT_PTR_EQUAL(modules_find(&modules, plugin.addr), first);
-	plugin_close(&plugin);
 }
 
 /* What lay there in between has its own names. */
@@ -327,7 +325,7 @@ static void leave_leader(void *arg UNUSED)
 TEST("a failure changes nothing")
 {
 	CLEANUP(modules_deinit) struct modules modules;
-	struct procmem mem;
+	CLEANUP(procmem_close) struct procmem mem;
 	struct child child;
 	uint64_t tid;
 	struct err *err;
@@ -352,7 +350,6 @@ TEST("a failure changes nothing")
 	err = modules_refresh(&modules, (pid_t)tid, &mem.bring, NULL);
 	CU_ASSERT_FATAL(err && err->code == ERR_GONE);
 	CU_ASSERT_EQUAL(modules.live.nr, nr);
-	procmem_close(&mem);
 }
 
 static struct err *read_nomem(struct memory *memory UNUSED, uint64_t addr UNUSED, void *buf UNUSED,

@@ -19,7 +19,7 @@ FIXTURE(own_memory_open, own_memory_close);
 TEST("a deleted file")
 {
 	CLEANUP(modules_deinit) struct modules modules;
-	struct plugin plugin;
+	CLEANUP(plugin_close) struct plugin plugin;
 	struct module *module;
 	uint64_t addr = 0, size;
 
@@ -38,7 +38,6 @@ TEST("a deleted file")
 	} else {
 		unit_skip("no right to /proc/PID/map_files");
 	}
-	plugin_close(&plugin);
 }
 
 /* Put anonymous memory with the same bytes where [start, end) is. */
@@ -66,7 +65,7 @@ static bool same_place(const struct module *a, const struct module *b)
 TEST("text in anonymous memory")
 {
 	CLEANUP(modules_deinit) struct modules before, after;
-	struct plugin plugin;
+	CLEANUP(plugin_close) struct plugin plugin;
 	struct module *module, *fresh;
 	bool changed;
 
@@ -85,13 +84,12 @@ TEST("text in anonymous memory")
 	CU_ASSERT_TRUE(same_place(module, fresh));
 	CU_ASSERT_PTR_NOT_NULL(fresh && fresh->elf ? fresh->elf : NULL);
 	CU_ASSERT_TRUE(modules_are_sound(&after));
-	plugin_close(&plugin);
 }
 
 TEST("text writable for a moment")
 {
 	CLEANUP(modules_deinit) struct modules modules;
-	struct plugin plugin;
+	CLEANUP(plugin_close) struct plugin plugin;
 	struct module *module;
 	bool changed;
 
@@ -105,7 +103,6 @@ TEST("text writable for a moment")
 	CU_ASSERT_PTR_NULL(own_refresh(&modules, &changed));
 	CU_ASSERT_FALSE(changed);
 	mprotect((void *)(uintptr_t)module->exec_start, PAGE, PROT_READ | PROT_EXEC);
-	plugin_close(&plugin);
 }
 
 static void *map_file(const char *path, int prot)
@@ -161,7 +158,7 @@ TEST("a file mapped twice")
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	AUTO_CLOSE int fd = -1;
-	struct plugin plugin;
+	CLEANUP(plugin_close) struct plugin plugin;
 	struct module *first, *second;
 	size_t len;
 	char *at;
@@ -186,7 +183,6 @@ TEST("a file mapped twice")
 	CU_ASSERT_EQUAL(first->died, UINT32_MAX);
 	CU_ASSERT_TRUE(modules_are_sound(&modules));
 	munmap(at, len);
-	plugin_close(&plugin);
 }
 
 static void replace_own_text(void *arg)
@@ -291,7 +287,7 @@ TEST("a file with other numbers")
 	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct proc_map map[2];
 	struct proc_maps two = { { map, 2, 2 } };
-	struct plugin plugin;
+	CLEANUP(plugin_close) struct plugin plugin;
 	const struct proc_map *text;
 	int fd = -1;
 
@@ -309,6 +305,5 @@ TEST("a file with other numbers")
 	map[0].start = map[1].start;
 	map[1].path = (char *)"/proc/self/exe";
 	CU_ASSERT_PTR_NOT_NULL(module_file_open(getpid(), &two, &map[1], &own_memory.memory, &fd));
-	plugin_close(&plugin);
 }
 

@@ -171,13 +171,12 @@ static struct err *settle(struct victim *v)
 /* How many mappings of a region's file there are. */
 static unsigned file_mappings(pid_t pid)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	unsigned nr = 0;
 
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(pid, &maps));
 	for (size_t i = 0; i < maps.vec.nr; i++)
 		nr += !strcmp(maps.vec.at[i].path, JOURNAL_MEMFD_PATH);
-	procparse_maps_free(&maps);
 	return nr;
 }
 

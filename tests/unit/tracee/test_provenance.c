@@ -51,11 +51,10 @@ static void world_close(struct world *world)
 
 static void write_history(void)
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 
 	world_open(&world, 7);
 	CU_ASSERT_PTR_NULL_FATAL(provenance_write(file, AT, &world.modules, 0x2000, 0x9000));
-	world_close(&world);
 }
 
 TEST("gone on with")
@@ -116,7 +115,7 @@ TEST("damaged")
 /* The sum is right, the numbers make no sense. */
 TEST("senseless")
 {
-	struct world world;
+	CLEANUP(world_close) struct world world;
 	struct provenance *history;
 	uint64_t marks;
 
@@ -138,5 +137,4 @@ TEST("senseless")
 	CU_ASSERT_PTR_NULL(provenance_write(file, AT, &world.modules, 0, ARENA));
 	CU_ASSERT_PTR_NULL_FATAL(provenance_read(file, AT, ARENA, &marks, &history));
 	free(history);
-	world_close(&world);
 }

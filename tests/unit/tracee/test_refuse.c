@@ -53,11 +53,10 @@ static pid_t start(struct child *child, void (*body)(void *arg), void *arg)
 
 TEST("nothing against it")
 {
-	struct child child;
+	CLEANUP(child_end) struct child child;
 
 	start(&child, live, NULL);
 	CU_ASSERT_PTR_NULL(refuse_check(child.pid));
-	child_end(&child);
 }
 
 TEST("no such process")
@@ -76,7 +75,7 @@ TEST("a zombie")
 {
 	siginfo_t info;
 	char parent[64];
-	struct child child;
+	CLEANUP(child_end) struct child child;
 	struct err *err;
 
 	start(&child, live, NULL);
@@ -87,7 +86,6 @@ TEST("a zombie")
 	CU_ASSERT_TRUE(says(err, child.pid, "zombie"));
 	snprintf(parent, sizeof(parent), "process %d (", getpid());
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->hint, parent));
-	child_end(&child);
 }
 
 #define ARCH_SHSTK_ENABLE	0x5001
@@ -108,14 +106,13 @@ static void live_with_shadow_stack(void *arg UNUSED)
 
 TEST("a shadow stack")
 {
-	struct child child;
+	CLEANUP(child_end) struct child child;
 
 	if (start(&child, live_with_shadow_stack, NULL)) {
 		CU_ASSERT_TRUE(says(refuse_check(child.pid), child.pid, "shadow stack"));
 	} else {
 		unit_skip("this processor or kernel has none");
 	}
-	child_end(&child);
 }
 
 static void leave_leader(void *arg UNUSED)
@@ -125,11 +122,10 @@ static void leave_leader(void *arg UNUSED)
 
 TEST("a first thread that has ended")
 {
-	struct child child;
+	CLEANUP(child_end) struct child child;
 
 	start(&child, leave_leader, NULL);
 	CU_ASSERT_PTR_NULL(refuse_check(child.pid));
-	child_end(&child);
 }
 
 static void *live_as_thread(void *arg UNUSED)
@@ -150,7 +146,7 @@ static void start_thread(void *arg UNUSED)
 TEST("a thread")
 {
 	char text[128], hint[64];
-	struct child child;
+	CLEANUP(child_end) struct child child;
 	struct err *err;
 	pid_t tid = start(&child, start_thread, NULL);
 
@@ -162,7 +158,6 @@ TEST("a thread")
 	CU_ASSERT_EQUAL(err->code, ERR_ATTACH);
 	CU_ASSERT_STRING_EQUAL(err->msg, text);
 	CU_ASSERT_STRING_EQUAL(err->hint, hint);
-	child_end(&child);
 }
 
 TEST("mdbg itself")
@@ -190,12 +185,11 @@ static void be_traced(void *arg UNUSED)
 
 TEST("traced by this process")
 {
-	struct child child;
+	CLEANUP(child_end) struct child child;
 
 	start(&child, be_traced, NULL);
 	CU_ASSERT_TRUE(says(refuse_check(child.pid), child.pid, "already traced by this mdbg"));
 	kill(child.pid, SIGKILL);
-	child_end(&child);
 }
 
 struct tracer {
@@ -357,7 +351,7 @@ static void attempt(void *arg)
 /* The error of an attempt made by a process that has lost some rights. */
 static struct err *attempted(pid_t pid, void (*lose)(void), struct attempt *job)
 {
-	struct child child;
+	CLEANUP(child_end) struct child child;
 	int fds[2];
 
 	CU_ASSERT_EQUAL_FATAL(pipe2(fds, O_CLOEXEC), 0);
@@ -366,7 +360,6 @@ static struct err *attempted(pid_t pid, void (*lose)(void), struct attempt *job)
 	close(fds[1]);
 	CU_ASSERT_EQUAL_FATAL(read(fds[0], job, sizeof(*job)), sizeof(*job));
 	close(fds[0]);
-	child_end(&child);
 	return job->seized ? NULL : &job->err;
 }
 
@@ -426,14 +419,13 @@ static void attempt_at(void (*fn)(void *arg), uintptr_t arg, void (*lose)(void),
 		       const char *hint)
 {
 	struct attempt job;
-	struct child child;
+	CLEANUP(child_end) struct child child;
 	struct err *err;
 
 	start(&child, fn, (void *)arg);
 	err = attempted(child.pid, lose, &job);
 	CU_ASSERT_TRUE(says(err, child.pid, what));
 	CU_ASSERT_PTR_NOT_NULL(strstr(job.err.hint, hint));
-	child_end(&child);
 }
 
 TEST("somebody else's")

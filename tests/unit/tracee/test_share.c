@@ -114,7 +114,7 @@ static struct err *withdraw(struct victim *v)
 /* Mappings of the child that are ours; with len, the number of their bytes. */
 static unsigned mappings(uint64_t *len)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	unsigned nr = 0;
 
 	CU_ASSERT_PTR_NULL_FATAL(procfs_maps(child.pid, &maps));
@@ -124,7 +124,6 @@ static unsigned mappings(uint64_t *len)
 			*len += maps.vec.at[i].end - maps.vec.at[i].start;
 			nr++;
 		}
-	procparse_maps_free(&maps);
 	return nr;
 }
 

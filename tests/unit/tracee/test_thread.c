@@ -319,7 +319,7 @@ static struct err *call(struct remote *remote)
 
 static bool trap_with_call(struct thread *thread)
 {
-	struct remote *remote = malloc(sizeof(*remote));
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
 	struct err *err;
 
 	CU_ASSERT_PTR_NULL_FATAL(remote_borrow_begin(thread, remote));
@@ -327,7 +327,6 @@ static bool trap_with_call(struct thread *thread)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_GONE);
 	CU_ASSERT_PTR_NOT_NULL(remote_end(remote));
-	free(remote);
 	return true;
 }
 

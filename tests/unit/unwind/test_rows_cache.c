@@ -80,16 +80,14 @@ static unsigned files(void)
 
 static void load_from(struct elf_file *from, const char *folder)
 {
-	struct rows_cache cache;
-	struct rows rows;
+	CLEANUP(rows_cache_deinit) struct rows_cache cache;
+	CLEANUP(rows_free) struct rows rows;
 
 	rows_cache_init(&cache, folder);
 	CU_ASSERT_PTR_NULL_FATAL(rows_cache_load(&cache, from, text.vaddr, text.memsz, &rows));
 	CU_ASSERT_EQUAL_FATAL(rows.nr, compiled.nr);
 	CU_ASSERT(!memcmp(rows.row, compiled.row, rows.nr * sizeof(*rows.row)));
 	CU_ASSERT_EQUAL(rows.nr_index, compiled.nr_index);
-	rows_free(&rows);
-	rows_cache_deinit(&cache);
 }
 
 static void load_and_check(void)
