@@ -56,6 +56,8 @@ static void print_key(const struct column *key, size_t column, size_t width, str
 {
 	const char *text = key->help ? key->help : column_kind_help(key);
 
+	if (!strcmp(text, key->key))
+		text = "";	/* a key `bytes` has bytes */
 	if (*text)
 		out_column(out, key->key, width);
 	else

@@ -489,6 +489,18 @@ TEST("help is written in paragraphs, and its examples are of the command")
 	CU_ASSERT_TRUE(examples > 20);
 }
 
+TEST("help does not explain a word by itself")
+{
+	for (unsigned i = 0; cmd_table[i]; i++) {
+		char line[80], key[32], said[32];
+
+		snprintf(line, sizeof(line), "help %s", cmd_table[i]->name);
+		for (const char *at = harness_line(line).out; *at; at += strcspn(at, "\n") + 1)
+			if (sscanf(at, " %31[a-z] %31[^\n]", key, said) == 2)
+				CU_ASSERT_STRING_NOT_EQUAL(key, said);
+	}
+}
+
 TEST("explains every command")
 {
 	struct outcome outcome;
