@@ -216,12 +216,16 @@ proc start_command {args} {
 	return $chan
 }
 
-# A program of tests/targets (hard.c) built by another compiler, or otherwise; returns its path.
+# A program of tests/targets (hard.c) built by another compiler, or otherwise; returns its path. A compiler or a library
+# that is not installed is a skip; one that refuses the source is a failure.
 proc build_target {cc source args} {
 	set folder [file join $::here .. targets]
 	set program $::tmp/[file rootname $source]
 	if {[catch {exec [need $cc] -O2 -D_GNU_SOURCE -I$folder {*}$args -o $program $folder/$source -pthread 2>@1} message]} {
-		skip "$source cannot be built by $cc $args: [string range $message 0 100]"
+		if {[regexp {cannot find (-l\S+)} $message -> library]} {
+			skip "$source: $cc $args has no $library"
+		}
+		fail "$source cannot be built by $cc $args: [string range $message 0 300]"
 	}
 	return $program
 }
