@@ -18,7 +18,6 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "base/text_set.h"
 #include "export/model.h"
 #include "export/sqlite_source.h"

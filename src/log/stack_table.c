@@ -4,7 +4,6 @@
 #include "log/stack_table.h"
 
 #include "log/budget.h"
-#include "log/log_layout.h"
 
 /* The stack that a search looks for. */
 struct wanted {

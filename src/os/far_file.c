@@ -17,7 +17,6 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
-#include "base/fd.h"
 #include "base/limits.h"
 #include "os/errand.h"
 #include "os/file.h"

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "os/cgroup.h"
 #include "os/file.h"
 #include "os/procfs.h"

@@ -10,7 +10,6 @@
 #include "base/path.h"
 #include "elf/cfi.h"
 #include "log/growth_ring.h"
-#include "probe/choose.h"
 #include "probe/plan.h"
 #include "probe/probe.h"
 #include "tracee/module.h"

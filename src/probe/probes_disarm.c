@@ -18,7 +18,6 @@
 
 #include <stdlib.h>
 
-#include "agent/state.h"
 #include "os/tracer.h"
 #include "probe/area.h"
 #include "probe/trap_ledger.h"

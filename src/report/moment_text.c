@@ -8,7 +8,6 @@
 
 #include "report/out.h"
 #include "session/history.h"
-#include "session/session.h"
 
 void moment_text_print_name(const struct moment_name *moment, struct out *out)
 {

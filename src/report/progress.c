@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/err.h"
 #include "os/tracer.h"
 
 #define SECOND	1000000000ull

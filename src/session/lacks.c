@@ -14,7 +14,6 @@
 #include "probe/probe.h"
 #include "session/private.h"
 #include "tracee/region.h"
-#include "tracee/target.h"
 
 /* Warnings of the log that the user has had. */
 enum { TOLD_SAMPLING = 1, TOLD_FULL = 2, TOLD_STACKLESS = 4, TOLD_ROOM = 8 };

@@ -8,7 +8,6 @@
 
 #include "os/pidfd.h"
 #include "os/tracer.h"
-#include "session/heap.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
 #include "tracee/region.h"

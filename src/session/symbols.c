@@ -6,7 +6,6 @@
 #include "probe/probe.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
-#include "tracee/core_target.h"
 #include "tracee/target.h"
 
 static void warn_of_names(void *ctx, const char *text)

@@ -17,7 +17,6 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "base/fd.h"
 #include "os/far_file.h"
 #include "os/file.h"

@@ -12,7 +12,6 @@
 #include "base/outside.h"
 #include "base/sum.h"
 #include "symbol/fold.h"
-#include "symbol/symbol.h"
 
 struct name {
 	struct name *next;	/* with the same hash */

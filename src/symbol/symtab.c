@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/cancel.h"
-#include "base/cleanup.h"
 
 #define CANCEL_EVERY	4096u	/* symbols */
 

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
-#include "tracee/region.h"
 #include "tracee/target.h"
 
 /*

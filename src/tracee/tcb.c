@@ -4,7 +4,6 @@
 #include "tracee/tcb.h"
 
 #include "base/cleanup.h"
-#include "os/identity.h"
 #include "tracee/target.h"
 
 #define TCB_MAX		4096u

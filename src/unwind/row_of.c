@@ -4,7 +4,6 @@
 #include "unwind/row_of.h"
 
 #include "arch/host.h"
-#include "base/compiler.h"
 
 /* Convert the CFA's rule that is a word plus a number. False: it does not fit. */
 static bool row_cfa_memory(const struct cfa_value *value, struct row *row)
