@@ -30,10 +30,10 @@
 struct session;
 
 struct blind {
-	bool known;		/* pulse is */
+	bool known;		/* the pulse is known */
 	struct heap_pulse pulse;
-	uint32_t changes;	/* of the heap, seen since the probes went in */
-	uint32_t threads;	/* when the probes went in */
+	uint32_t changes;	/* of the heap, which were seen since the probes went in */
+	uint32_t threads;	/* their number when the probes went in */
 	bool told;
 };
 

@@ -22,7 +22,7 @@
 #include "tracee/target_wait.h"
 
 #define QUIET_NS	1000000000ull	/* how long to wait for calls that are under way */
-/* how long the target runs before the second look for some */
+/* how long the target runs before it is asked for the second time whether they have ended */
 #define STEP_NS		50000ull
 #define CALM_ROUNDS	3u		/* damage that is seen so often, with nobody inside, stays */
 

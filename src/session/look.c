@@ -20,7 +20,7 @@
 #define SNAPSHOTS	6u		/* one more if the last is of no use, ... */
 #define UNSURE		3u		/* ... or if it is not the best */
 #define QUIET_NS	100000000ull	/* how long to wait for calls before a snapshot ... */
-/* ... while only those inside run; twice that if the last was of no use */
+/* ... in which only threads inside the allocator run; twice that after a snapshot of no use */
 #define DRAIN_NS	10000000ull
 /* A stop may be so much longer than a fork: the child is made and ended, and pages are copied. */
 #define SNAPSHOT_NS	20000000ull
@@ -267,7 +267,7 @@ static struct err *by_snapshot(struct look *look)
 	return NULL;
 }
 
-/* The pause is of nobody's making where the target stood before. */
+/* Where the target stood before, the look makes no pause of its own. */
 struct stop {
 	struct look *look;
 	bool stood;
@@ -292,7 +292,7 @@ static struct err *in_stop(struct look *look)
 	return err;
 }
 
-/* An error of by_snapshot that does not mean that a stop would do. */
+/* Is it an error of by_snapshot after which a stop would fail, too? */
 static bool is_final(const struct err *err)
 {
 	return err->code == ERR_GONE || err->code == ERR_CANCELLED || err->code == ERR_NOMEM;

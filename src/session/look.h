@@ -78,7 +78,7 @@ struct look {
 	char no_snapshot[256];	/* why there was none, though a stop takes longer; or "" */
 	bool refused;		/* the error is that of max-pause */
 
-	/* Of a snapshot, as long as that is */
+	/* These are of a snapshot, and valid as long as it is. */
 	struct memory_view view;
 	struct smaps smaps;
 	struct snapshot child;

@@ -113,8 +113,8 @@ struct err *session_cont(struct session *session, int signal) MUST_CHECK;
 
 enum session_state session_state(const struct session *session);
 /*
- * The longest time for which the target stood still since this was asked last, for what would not
- * have been answered otherwise; 0: it ran on, or stood anyhow.
+ * The longest stop that an answer has needed since this was called last; 0: the target ran on, or
+ * was stopped already.
  */
 uint64_t session_stood(struct session *session);
 /* The process that a core file describes. */
@@ -209,7 +209,8 @@ struct session_probe_spec {
 	bool free;
 	int size;		/* of the block; not of a free */
 	/*
-	 * the block; 0: the result; else of an alloc: where its address goes, as by posix_memalign
+	 * The argument with the block's address; 0: it is the result. Of an alloc the argument points
+	 * to where the address is stored, as in posix_memalign.
 	 */
 	int ptr;
 	/* no exception passes it; must be set for an alloc if the program has exceptions */

@@ -84,7 +84,7 @@ static struct err *add_process(struct session *session, const struct proc_status
 		all->at[MEMORY_SWAP] = status->swap_kb << 10;
 	} else {
 		err = smaps_whole_pss(session->current->target->mem.tid, &pss);
-		/* It is of a moment later, when more may be in memory. */
+		/* It was read a moment later than the others, when more may have been in memory. */
 		if (!err && pss != SMAPS_UNKNOWN)
 			all->at[MEMORY_PSS] = MIN(pss, all->at[MEMORY_RSIZE]);
 	}
@@ -336,7 +336,7 @@ struct err *session_memory_use(struct session *session, unsigned flags,
 	return err;
 }
 
-/* What was shown of another process is no basis. */
+/* Forget what was shown of another process: nothing is compared with it. */
 static struct memory_last *last_of(struct session *session)
 {
 	struct memory_last *last = &session->memory_last;
@@ -373,7 +373,7 @@ void session_memory_keep(struct session *session, const struct memory_look *look
 	last->has_look = true;
 }
 
-/* The look of 10 s ago or less, as far as a sample of the history is one. */
+/* Take the sample of the history that is at most 10 s old for a look, as far as it has figures. */
 static bool look_of_history(struct session *session, const struct memory_look *now,
 			    struct memory_look *ret)
 {

@@ -45,8 +45,8 @@ struct stop_estimate stop_estimate_of(const struct stop_facts *facts)
 }
 
 /*
- * The lengths of the first chunks. The process runs, so they may be in change: then the sample ends
- * there. The top chunk is the last whose header was written.
+ * Add up the first chunks. The process runs, so one may be half changed: the sample ends there. The
+ * top chunk is the last one with a header.
  */
 static void sample(struct memory *memory, const struct proc_map *heap, struct stop_facts *facts)
 {

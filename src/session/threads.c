@@ -22,7 +22,7 @@ static struct err *add_thread(struct session *session, pid_t tid, struct session
 	return vec_push(&ret->vec, described);
 }
 
-/* What only its registers say. */
+/* Add what only the registers of the thread say. */
 static void add_registers(struct session *session, struct session_thread *described, bool stopped)
 {
 	const struct thread *thread = thread_find(session->current->target, described->lwp);
@@ -36,7 +36,7 @@ static void add_registers(struct session *session, struct session_thread *descri
 		described->pc = regs_get(&thread->regs, arch->pc);
 }
 
-/* Nobody stood still before: that of a stop is not where a thread is. */
+/* The threads ran before: the PC at which mdbg has stopped one says nothing, so it is left out. */
 static struct err *registers_of_all(struct session *session, bool stood UNUSED, void *arg)
 {
 	struct session_threads *ret = arg;

@@ -99,7 +99,7 @@ static bool in_allocator(const struct memory_view *view, const struct probes *pr
 	return false;
 }
 
-/* The PCs of its stack; *met_ret: a frame of ours is among them, or was. */
+/* Get the PCs of its stack. *met_ret: the walk has met a frame of ours, which is not among them. */
 static uint32_t walk_thread(const struct thread *thread, struct probes *probes, uint64_t *pcs,
 			    bool *met_ret)
 {

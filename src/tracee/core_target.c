@@ -552,7 +552,7 @@ static struct err *core_target_vector(const struct thread *thread, void *buf, si
 	return err_create(ERR_NOTFOUND, "the core has no thread %d", thread->tid);
 }
 
-/* Those of the process' own namespace. */
+/* A core has the ids of the process' own namespace, as the process itself sees them. */
 static bool core_same_ids(const struct target *target UNUSED)
 {
 	return true;

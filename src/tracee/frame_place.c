@@ -155,7 +155,7 @@ static bool find_spare(struct thread *thread, const struct part *part, bool know
 	return false;
 }
 
-/* The part is looked up once for a thread: while the marks are there, it is what it was. */
+/* The part is looked up once for a thread. While its marks are there it has not changed. */
 static bool spare(struct thread *thread, size_t len, struct frame_place *ret)
 {
 	struct target *target = thread->target;

@@ -33,7 +33,7 @@ static bool segment_range(const struct elf_segment *segment, uint64_t bias, stru
 	return ret->start < ret->end;
 }
 
-/* start - offset of each mapping of the segment, less the bias. */
+/* What start - offset of a mapping of the segment is, if the bias is 0. */
 static uint64_t segment_slide(const struct elf_segment *segment)
 {
 	return ALIGN_DOWN(segment->vaddr, PAGE) - ALIGN_DOWN(segment->offset, PAGE);

@@ -396,7 +396,7 @@ static struct err *start_job(struct session *session, void *arg)
 	return keeping(err, err_ignore(session_pause_change(session, take_out, NULL)));
 }
 
-/* There is nothing to be watched, which is said for the program itself. */
+/* No function can be watched: the one lack names the program itself. */
 static struct err *start_bare(struct session *session, void *arg)
 {
 	const struct start_job *job = arg;
