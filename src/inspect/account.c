@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/page.h"
 #include "heap/free_space.h"
-#include "inspect/heap_pages.h"
 #include "os/page_runs.h"
 
 static const struct {
@@ -120,21 +119,18 @@ static void add_chunk(struct account_heap *ret, const struct heap_walk *walk,
 }
 
 /* Whose pages the free bytes lie on. */
-static struct err *find_free(const struct heaps *heap, pid_t pages_of, struct account_heap *ret)
+static struct err *find_free(const struct heaps *heap, const struct page_runs *pages,
+			     struct account_heap *ret)
 {
 	struct free_space free = FREE_SPACE_INIT;
-	struct resident resident = RESIDENT_INIT;
 	const struct free_space_source source = {
-		.walk = &heap->walk, .resident = &resident, .brk = heap->brk,
+		.walk = &heap->walk, .pages = pages, .brk = heap->brk,
 	};
-	struct err *err = heap_pages_read(&heap->walk, pages_of, &resident);
+	struct err *err = free_space_add_up(&source, &free);
 
-	if (!err)
-		err = free_space_add_up(&source, &free);
 	ret->trim = free.all.kept[FREE_TRIMMED];
 	ret->pinned = free.all.kept[FREE_PINNED];
 	free_space_free(&free);
-	resident_free(&resident);
 	return err;
 }
 
@@ -157,8 +153,10 @@ struct err *account_heap_find(const struct heaps *heap, pid_t pages_of, struct a
 		add_chunk(ret, walk, &chunk,
 			  page_runs_between(&pages, &page, start, start + chunk.size));
 	}
+	if (!err)
+		err = find_free(heap, &pages, ret);
 	page_runs_free(&pages);
-	return err ? err : find_free(heap, pages_of, ret);
+	return err;
 }
 
 /* 0 for what is not known. */
