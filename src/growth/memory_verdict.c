@@ -14,7 +14,8 @@
 #define LEAST_SHARE	4096u		/* of the resident bytes */
 #define FILES_LEAST	(1ull << 20)	/* page cache that is mapped comes and goes */
 #define PART_LEAST	(1ull << 20)	/* of a part that could go ... */
-#define PART_SHARE	4u		/* ... and of what is resident */
+#define PART_SHARE	4u		/* ... and of what is resident ... */
+#define PART_SHARE_SEEN	16u		/* ... where there is more than was seen */
 
 uint64_t memory_verdict_least(uint64_t resident)
 {
@@ -165,6 +166,10 @@ static PRINTF(3, 4) void say_free(const struct memory_look *now, struct memory_v
 	snprintf(ret->ask, sizeof(ret->ask), "malloc trim");
 	if (!is->known)
 		return;
+	if (!is->whole) {
+		snprintf(ret->ask, sizeof(ret->ask), "memory account");
+		return;
+	}
 	ret->gives = is->trimmed;
 	if (is->other_top > is->trimmed && is->other_top >= pinned) {
 		snprintf(ret->text + len, sizeof(ret->text) - len, "; %" PRIu64 " lie at the ends of "
@@ -232,13 +237,15 @@ static bool judge_parts(const struct memory_look *now, bool compared, struct mem
 {
 	const char *still = compared ? "nothing grows, but " : "";
 	struct part best = { .bytes = 0 };
+	unsigned share;
 
 	if (!now->by_kind)
 		return false;
 	try_part(&best, MEMORY_HEAP_FREE, free_bytes(&now->free));
 	try_part(&best, MEMORY_GIVEN_BACK, now->all.at[MEMORY_LAZY]);
 	try_part(&best, MEMORY_DESCRIPTORS, now->descriptors);
-	if (best.bytes < PART_LEAST || best.bytes < resident(now) / PART_SHARE)
+	share = best.kind == MEMORY_HEAP_FREE && !now->free.whole ? PART_SHARE_SEEN : PART_SHARE;
+	if (best.bytes < PART_LEAST || best.bytes < resident(now) / share)
 		return false;
 	ret->kind = best.kind;
 	ret->bytes = best.bytes;

@@ -158,3 +158,53 @@ case account-errors 60 {
 	live_end $m
 	finish $t
 }
+
+# Under load the sum is the kernel's figure of one moment or another: what the process grows or shrinks by between two
+# reads of it is the only difference.
+proc check_rss_at_work {m pid} {
+	for {set i 0} {$i < 3} {incr i} {
+		set before [rss $pid]
+		set all [dict get [account_parts $m] all]
+		set after [rss $pid]
+		set slack [expr {abs($after - $before) + 0.03 * $before + 1000000}]
+		check {abs($all - $before) <= $slack || abs($all - $after) <= $slack} {$all; Rss was $before, then $after}
+	}
+}
+
+case account-real-python 60 {
+	set script [spit $::tmp/busy.py {print('ready', flush=True)
+import json
+kept = []
+while True:
+    kept.append(json.loads(json.dumps(list(range(2000)))))
+    del kept[:-200]
+}]
+	set t [start_command [system_python] $script]
+	set m [live_start -p [pid_of $t]]
+	check_rss_at_work $m [pid_of $t]
+	live_end $m
+	exec kill [pid_of $t]
+}
+
+case account-real-node 60 {
+	set script [spit $::tmp/busy.js {
+console.log('ready');
+const kept = [];
+setInterval(() => { kept.push(Buffer.alloc(50000, 1), 'x'.repeat(1000)); kept.splice(0, kept.length - 400); }, 1);
+}]
+	set t [start_command [need node] $script]
+	set m [live_start -p [pid_of $t]]
+	check_rss_at_work $m [pid_of $t]
+	live_end $m
+	exec kill [pid_of $t]
+}
+
+case account-real-redis 60 {
+	start_redis
+	start_load
+	set m [live_start -p $::redis]
+	check_rss_at_work $m $::redis
+	live_end $m
+	end_load
+	end_redis
+}

@@ -227,15 +227,21 @@ TEST("what a burst has left")
 	now.free.trimmed = 2 * MB;
 	check(&before, &now, MEMORY_HEAP_FREE, "malloc pins");
 	/* It lies where malloc_trim does not look. */
-	now.free = (struct heap_free){ .known = true, .listed = MB, .other_top = 30 * MB,
-				       .other_tops = 12, .trimmed = 2 * MB };
+	now.free = (struct heap_free){ .known = true, .whole = true, .listed = MB,
+				       .other_top = 30 * MB, .other_tops = 12, .trimmed = 2 * MB };
 	memory_verdict(&before, &now, &verdict);
 	CU_ASSERT_STRING_EQUAL(verdict.ask, "memory account");
 	CU_ASSERT_PTR_NOT_NULL(strstr(verdict.text, "ends of 12 arenas"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(verdict.text, "at least 32505856 bytes"));
-	/* It is not much of what is resident. */
+	/* It is not much of what is resident, ... */
 	now.free.other_top = 10 * MB;
 	check(&before, &now, MEMORY_NOTHING_GROWS, "memory system");
+	/* ... unless there is more, and nobody had the time to look at all of it. */
+	now.free.whole = false;
+	memory_verdict(&before, &now, &verdict);
+	CU_ASSERT_EQUAL(verdict.kind, MEMORY_HEAP_FREE);
+	CU_ASSERT_STRING_EQUAL(verdict.ask, "memory account");
+	CU_ASSERT_EQUAL(verdict.gives, MEMORY_UNKNOWN);
+	CU_ASSERT_PTR_NOT_NULL(strstr(verdict.text, "at least 11534336 bytes"));
 }
 
 TEST("memory that was given back, and files that nobody maps")
