@@ -278,3 +278,17 @@ case cases-small-blocks-on-many-pages 60 {
 		set before [state [pid_of $t]]
 	}
 }
+
+case cases-large-and-little-is-held 60 {
+	investigate "Large, and little is held" $::build/targets/kinds {
+		foreach line {"heap 1" "threads 12" "arenas 16" "lazy 20" "memfd 30" fork} {
+			order $t $line
+		}
+		typed $m memory
+		set text [typed $m "memory account"]
+		check {[regexp -line {^tops +(\d+) } $text -> tops] && $tops > 180000000} {$text}
+		check {[regexp -line {^held +(\d+) } $text -> held] && $held < 1500000} {$text}
+		# It has more threads than before.
+		finish $t
+	}
+}
