@@ -16,8 +16,9 @@
 #include "os/procfs.h"
 #include "report/memory_text.h"
 #include "report/memory_watch_text.h"
-#include "session/session_memory.h"
+#include "session/history.h"
 #include "session/session.h"
+#include "session/session_memory.h"
 
 #define LOOK_SHARE	1000u	/* a look that took T is followed by no other for 1000 T */
 
@@ -36,9 +37,19 @@ static uint64_t cpu_time(void)
 	return procfs_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Read what the kernel says of the process. The first thread of a process may have ended. */
-static struct err *read_process(pid_t pid, struct memory_reading *ret)
+static uint64_t without(uint64_t bytes, uint64_t own)
 {
+	return bytes - MIN(bytes, own);
+}
+
+/*
+ * Read what the kernel says of the process, without what mdbg has mapped in it. The first thread of a
+ * process may have ended.
+ */
+static struct err *read_process(const struct session *session, pid_t pid,
+				struct memory_reading *ret)
+{
+	const struct session_own own = session_history_own(session);
 	struct proc_status status;
 	struct proc_stat stat;
 	struct err *err = procfs_stat(pid, &stat);
@@ -51,8 +62,8 @@ static struct err *read_process(pid_t pid, struct memory_reading *ret)
 	ret->name = status.name;
 	ret->min_faults = stat.min_faults;
 	ret->maj_faults = stat.maj_faults;
-	ret->vsize = status.has_vm ? status.vm_kb << 10 : KERNEL_UNKNOWN;
-	ret->rsize = status.has_vm ? status.rss_kb << 10 : KERNEL_UNKNOWN;
+	ret->vsize = status.has_vm ? without(status.vm_kb << 10, own.mapped) : KERNEL_UNKNOWN;
+	ret->rsize = status.has_vm ? without(status.rss_kb << 10, own.resident) : KERNEL_UNKNOWN;
 	ret->swap = status.has_vm ? status.swap_kb << 10 : KERNEL_UNKNOWN;
 	return NULL;
 }
@@ -87,7 +98,7 @@ static struct err *read_all(void *ctx)
 	struct watch *watch = ctx;
 	pid_t pid = session_pid(watch->loop.call->session);
 	struct memory_reading reading = { .time_ns = procfs_clock(CLOCK_MONOTONIC) };
-	struct err *err = read_process(pid, &reading);
+	struct err *err = read_process(watch->loop.call->session, pid, &reading);
 
 	if (err && err->code == ERR_GONE) {
 		watch->loop.ended = true;
@@ -142,7 +153,8 @@ const struct cmd cmd_memory_watch = {
 			  "atop; all sizes are bytes (`set units` shortens them).\n"
 			  "    process  MINFLT MAJFLT (page faults) VGROW RGROW since the reading\n"
 			  "             before; VSIZE RSIZE SWAPSZ, and MEM, the part of the machine's\n"
-			  "             memory (/proc/PID/stat and status); PSIZE (/proc/PID/smaps)\n"
+			  "             memory (/proc/PID/stat and status); PSIZE (/proc/PID/smaps). What\n"
+			  "             mdbg has mapped in the process is no part of them\n"
 			  "    MEM      tot free avail cache dirty buff slab slrec (reclaimable) shmem\n"
 			  "             pgtab (/proc/meminfo)\n"
 			  "    SWP      tot free swcac (cached), vmcom and vmlim (committed, its limit)\n"

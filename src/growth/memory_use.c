@@ -290,6 +290,14 @@ static struct err *add_map(struct making *making, const struct proc_map *map,
 	return vec_push(&making->use.vec, is);
 }
 
+/* What mdbg has mapped has its own kind, and is no part of the process' sums. */
+static void leave_own_out(struct memory_look *look)
+{
+	for (unsigned i = 0; i < MEMORY_FIGURES; i++)
+		if (look->all.at[i] != MEMORY_UNKNOWN && look->kind[MEMORY_OWN].at[i] != MEMORY_UNKNOWN)
+			look->all.at[i] -= MIN(look->all.at[i], look->kind[MEMORY_OWN].at[i]);
+}
+
 /* A kind without a mapping has nothing of what the kernel offers for others. */
 static void fill_kinds(struct memory_look *look)
 {
@@ -329,6 +337,7 @@ struct err *memory_use_make(struct smaps *smaps, struct memory_owners *owners,
 		return err;
 	}
 	fill_kinds(&making.use.look);
+	leave_own_out(&making.use.look);
 	smaps->maps = (struct proc_maps){ VEC_INIT };
 	*ret = making.use;
 	return NULL;

@@ -8,7 +8,8 @@
  * has one figure. Then it is divided: sizes are known, and resident bytes and all else go by what
  * pagemap says is touched in each part. The kind of such a mapping is that of its largest part.
  *
- * The kinds add up to `all`, but for the kernel's own memory: page tables are in no mapping.
+ * The kinds add up to `all`, but for mdbg's own memory, which is not the process', and for the
+ * kernel's: page tables are in no mapping.
  */
 #pragma once
 
@@ -28,7 +29,7 @@ enum memory_kind {
 	MEMORY_FILES,		/* mapped, with pages that were written and are copies since */
 	MEMORY_SHARED,		/* System V, POSIX, memfd, shared anonymous */
 	MEMORY_DEVICE,		/* of devices, and pages of the kernel such as [vdso] */
-	MEMORY_OWN,		/* mdbg's log and its code in the process */
+	MEMORY_OWN,		/* mdbg's log and its code in the process; not in all */
 	MEMORY_KERNEL,		/* page tables; in no mapping, and not in all */
 	MEMORY_KINDS,
 };

@@ -53,15 +53,6 @@ static uint64_t grown_in_use(const struct memory_sum *before, const struct memor
 	return was == MEMORY_UNKNOWN || is == MEMORY_UNKNOWN || is < was ? 0 : is - was;
 }
 
-/* What is resident, without mdbg's own. */
-static uint64_t resident(const struct memory_look *look)
-{
-	uint64_t all = look->all.at[MEMORY_RSIZE];
-	uint64_t own = look->by_kind ? look->kind[MEMORY_OWN].at[MEMORY_RSIZE] : MEMORY_UNKNOWN;
-
-	return all == MEMORY_UNKNOWN || own == MEMORY_UNKNOWN ? all : all - MIN(all, own);
-}
-
 /* Growth of a kind, as far as it counts. */
 static uint64_t kind_growth(const struct memory_look *before, const struct memory_look *now,
 			    enum memory_kind kind, bool virtual)
@@ -149,7 +140,7 @@ static uint64_t free_bytes(const struct heap_free *is)
 
 /*
  * Say that the heap has free memory, and what gives it back: malloc_trim if it reaches the most of
- * it, which it does not at the ends of other arenas than the main one, nor on pages with live blocks.
+ * it. It does not reach the ends of other arenas than the main one, nor pages with live blocks.
  */
 static PRINTF(3, 4) void say_free(const struct memory_look *now, struct memory_verdict *ret,
 				  const char *fmt, ...)
@@ -245,7 +236,7 @@ static bool judge_parts(const struct memory_look *now, bool compared, struct mem
 	try_part(&best, MEMORY_GIVEN_BACK, now->all.at[MEMORY_LAZY]);
 	try_part(&best, MEMORY_DESCRIPTORS, now->descriptors);
 	share = best.kind == MEMORY_HEAP_FREE && !now->free.whole ? PART_SHARE_SEEN : PART_SHARE;
-	if (best.bytes < PART_LEAST || best.bytes < resident(now) / share)
+	if (best.bytes < PART_LEAST || best.bytes < now->all.at[MEMORY_RSIZE] / share)
 		return false;
 	ret->kind = best.kind;
 	ret->bytes = best.bytes;
@@ -266,12 +257,11 @@ static bool judge_parts(const struct memory_look *now, bool compared, struct mem
 static void judge_history(const struct memory_look *before, const struct memory_look *now,
 			  struct memory_verdict *ret)
 {
-	uint64_t was = before ? resident(before) : MEMORY_UNKNOWN, is = resident(now);
-	uint64_t bytes = was == MEMORY_UNKNOWN || is == MEMORY_UNKNOWN || is < was ? 0 : is - was;
+	uint64_t bytes = before ? grown(&before->all, &now->all, MEMORY_RSIZE) : 0;
 	int64_t net = before && before->held != MEMORY_UNKNOWN && now->held != MEMORY_UNKNOWN &&
 		      !now->unrecorded ? held_net(before, now) : 0;
 
-	if (before && bytes >= memory_verdict_least(is) && net > 0 &&
+	if (before && bytes >= memory_verdict_least(now->all.at[MEMORY_RSIZE]) && net > 0 &&
 	    (uint64_t)net >= bytes / 2) {
 		ret->kind = MEMORY_HEAP_GROWS;
 		ret->bytes = bytes;
@@ -416,7 +406,7 @@ static void judge_kind(const struct memory_look *before, const struct memory_loo
 static void judge_kinds(const struct memory_look *before, const struct memory_look *now,
 			struct memory_verdict *ret)
 {
-	uint64_t least = memory_verdict_least(resident(now));
+	uint64_t least = memory_verdict_least(now->all.at[MEMORY_RSIZE]);
 
 	ret->which = largest(before, now, false, &ret->bytes);
 	if (judge_beside(before, now, MAX(least, ret->bytes), ret))
@@ -467,5 +457,5 @@ bool memory_verdict_wants_free(const struct memory_look *now, const struct memor
 		return false;
 	return verdict->kind == MEMORY_HEAP_FREE ||
 	       ((verdict->kind == MEMORY_NOTHING_GROWS || verdict->kind == MEMORY_SECOND_LOOK) &&
-		heap >= resident(now) / PART_SHARE);
+		heap >= now->all.at[MEMORY_RSIZE] / PART_SHARE);
 }

@@ -43,36 +43,34 @@ static void note(struct err *err)
 		trace_line("history: %s", err->msg);
 }
 
-/*
- * Of the process' resident memory, what is mdbg's: its log grows with the process' blocks. The
- * journal is whole at any moment, as mdbg may be killed at any.
- */
-static uint64_t own_resident(struct session *session)
+/* The journal is whole at any moment, as mdbg may be killed at any. */
+struct session_own session_history_own(const struct session *session)
 {
 	const struct target *target = session->current->target;
 	AUTO_CLOSE int pagemap = target ? procfs_open(target->mem.tid, "pagemap", O_RDONLY) : -1;
 	struct memory_owners owners = { .vec = VEC_INIT };
 	struct page_runs pages = { VEC_INIT };
-	uint64_t bytes = 0;
+	struct session_own own = { 0, 0 };
 	struct err *err = pagemap < 0 ? NULL : memory_owners_own(session->region, &owners);
 
-	vec_each_while(owner, &owners.vec, pagemap >= 0 && !err) {
+	vec_each_while(owner, &owners.vec, !err) {
+		own.mapped += owner->end - owner->start;
 		page_runs_free(&pages);
 		err = page_runs_add(pagemap, owner->start, owner->end, &pages);
 		vec_each(run, &pages.vec)
-			bytes += run->swapped ? 0 : run->end - run->start;
+			own.resident += run->swapped ? 0 : run->end - run->start;
 	}
 	page_runs_free(&pages);
 	vec_free(&owners.vec);
 	note(err);
-	return bytes;
+	return own;
 }
 
 /*
  * The resident bytes of the process, without mdbg's; 0: not known. Its first thread may have ended
  * before it.
  */
-static uint64_t resident(struct session *session)
+static uint64_t resident(const struct session *session)
 {
 	pid_t pid = session->current->pid;
 	struct proc_tasks tasks = { VEC_INIT };
@@ -86,7 +84,7 @@ static uint64_t resident(struct session *session)
 		if (procfs_rss(tasks.vec.at[i], &rss))
 			rss = 0;
 	vec_free(&tasks.vec);
-	return rss ? rss - MIN(rss, own_resident(session)) : 0;
+	return rss ? rss - MIN(rss, session_history_own(session).resident) : 0;
 }
 
 /* Begin the history of a log that is new to this session. */

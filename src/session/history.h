@@ -67,6 +67,16 @@ const struct history_sample *session_history_growth(struct session *session, uin
 struct err *session_history_mark(struct session *session, const char *name,
 				 const struct mark **ret) MUST_CHECK;
 
+/*
+ * What mdbg has mapped in the session's process: its log and its agent. It grows with the process'
+ * blocks, and is no part of the process' figures. Main thread.
+ */
+struct session_own {
+	uint64_t mapped, resident;	/* bytes; 0: none, or not known */
+};
+
+struct session_own session_history_own(const struct session *session);
+
 /* The functions below are called by the session only. */
 
 /* A gap begins (struct history_gap); the gap ends. */

@@ -68,7 +68,7 @@ static struct err *add_process(struct session *session, const struct proc_status
 	struct memory_sum *kernel = &use->look.kind[MEMORY_KERNEL], *all = &use->look.all;
 	struct proc_stat stat;
 	struct err *err = procfs_stat(session->current->pid, &stat);
-	uint64_t pss;
+	uint64_t pss, own = use->look.kind[MEMORY_OWN].at[MEMORY_PSS];
 
 	if (err)
 		return err;
@@ -86,7 +86,8 @@ static struct err *add_process(struct session *session, const struct proc_status
 		err = smaps_whole_pss(session->current->target->mem.tid, &pss);
 		/* It was read a moment later than the others, when more may have been in memory. */
 		if (!err && pss != SMAPS_UNKNOWN)
-			all->at[MEMORY_PSS] = MIN(pss, all->at[MEMORY_RSIZE]);
+			all->at[MEMORY_PSS] = MIN(pss > own ? pss - own : 0,
+						  all->at[MEMORY_RSIZE]);
 	}
 	return err && err->code != ERR_NOTFOUND ? err : NULL;
 }

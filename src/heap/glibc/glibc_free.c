@@ -104,7 +104,7 @@ static uint64_t resident(const struct look *look, uint64_t start, uint64_t end)
 	return source->resident ? source->resident(source->ctx, start, end) : end - start;
 }
 
-/* The first bytes of a chunk, with its links, are resident; so is what shares a page with others. */
+/* The first bytes of a chunk, with its links, are resident, and what shares a page with others. */
 static void add_chunk(struct look *look, uint64_t at, uint64_t size)
 {
 	uint64_t from = ALIGN_UP(at + LINKS_LEN, PAGE), to = ALIGN_DOWN(at + size, PAGE);

@@ -464,9 +464,10 @@ case memory-watch-agrees-with-atop 60 {
 	set atop [need atop]
 	set t [start cases]
 	order $t "burst 100000"
+	# To atop what mdbg maps is the process'; so it is asked before that.
+	check {[regexp -line "^PRM .* [pid_of $t] \\(cases\\) \\S+ (\\d+) (\\d+) (\\d+) " [exec $atop -P PRM 1 1] -> page vsize rsize]} {atop does not know it}
 	set m [live_start -p [pid_of $t]]
 	set lines [split [live $m "memory watch 1 1"] \n]
-	check {[regexp -line "^PRM .* [pid_of $t] \\(cases\\) \\S+ (\\d+) (\\d+) (\\d+) " [exec $atop -P PRM 1 1] -> page vsize rsize]} {atop does not know it}
 	check {$vsize << 10 == [memory_column $lines VSIZE]} {atop: $vsize KB, $lines}
 	check {abs(($rsize << 10) - [memory_column $lines RSIZE]) < 4 << 20 && $rsize > 20000} {atop: $rsize KB, $lines}
 	live_end $m
