@@ -8,6 +8,7 @@
 #include "cmd/shell/cmd.h"
 #include "heap/filter.h"
 #include "session/history.h"
+#include "session/peak_watch.h"
 
 static struct err *not_so_early(const struct history *history, const char *word, uint64_t now_ns)
 {
@@ -34,11 +35,18 @@ static struct err *choose_age(const struct history *history, const char *word, u
 	return *ret ? NULL : not_so_early(history, word, now_ns);
 }
 
-static struct err *choose_peak(const struct history *history, const char *word, uint64_t now_ns,
-			       const struct history_sample **ret)
+/* The moment that was taken of the peak, or a sample that has more: *sample_ret. */
+static struct err *choose_peak(const struct call *call, const struct history *history,
+			       const char *word, uint64_t now_ns,
+			       const struct history_sample **sample_ret, struct moment *ret)
 {
-	*ret = history_peak(history);
-	return *ret ? NULL : not_so_early(history, word, now_ns);
+	const struct history_sample *sample = history_peak(history);
+	struct peak peak;
+
+	if (peak_watch_found(call->session, &peak) && (!sample || peak.bytes >= sample->bytes))
+		return peak_watch_moment(call->session, ret);
+	*sample_ret = sample;
+	return sample ? NULL : not_so_early(history, word, now_ns);
 }
 
 static struct err *choose_mark(const struct marks *marks, const char *word, struct moment *ret)
@@ -60,7 +68,7 @@ struct err *moments_choose(const struct call *call, const char *word, uint64_t n
 	if (!strcmp(word, "now"))
 		chosen.now = true;
 	else if (!strcmp(word, "peak"))
-		err = choose_peak(&is->history, word, now_ns, &sample);
+		err = choose_peak(call, &is->history, word, now_ns, &sample, &chosen.moment);
 	else if (*word == '-')
 		err = choose_age(&is->history, word, now_ns, &sample);
 	else

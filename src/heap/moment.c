@@ -29,6 +29,7 @@ struct err *moment_take(const struct live_counts *live, uint64_t time_ns, struct
 
 struct counting {
 	const struct log *log;
+	const bool *end;		/* NULL: never */
 	uint64_t mean;
 	struct live_counts live;
 };
@@ -37,13 +38,21 @@ static struct err *count(const struct block *block, uint64_t slot UNUSED, void *
 {
 	struct counting *counting = ctx;
 
+	if (UNLIKELY(counting->end) && __atomic_load_n(counting->end, __ATOMIC_RELAXED))
+		return err_create(ERR_CANCELLED, "the scan was ended");
 	return live_counts_meet(counting->log, &counting->live, counting->mean, block);
 }
 
 struct err *moment_from_log(const struct log *log, const struct in_hand *in_hand, uint64_t time_ns,
 			    struct moment *ret)
 {
-	struct counting counting = { .log = log, .mean = log_config(log).sample };
+	return moment_from_log_until(log, in_hand, time_ns, NULL, ret);
+}
+
+struct err *moment_from_log_until(const struct log *log, const struct in_hand *in_hand,
+				  uint64_t time_ns, const bool *end, struct moment *ret)
+{
+	struct counting counting = { .log = log, .end = end, .mean = log_config(log).sample };
 	struct log_older older = log_older(log);
 	struct err *err = block_live_counts_init(log, &counting.live);
 

@@ -36,6 +36,10 @@ struct err *moment_take(const struct live_counts *live, uint64_t time_ns,
 /* The same for the blocks of a log and those in hand, which may be NULL (blocks_each). */
 struct err *moment_from_log(const struct log *log, const struct in_hand *in_hand, uint64_t time_ns,
 			    struct moment *ret) MUST_CHECK;
+/* The same; ERR_CANCELLED soon after *end was set (atomic). */
+struct err *moment_from_log_until(const struct log *log, const struct in_hand *in_hand,
+				  uint64_t time_ns, const bool *end,
+				  struct moment *ret) MUST_CHECK;
 void moment_free(struct moment *moment);
 /* Returns the sums over all stacks. */
 struct sample_share moment_total(const struct moment *moment);

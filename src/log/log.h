@@ -399,6 +399,11 @@ struct log_older log_older(const struct log *log);	/* by the accounts of now */
  */
 uint64_t reader_live(const struct log *log);
 /*
+ * The bytes of all blocks that are in the table: never more than at some moment of the call, less
+ * by what was allocated meanwhile. For frequent calls.
+ */
+uint64_t reader_held_bytes(const struct log *log);
+/*
  * Forget all records, the counts of stacks, and accounts (`malloc reset`). Nobody may write
  * meanwhile. Stack ids stay valid.
  */

@@ -182,6 +182,17 @@ struct log_accounts reader_accounts(const struct log *log)
 	return accounts;
 }
 
+uint64_t reader_held_bytes(const struct log *log)
+{
+	uint64_t sum[ACCOUNTS] = { 0 };
+	uint32_t nr = threads_count(log);
+
+	add_accounts(log, nr, 1u << LOG_ACCOUNT(alloc_bytes), sum);
+	add_accounts(log, nr, 1u << LOG_ACCOUNT(free_bytes), sum);
+	return sum[LOG_ACCOUNT(alloc_bytes)] -
+	       MIN(sum[LOG_ACCOUNT(alloc_bytes)], sum[LOG_ACCOUNT(free_bytes)]);
+}
+
 uint64_t reader_live(const struct log *log)
 {
 	struct log_accounts accounts = reader_accounts(log);

@@ -4,17 +4,20 @@
 #include "report/sites.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/cancel.h"
 #include "base/compiler.h"
 #include "heap/history.h"
 #include "log/log.h"
+#include "os/procfs.h"
 #include "report/lack_text.h"
 #include "report/out.h"
 #include "report/progress.h"
 #include "report/rows_text.h"
 #include "report/traceback.h"
 #include "session/older.h"
+#include "session/peak_watch.h"
 #include "session/session.h"
 
 #define INDENT	8	/* of the traceback */
@@ -243,6 +246,34 @@ static void print_older(struct session *session, const struct sites_when *when, 
 		      number_text_size(out, older.bytes).at, older.blocks);
 }
 
+/* Print how the peak was found, and how much of it the sites are. */
+static void print_peak(struct session *session, const struct sites_when *when,
+		       const struct sites *sites, struct out *out)
+{
+	struct proc_status status;
+	struct peak peak;
+	char time[32];
+
+	if (!when->at.word || strcmp(when->at.word, "peak"))
+		return;
+	if (!peak_watch_found(session, &peak) || peak.time_ns != when->at.time_ns) {
+		out_text(out, "The peak is the highest sample of the history (`malloc -v` says how often these "
+			      "are taken): there may have been more between two of them\n");
+	} else {
+		number_text_time(time, sizeof(time), peak.high_ns);
+		out_f(out, "Recorded blocks have held %s bytes at most, at %s, as far as looks every "
+		      "%llu ms have seen", number_text_size(out, peak.high_bytes).at, time,
+		      PEAK_EVERY_NS / 1000000);
+		if (!when->filtered && sites->bytes < peak.high_bytes)
+			out_f(out, "; %.1f %% of it are in these sites",
+			      100.0 * (double)sites->bytes / (double)peak.high_bytes);
+		out_text(out, "\n");
+	}
+	if (!procfs_status(session_pid(session), &status) && status.peak_kb)
+		out_f(out, "Most that the process has had in memory (VmHWM): %s bytes\n",
+		      number_text_size(out, status.peak_kb << 10).at);
+}
+
 /* Print what sites had that may hold nothing now, or why these are not listed. */
 static void print_all_time(const struct sites *sites, const struct sites_when *when,
 			   struct out *out)
@@ -267,6 +298,7 @@ struct err *sites_print_sums(struct stack_names *names, const struct sites *site
 		out_f(out, "%zu sites listed; ", sites->vec.nr);
 	out_f(out, "%" PRIu64 " allocations, %s bytes in all sites\n", sites->count,
 	      number_text_size(out, sites->bytes).at);
+	print_peak(session, when, sites, out);
 	print_all_time(sites, when, out);
 	print_older(session, when, out);
 	sites_print_sampling(session, out);

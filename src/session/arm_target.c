@@ -165,6 +165,7 @@ struct err *arm_target_prepare(struct session *session)
 	bool changed = false;
 
 	if (session->region && session->region->empty) {
+		peak_watch_stop(session);
 		region_free(session->region);
 		session->region = NULL;
 	}

@@ -163,6 +163,7 @@ struct err *session_attach(struct session *session, pid_t pid)
 			err_recode(err_wrap(err, "cannot attach to process %d", pid), ERR_ATTACH);
 	}
 	session->state = session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;
+	peak_watch_start(session);
 	return session_symbols_sync(session);
 }
 
@@ -230,5 +231,6 @@ struct err *session_attach_program(struct session *session, char *const *argv, b
 	if (err)
 		return err;
 	session->state = session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;
+	peak_watch_start(session);
 	return session_symbols_sync(session);
 }

@@ -38,6 +38,7 @@ struct err *session_create(struct session **ret)
 	session->cache_dir = trust_user_folder("XDG_CACHE_HOME", ".cache");
 	pthread_mutex_init(&session->lock, NULL);
 	pthread_mutex_init(&session->forwards, NULL);
+	peak_watch_init(session);
 	session->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (session->event_fd < 0)
 		err = err_sys("eventfd");
@@ -67,6 +68,7 @@ void session_destroy(struct session *session)
 		return;
 	tracer_destroy(session->tracer);
 	release_forget(session);
+	peak_watch_free(session);
 	session_history_free(session);
 	session_memory_forget(session);
 	session_kernel_stop(session);

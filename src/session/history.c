@@ -178,6 +178,10 @@ uint64_t session_history_poll(struct session *session)
 	struct log *log = log_of(session);
 	uint64_t interval = session_history_interval(session), spent;
 
+	if (!log || !session_armed(session))
+		peak_watch_stop(session);
+	else
+		peak_watch_start(session);
 	if (!log || !session_armed(session) || !interval)
 		return IDLE_NS;
 	spent = monotonic() - current(session, log)->sampled_ns;

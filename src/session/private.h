@@ -37,6 +37,7 @@
 #include "session/log_budget.h"
 #include "session/session_memory.h"
 #include "session/older.h"
+#include "session/peak_watch.h"
 #include "session/process.h"
 #include "session/session.h"
 #include "tracee/loader_lists.h"
@@ -137,6 +138,7 @@ struct session {
 	enum records records;		/* tracer thread */
 	uint64_t stood_ns;		/* see session_stood; the thread that makes a stop */
 	struct log_history history;	/* main thread; kept until there is another log */
+	struct peak_watch peak;
 	struct older_found older;	/* main thread: by the last walk of the heaps */
 	struct memory_last memory_last;	/* main thread: the last `memory` and `memory maps` */
 	/* what the user was told of the log (lacks.c). Tracer thread */

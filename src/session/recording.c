@@ -58,8 +58,10 @@ struct err *session_recording_arm(struct session *session)
 	if (err || session_armed(session))
 		return err;
 	err = session_call(session, arm_job, NULL);
-	if (!err)
+	if (!err) {
 		session_history_resume(session);
+		peak_watch_start(session);
+	}
 	if (!err && session->region && reader_live(&session->region->log))
 		session_warn_gap(session);
 	return err ? err : session_symbols_sync(session);
@@ -77,8 +79,10 @@ struct err *session_recording_disarm(struct session *session)
 	if (err || !session_armed(session))
 		return err;
 	err = session_call(session, disarm_job, NULL);
-	if (!session_armed(session))
+	if (!session_armed(session)) {
+		peak_watch_stop(session);
 		session_history_pause(session, false);
+	}
 	return err;
 }
 
@@ -106,9 +110,11 @@ struct err *session_recording_reset(struct session *session)
 		return err_hint(err_create(ERR_STATE, "process %d goes on recording",
 					   session->current->pid),
 				"attach to it again");
+	peak_watch_stop(session);
 	err = session_call(session, reset_job, NULL);
 	if (!err)
 		session_history_reset(session);
+	peak_watch_start(session);
 	return err;
 }
 

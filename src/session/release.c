@@ -17,6 +17,7 @@
 
 void release_forget(struct session *session)
 {
+	peak_watch_stop(session);
 	untraced_forget(session);
 	processes_forget(session);
 	user_functions_free(&session->users);
@@ -177,6 +178,7 @@ struct err *session_keep(struct session *session)
 	err = session_call(session, keep_job, NULL);
 	if (err)
 		return err;
+	peak_watch_stop(session);
 	session_history_pause(session, true);
 	session->state = SESSION_NONE;
 	return NULL;

@@ -5,6 +5,7 @@
  *	left N SIZE	N blocks, which are kept
  *	right N SIZE	N blocks, each of which is freed at once
  *	peak N SIZE	N blocks by burst, kept for 20 ms, then freed
+ *	hold N SIZE	N blocks by burst, kept until `drop` (or any other line)
  *	verify, quit
  */
 #include "target.h"
@@ -34,13 +35,18 @@ static NOINLINE void right(long n, size_t size)
 	CHANGE_ARGUMENTS();
 }
 
-static NOINLINE void burst(long n, size_t size)
+static NOINLINE void burst(long n, size_t size, bool until_told)
 {
 	char **held = calloc((size_t)n, sizeof(*held));
 
 	for (long i = 0; i < n; i++)
 		held[i] = make(size);
-	nap_us(20000);
+	if (until_told) {
+		say("ok");
+		hear();
+	} else {
+		nap_us(20000);
+	}
 	for (long i = 0; i < n; i++)
 		free(held[i]);
 	free(held);
@@ -53,7 +59,7 @@ static NOINLINE void work(char how, long n, size_t size)
 	else if (how == 'r')
 		right(n, size);
 	else
-		burst(n, size);
+		burst(n, size, how == 'h');
 	CHANGE_ARGUMENTS();
 }
 
@@ -68,7 +74,7 @@ int main(void)
 		long n;
 
 		if ((rest = after(line, "left")) || (rest = after(line, "right")) ||
-		    (rest = after(line, "peak"))) {
+		    (rest = after(line, "peak")) || (rest = after(line, "hold"))) {
 			n = strtol(rest, &end, 10);
 			work(line[0], n, (size_t)strtol(end, NULL, 10));
 		} else if (after(line, "quit")) {

@@ -94,6 +94,7 @@ void fake_forget(struct session *session)
 {
 	symbols_destroy(session->symbols);
 	session->symbols = NULL;
+	peak_watch_stop(session);
 	if (session->region)
 		munmap(session->region->log.base, session->region->log.size);
 	session->region = NULL;
@@ -205,6 +206,7 @@ struct err *session_create(struct session **ret)
 		return err_sys("eventfd");
 	}
 	pthread_mutex_init(&session->lock, NULL);
+	peak_watch_init(session);
 	for (size_t i = 0; i < sizeof(fake->bytes); i++)
 		fake->bytes[i] = (uint8_t)i;
 	memory_array_init(&fake->memory, fake->bytes, 0x5000, sizeof(fake->bytes));
@@ -233,6 +235,7 @@ void session_destroy(struct session *session)
 	if (!session)
 		return;
 	fake_forget(session);
+	peak_watch_free(session);
 	session_history_free(session);
 	name_globs_free(&session->naming.skip);
 	close(session->event_fd);
@@ -416,6 +419,7 @@ struct err *session_user_probe_delete(struct session *session, const char *funct
 struct err *session_recording_reset(struct session *session)
 {
 	fake_of(session)->asked.reset++;
+	peak_watch_stop(session);
 	log_reset(&session->region->log);
 	session_history_reset(session);
 	return NULL;

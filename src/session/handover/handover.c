@@ -120,6 +120,7 @@ static struct err *adopt(struct session *session)
 	vec_clear(&session->old_text);
 	vec_clear(&session->old_maps);
 	err = keeping(err, region_keep(process->target));
+	peak_watch_stop(session);
 	region_free(session->region);
 	session->region = NULL;
 	return err;
