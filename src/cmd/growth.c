@@ -242,8 +242,9 @@ const struct cmd cmd_growth_log = {
 	.name		= "growth log",
 	.usage		= "?-v? ?brk? ?mmap? ?shm?",
 	.brief		= "the recorded calls, one a line, oldest first",
-	.help		= "Each line has the thread, the call, the address, the size in bytes, and what\n"
-			  "the call returned. mmap has its protection and flags, and the descriptor,\n"
+	.help		= "Each line has the time at which the call returned, the thread, the call, the\n"
+			  "address, the size in bytes (of brk the change of the heap), and what the call\n"
+			  "returned. mmap has its protection and flags, and the descriptor,\n"
 			  "offset and name of its file; shm has its id. A failed call has `failed` at its\n"
 			  "end. -v prints the traceback of each call.\n"
 			  "\n"

@@ -35,6 +35,10 @@ static const struct column sum_columns[] = {
 	  .flags = COLUMN_BRIEF },
 	{ "count", ">COUNT", "mappings", COLUMN(NUMBER, struct growth_sum, count),
 	  .flags = COLUMN_BRIEF },
+	{ "total", ">TOTAL", "calls of all time, as far back as the log has them",
+	  COLUMN(NUMBER, struct growth_sum, total), .flags = COLUMN_BRIEF },
+	{ "totalbytes", ">TOTALBYTES", "what these have added", COLUMN(BYTES, struct growth_sum, total_bytes),
+	  .flags = COLUMN_BRIEF },
 	{ "stack", "FUNCTION", NULL, COLUMN(STACK, struct growth_sum, stack),
 	  .flags = COLUMN_BRIEF },
 };
@@ -52,6 +56,8 @@ static struct err *add_up(struct call *call, struct growth_ask *ask,
 	if (!err)
 		err = growth_add_up(&view->pieces, (enum held_kind)ask->kind, &ask->query.filter,
 				    &env, sums);
+	if (!err)
+		err = growth_add_calls(call->session, (enum held_kind)ask->kind, sums);
 	if (err)
 		return err;
 	return query_growth_sort(&ask->query,
@@ -116,20 +122,6 @@ static struct err *sites(struct call *call, struct growth_ask *ask, struct sites
 	return err;
 }
 
-static unsigned kind_of(uint32_t what)
-{
-	switch ((enum growth_call)what) {
-	case GROWTH_CALL_BRK:
-		return 1u << GROWTH_BRK;
-	case GROWTH_CALL_MMAP:
-	case GROWTH_CALL_MUNMAP:
-	case GROWTH_CALL_MREMAP:
-		return 1u << GROWTH_MMAP;
-	default:
-		return 1u << GROWTH_SHM;
-	}
-}
-
 /* The events of some numbers. The target goes on, and may write over those that are not read yet. */
 static struct err *print_events(struct call *call, unsigned kinds, uint64_t from, uint64_t next,
 				struct stack_texts *texts)
@@ -137,14 +129,15 @@ static struct err *print_events(struct call *call, unsigned kinds, uint64_t from
 	CLEANUP(mapped_file_list_free) struct mapped_file_list files = { VEC_INIT };
 	const struct log *log = session_log(call->session);
 	struct err *err = session_growth_files(call->session, &files);
+	uint64_t missed = 0, brk = from == growth_ring_run(log).first ? growth_ring_run(log).brk : 0;
 	struct growth_event event;
-	uint64_t missed = 0;
 
 	for (; !err && from != next && !out_done(call->out); from++) {
 		if (growth_ring_get(log, from, &event) != GROWTH_READ)
 			missed++;
-		else if (event.call < GROWTH_CALLS && kinds & kind_of(event.call))
-			err = growth_event_print(call->session, &event, &files, texts, call->out);
+		else if (event.call < GROWTH_CALLS && kinds & 1u << growth_kind_of(event.call))
+			err = growth_event_print(call->session, &event, &files, texts, &brk,
+						 call->out);
 		if (!err)
 			err = cancel_check();
 	}

@@ -58,8 +58,8 @@ struct err *growth_add_up(const struct held_pieces *pieces, enum held_kind kind,
 	*ret = (struct growth_sums){ VEC_INIT, 0, 0 };
 	for (size_t i = 0; !err && i < pieces->vec.nr; i++) {
 		const struct held_piece *piece = &pieces->vec.at[i];
-		struct growth_sum sum = { log_deferred_whole(env->log, piece->stack),
-					  piece->end - piece->start, 1 };
+		struct growth_sum sum = { .stack = log_deferred_whole(env->log, piece->stack),
+					  .bytes = piece->end - piece->start, .count = 1 };
 
 		if (piece->kind != kind || !keeps(filter, env, piece))
 			continue;
@@ -73,6 +73,82 @@ struct err *growth_add_up(const struct held_pieces *pieces, enum held_kind kind,
 	join(ret);
 	vec_sort(&ret->vec, by_bytes);
 	return NULL;
+}
+
+enum held_kind growth_kind_of(uint32_t call)
+{
+	switch ((enum growth_call)call) {
+	case GROWTH_CALL_BRK:
+		return HELD_BRK;
+	case GROWTH_CALL_MMAP:
+	case GROWTH_CALL_MUNMAP:
+	case GROWTH_CALL_MREMAP:
+		return HELD_MMAP;
+	default:
+		return HELD_SHM;
+	}
+}
+
+int64_t growth_added(struct session *session, const struct growth_event *event, uint64_t *brk)
+{
+	uint64_t before = *brk;
+
+	if (growth_replay_event_failed(event))
+		return 0;
+	switch ((enum growth_call)event->call) {
+	case GROWTH_CALL_BRK:
+		if (!event->arg[0])	/* it asks where the end is */
+			return 0;
+		*brk = event->arg[0];
+		return before ? (int64_t)(event->arg[0] - before) : 0;
+	case GROWTH_CALL_MMAP:
+		return (int64_t)ALIGN_UP(event->arg[1], 4096ull);
+	case GROWTH_CALL_MREMAP:
+		return (int64_t)(ALIGN_UP(event->arg[2], 4096ull) - ALIGN_UP(event->arg[1], 4096ull));
+	case GROWTH_CALL_SHMAT:
+		return (int64_t)session_growth_segment(session, (uint32_t)event->arg[0],
+						       event->result);
+	default:
+		return 0;
+	}
+}
+
+struct err *growth_add_calls(struct session *session, enum held_kind kind,
+			     struct growth_sums *sums)
+{
+	const struct log *log = session_log(session);
+	struct growth_run run = growth_ring_run(log);
+	VEC(struct growth_sum) calls = VEC_INIT;	/* by stack */
+	struct err *err = NULL;
+	uint64_t next = growth_ring_next(log), brk = run.brk;
+	struct growth_event event;
+
+	for (uint64_t from = MAX(run.first, next - MIN(next, log->nr_growth));
+	     !err && from != next; from++) {
+		struct growth_sum *of;
+		int64_t added;
+
+		if (growth_ring_get(log, from, &event) != GROWTH_READ || event.call >= GROWTH_CALLS)
+			continue;
+		added = growth_added(session, &event, &brk);
+		if (added <= 0 || growth_kind_of(event.call) != kind)
+			continue;
+		of = vec_slot(&calls, log_deferred_whole(log, event.stack));
+		if (!of)
+			err = err_nomem;
+		else
+			*of = (struct growth_sum){ .total = of->total + 1,
+						   .total_bytes = of->total_bytes + (uint64_t)added };
+	}
+	/* What is held was added, also by calls of which that is not known, or that the log has lost. */
+	vec_each(sum, &sums->vec) {
+		bool known = sum->stack < calls.nr;
+
+		sum->total = MAX(sum->count, known ? calls.at[sum->stack].total : 0);
+		sum->total_bytes = MAX(sum->bytes, known ? calls.at[sum->stack].total_bytes : 0);
+	}
+	vec_free(&calls);
+	return err;
 }
 
 /* Find the piece that an address is in; NULL: none is held there. */
@@ -105,6 +181,8 @@ static struct err *print_sum(struct stack_names *names, const struct session_gro
 
 	out_f(out, "#%zu  %s bytes in %" PRIu64 " mappings\n", rank,
 	      number_text_size(out, sum->bytes).at, sum->count);
+	out_f(out, "    all-time %" PRIu64 " calls, %s bytes\n", sum->total,
+	      number_text_size(out, sum->total_bytes).at);
 	print_ended(view, session_log(names->session), sum->stack, out);
 	err = sites_print_headline(names, sum->stack, out);
 	out_blanks(out, GROWTH_INDENT);

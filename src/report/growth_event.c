@@ -133,12 +133,25 @@ static void print_shmctl(const struct growth_event *event, struct out *out)
 		out_f(out, "%u", command);
 }
 
-static void print_arguments(struct session *session, const struct growth_event *event,
-			    const struct mapped_file_list *files, struct out *out)
+/* "brk 0x55d0bfe22000 +135168"; the change of the heap is not known of the first one. */
+static void print_brk(const struct growth_event *event, bool known, int64_t change, struct out *out)
 {
+	out_f(out, "brk 0x%" PRIx64, event->arg[0]);
+	if (known && event->arg[0] && !growth_replay_event_failed(event))
+		out_f(out, " %+" PRId64, change);
+	else
+		out_text(out, " -");
+}
+
+static void print_arguments(struct session *session, const struct growth_event *event,
+			    const struct mapped_file_list *files, uint64_t *brk, struct out *out)
+{
+	bool known = *brk;
+	int64_t added = growth_added(session, event, brk);
+
 	switch ((enum growth_call)event->call) {
 	case GROWTH_CALL_BRK:
-		out_f(out, "brk 0x%" PRIx64, event->arg[0]);
+		print_brk(event, known, added, out);
 		break;
 	case GROWTH_CALL_MMAP:
 		out_text(out, "mmap");
@@ -171,17 +184,28 @@ static void print_arguments(struct session *session, const struct growth_event *
 	}
 }
 
+/* When the call has returned: "2026-11-27 17:03:11.123456 ". */
+static void print_time(const struct log *log, const struct growth_event *event, struct out *out)
+{
+	uint64_t ns = log_clock_realtime(log, event->left);
+	char time[32];
+
+	number_text_time(time, sizeof(time), ns);
+	out_f(out, "%s.%06" PRIu64 " ", time, ns / 1000 % 1000000);
+}
+
 struct err *growth_event_print(struct session *session, const struct growth_event *event,
 			       const struct mapped_file_list *files, struct stack_texts *texts,
-			       struct out *out)
+			       uint64_t *brk, struct out *out)
 {
 	struct log_thread_view thread = reader_thread(session_log(session), event->thread);
 
+	print_time(session_log(session), event, out);
 	if (thread.lwp)
 		out_f(out, "%u ", thread.lwp);
 	else
 		out_text(out, "- ");
-	print_arguments(session, event, files, out);
+	print_arguments(session, event, files, brk, out);
 	if (growth_replay_event_failed(event))
 		out_text(out, " failed");
 	out_text(out, "\n");

@@ -57,7 +57,7 @@ static struct err *ask(const struct call *call, double least, struct asked *ret)
 	struct call rest = *call;
 	struct err *err;
 
-	*ret = (struct asked){ .tree = { VEC_INIT } };
+	*ret = (struct asked){ .tree.weight = 0 };
 	err = parse(&rest, ret);
 	if (!err)
 		err = query_sites_tree(&rest, &ret->query);
@@ -86,7 +86,7 @@ static struct err *rows(struct call *call, struct answer *ret)
 
 static struct err *run(struct call *call)
 {
-	CLEANUP(asked_free) struct asked asked = { .tree = { VEC_INIT } };
+	CLEANUP(asked_free) struct asked asked = { .tree.weight = 0 };
 	struct err *err;
 	struct sites_when when;
 

@@ -18,6 +18,14 @@ static const char *const built_in[] = {
 	/* C and its library. */
 	"strdup", "strndup", "__strdup", "__strndup", "wcsdup", "reallocarray",
 	"asprintf", "vasprintf", "__asprintf*", "__vasprintf*",
+	/* malloc's own ways to brk and mmap, for `growth`: glibc's, and musl's. */
+	"sbrk", "__sbrk", "__libc_sbrk", "__default_morecore", "__glibc_morecore", "sysmalloc*",
+	"_int_malloc*", "_int_realloc*", "_int_memalign*", "_mid_memalign*", "_int_free*", "systrim*",
+	"tcache_init*", "new_heap*", "alloc_new_heap*", "arena_get2*", "_int_new_arena*",
+	"malloc", "calloc", "realloc", "free", "memalign", "aligned_alloc", "posix_memalign",
+	"__libc_malloc*", "__libc_calloc*", "__libc_realloc*", "__libc_memalign*", "__libc_free*",
+	"__GI___libc_malloc", "__GI___libc_realloc", "__GI___libc_free", "__expand_heap",
+	"__malloc_alloc_meta",
 	/* C++: operators, allocators, containers. */
 	"operator new*", "std::*", "__gnu_cxx::*",
 	/*

@@ -199,8 +199,8 @@ case cases-mapped-and-given-back-in-part 60 {
 		set text [typed $m "growth mmap limit 1"]
 		check {[string match "*\n#1  819200 bytes in 200 mappings\n*" $text]} {$text}
 		set text [typed $m "growth log mmap"]
-		check {[llength [regexp -all -inline -line {^\d+ mmap 0x[0-9a-f]+ 135168 } $text]] == 200} {$text}
-		check {[llength [regexp -all -inline -line {^\d+ munmap 0x[0-9a-f]+ 131072$} $text]] == 200} {$text}
+		check {[llength [regexp -all -inline -line {^\S+ \S+ \d+ mmap 0x[0-9a-f]+ 135168 } $text]] == 200} {$text}
+		check {[llength [regexp -all -inline -line {^\S+ \S+ \d+ munmap 0x[0-9a-f]+ 131072$} $text]] == 200} {$text}
 	}
 }
 

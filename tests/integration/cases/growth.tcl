@@ -67,7 +67,7 @@ proc strace_event {line} {
 }
 
 proc log_event {line} {
-	set words [lassign $line thread call]
+	set words [lassign $line date time thread call]
 	set failed [expr {[lindex $words end] eq "failed" ? "failed" : ""}]
 	switch $call {
 		mmap {
@@ -107,7 +107,8 @@ case growth-strace 60 {
 		check {$got eq $want} {strace has: $want; mdbg: $got}
 	}
 	foreach line $lines {
-		check {[lindex $line 0] == [pid_of $t]} {thread: $line}
+		check {[lindex $line 2] == [pid_of $t]} {thread: $line}
+		check {[regexp {^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6} } $line]} {time: $line}
 	}
 	check {[llength [split [live $m "growth log shm"] "\n"]] == 7} {[live $m "growth log shm"]}
 	check_growth $m [pid_of $t]
@@ -162,7 +163,7 @@ case growth-strace-stacks 60 {
 	set text [live $m "growth log -v"]
 	live_end $m
 	finish $t
-	set got [traced_events $text {^\d+ ([a-z]+) } {^ +0x[0-9a-f]+ (\w+)\+?(0x[0-9a-f]+)?}]
+	set got [traced_events $text {^[-0-9]+ [0-9:.]+ \d+ ([a-z]+) } {^ +0x[0-9a-f]+ (\w+)\+?(0x[0-9a-f]+)?}]
 	check {[llength $got] > 20} {$text}
 	# strace has those before main as well.
 	foreach theirs [lrange $want end-[expr {[llength $got] - 1}] end] ours $got {
@@ -784,4 +785,23 @@ case growth-nginx 60 {
 	} finally {
 		end_nginx $master
 	}
+}
+
+# What the heap grows by is said, and whose it is: not that of sbrk. All-time has what was given back, too.
+case growth-brk-change 60 {
+	set t [start mapper]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start brk mmap"
+	order $t "grow 5"
+	order $t "grow 3"
+	set text [live $m "growth log brk"]
+	# The process had no heap before.
+	check {[regexp -line {^\S+ \S+ \d+ brk 0x[0-9a-f]+ -$} $text] && [regexp -line {^\S+ \S+ \d+ brk 0x[0-9a-f]+ \+12288$} $text]} {$text}
+	set text [live $m "growth brk limit 1"]
+	check {[regexp {#1  32768 bytes in 2 mappings\n    all-time 2 calls, 32768 bytes\n    in (\w+)} $text -> who] && ![string match *sbrk* $who]} {$text}
+	order $t each
+	set row [lindex [live_value $m {mdbg::growth mmap}] 0]
+	check {[dict get $row total] >= [dict get $row count] && [dict get $row totalbytes] >= [dict get $row bytes]} {$row}
+	live_end $m
+	finish $t
 }
