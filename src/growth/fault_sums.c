@@ -4,6 +4,7 @@
 #include "growth/fault_sums.h"
 
 #define SUMS_MAX	((1u << 24) - 2)	/* numbers of sums have 24 bits in the table of pages */
+#define FILE_PAGE	(1ull << 39)
 #define FILES_MAX	65536
 #define FIRST_ROOM	1024
 
@@ -119,6 +120,19 @@ static void take_page(struct fault_sums *sums, uint64_t page, uint32_t nr)
 	sums->sums.at[nr - 1].pages++;
 }
 
+/*
+ * The table has 40 bits for a page, of which the highest says that it is a file's. A page of the
+ * address space has at most 45 bits (5 levels of page tables).
+ */
+static uint64_t page_of(const struct fault *fault)
+{
+	uint64_t mask = FILE_PAGE - 1;
+
+	if (!fault->inode)
+		return fault->address >> 12 & mask;
+	return FILE_PAGE | (mix(mix(mix(fault->inode) ^ fault->dev) ^ fault->offset >> 12) & mask);
+}
+
 void fault_sums_add(struct fault_sums *sums, const struct fault *fault)
 {
 	uint32_t nr = find_sum(sums, fault->stack, fault->file);
@@ -129,6 +143,5 @@ void fault_sums_add(struct fault_sums *sums, const struct fault *fault)
 		return;
 	}
 	*(fault->major ? &sums->sums.at[nr - 1].major : &sums->sums.at[nr - 1].minor) += 1;
-	/* A page's number has at most 45 bits (5 levels of page tables); the table has 40. */
-	take_page(sums, fault->address >> 12 & ((1ull << 40) - 1), nr);
+	take_page(sums, page_of(fault), nr);
 }

@@ -2,7 +2,10 @@
 /*
  * Page faults, added up by stack and by the file of the address.
  *
- * A page belongs to the stack that faulted it in last. So the pages of all stacks are together those
+ * A page is one of a file, by its inode and offset, or else one of the address space: files that are
+ * mapped at one address in turn have pages of their own, and a file that is mapped twice has each of
+ * its pages once. (Pages of files are known by a hash of 39 bits: of a million, half a one may be
+ * taken for another.) A page belongs to the stack that faulted it in last. So the pages of all stacks are together those
  * at which faults were taken, each once, however often they came and went. (The kernel may map more
  * for one fault: a huge page, or pages of a file around the address. The event does not say so.)
  *
@@ -41,6 +44,8 @@ struct fault {
 	uint64_t address;
 	uint32_t stack, file;
 	bool major;
+	/* Of a file's memory: the file, and the place in it. inode 0: it is no file's. */
+	uint64_t inode, dev, offset;
 };
 
 void fault_sums_init(struct fault_sums *sums, size_t most);

@@ -18,13 +18,14 @@
 #include "log/log.h"
 #include "tracee/target.h"
 
+#define SAMPLE_REST	1024u		/* what a sample of the largest size has beside its stack, at most */
 #define OWN		"/memfd:mdbg"	/* the log, whose pages the agent faults in */
 #define CPUS_MAX	4096
 #define MADE_MAX	256		/* mappings, before they are read again */
 #define MAPS_AGE_NS	100000000ull	/* ... and at this age, or a hundred times what reading took */
 #define DRAIN_MAX	200000		/* records of a ring in one drain */
 
-static struct perf_event_attr attributes(bool major)
+static struct perf_event_attr attributes(bool major, uint32_t stack)
 {
 	return (struct perf_event_attr){
 		.type = PERF_TYPE_SOFTWARE,
@@ -32,7 +33,7 @@ static struct perf_event_attr attributes(bool major)
 		.sample_period = 1,
 		.sample_type = PERF_SAMPLE_FIELDS,
 		.sample_regs_user = PERF_REGS_MASK,
-		.sample_stack_user = FAULTS_STACK,
+		.sample_stack_user = stack,
 		.inherit = 1,
 		.inherit_thread = 1,
 		.remove_on_exec = 1,
@@ -51,7 +52,7 @@ static struct perf_event_attr attributes(bool major)
  */
 static struct err *open_one(struct faults *faults, bool major, pid_t tid, int cpu, int *fd_ret)
 {
-	struct perf_event_attr attr = attributes(major);
+	struct perf_event_attr attr = attributes(major, faults->stack);
 	struct err *err;
 
 	attr.exclude_kernel = faults->user_only;
@@ -141,7 +142,7 @@ static struct err *open_events(struct faults *faults)
 }
 
 struct err *faults_open(struct target *target, struct log *log, const struct walk_area *area,
-			size_t most, struct faults **ret)
+			size_t most, size_t stack, struct faults **ret)
 {
 	struct faults *faults = calloc(1, sizeof(*faults));
 	struct err *err;
@@ -151,6 +152,7 @@ struct err *faults_open(struct target *target, struct log *log, const struct wal
 	faults->target = target;
 	faults->log = log;
 	faults->area = area;
+	faults->stack = (uint32_t)(stack / 8 * 8);	/* the kernel wants whole words */
 	fault_sums_init(&faults->sums, most);
 	err = open_events(faults);
 	if (err)
@@ -198,8 +200,10 @@ static void take_mapping(struct faults *faults, const struct perf_event_header *
 	if (!perf_mapping_parse(record, &mapping) ||
 	    (pid_t)mapping.pid != faults->target->pid)
 		return;
-	made = (struct fault_mapping){ mapping.start, mapping.end,
-				       file_of_record(faults, mapping.path) };
+	made = (struct fault_mapping){
+		mapping.start, mapping.end, mapping.offset, mapping.inode,
+		(uint64_t)mapping.dev_major << 32 | mapping.dev_minor,
+		file_of_record(faults, mapping.path) };
 	if (faults->made.nr >= MADE_MAX || vec_push(&faults->made, made))
 		faults->maps_old = true;
 }
@@ -222,19 +226,42 @@ static void read_maps(struct faults *faults)
 	faults->maps = maps;
 }
 
-static uint32_t file_of(struct faults *faults, uint64_t address)
+/* The mapping that holds an address; false: none is known. */
+static bool find_mapping(struct faults *faults, uint64_t address, struct fault_mapping *ret)
 {
 	const struct proc_map *map;
 
 	if (faults->maps_old)
 		read_maps(faults);
-	for (size_t i = faults->made.nr; i--; )
-		if (address - faults->made.at[i].start <
-		    faults->made.at[i].end - faults->made.at[i].start)
-			return faults->made.at[i].file;
+	for (size_t i = faults->made.nr; i--; ) {
+		*ret = faults->made.at[i];
+		if (address - ret->start < ret->end - ret->start)
+			return true;
+	}
 	map = procparse_maps_find(&faults->maps, address);
-	/* The heap and the stacks are no files. */
-	return map && map->path[0] == '/' ? fault_sums_file(&faults->sums, map->path) : 0;
+	if (!map)
+		return false;
+	*ret = (struct fault_mapping){
+		map->start, map->end, map->offset, map->inode,
+		(uint64_t)map->dev_major << 32 | map->dev_minor,
+		/* The heap and the stacks are no files. */
+		map->path[0] == '/' ? fault_sums_file(&faults->sums, map->path) : 0 };
+	return true;
+}
+
+/* Which file the address is of, and the place there: one name may have been that of many files. */
+static void set_file(struct faults *faults, struct fault *fault)
+{
+	struct fault_mapping mapping;
+
+	if (!find_mapping(faults, fault->address, &mapping))
+		return;
+	fault->file = mapping.file;
+	if (!mapping.inode)
+		return;
+	fault->inode = mapping.inode;
+	fault->dev = mapping.dev;
+	fault->offset = mapping.offset + (fault->address - mapping.start);
 }
 
 static uint32_t walk_sample(struct faults *faults, const struct perf_sample *sample,
@@ -264,6 +291,9 @@ static uint32_t stack_of(struct faults *faults, const struct perf_sample *sample
 	if (sample->nr_regs != PERF_REGS_NR)
 		return LOG_STACK_NONE;
 	nr = walk_sample(faults, sample, pcs, &end);
+	/* The copy was too short. */
+	if (end == WALK_MEMORY && sample->stack_len + SAMPLE_REST >= faults->stack)
+		end = WALK_COPY;
 	/* A library may have been loaded since the last poll: the modules are read, once a drain. */
 	if (end == WALK_NO_MODULE && !faults->refreshed) {
 		struct err *err = target_refresh(faults->target, NULL);
@@ -293,7 +323,8 @@ static void take_sample(struct faults *faults, const struct perf_event_header *r
 	    (pid_t)sample.pid != faults->target->pid)
 		return;
 	fault = (struct fault){ .address = sample.addr, .stack = stack_of(faults, &sample),
-				.file = file_of(faults, sample.addr), .major = faults->major };
+				.major = faults->major };
+	set_file(faults, &fault);
 	if (is_own(faults, fault.file)) {
 		faults->own++;
 		return;

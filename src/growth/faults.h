@@ -11,8 +11,8 @@
  * process of the machine pays).
  *
  * Stacks. The sample has the registers and a copy of the stack, from the user's SP on
- * (FAULTS_STACK bytes), and is walked by rows as any stack; where the copy ends, so does the walk
- * (WALK_MEMORY). The stack goes to the log's table, so that it has its names like any other.
+ * (`set fault-stack`), and is walked by rows as any stack; where the copy ends, so does the walk
+ * (WALK_COPY). A larger copy leaves room for fewer samples in the ring. The stack goes to the log's table, so that it has its names like any other.
  *
  * Files. The mapping that holds the address says which. Mappings are read from /proc/PID/maps, and
  * those that are made later come as records of the same ring. Nothing comes of those that are
@@ -36,7 +36,9 @@
 struct log;
 struct target;
 
-#define FAULTS_STACK	4096u		/* bytes of the stack that a sample has */
+/* Bytes of the stack that a sample has: the least and the most. The kernel's own limit is 65,528. */
+#define FAULTS_STACK	4096u
+#define FAULTS_STACK_MAX 65528u
 #define FAULTS_RING	(32u << 20)	/* bytes of the ring of a processor ... */
 #define FAULTS_RINGS	(256u << 20)	/* ... and of all of them, at most */
 #define FAULTS_RING_MAJOR (256u << 10)
@@ -44,7 +46,8 @@ struct target;
 /* A mapping that was made since the mappings were read. */
 struct fault_mapping {
 	uint64_t start, end;
-	uint32_t file;
+	uint64_t offset, inode, dev;	/* of its file; 0: it has none */
+	uint32_t file;			/* number of the name */
 };
 
 struct faults {
@@ -53,6 +56,7 @@ struct faults {
 	const struct walk_area *area;	/* mdbg's code in the target; NULL: none */
 	VEC(int) fds;
 	size_t ring;			/* bytes of the ring of a processor */
+	uint32_t stack;			/* bytes of the stack that a sample has */
 	VEC(struct perf_ring) rings;	/* by processor: of minor and of major faults */
 	struct fault_sums sums;
 	struct proc_maps maps;
@@ -69,11 +73,12 @@ struct faults {
 };
 
 /*
- * Begin. The target is stopped. The errors of perf_event_open. most: bytes of the sums.
+ * Begin. The target is stopped. The errors of perf_event_open. most: bytes of the sums. stack: bytes
+ * of the stack that a sample has, FAULTS_STACK to FAULTS_STACK_MAX.
  * Tracer thread, as all of them.
  */
 struct err *faults_open(struct target *target, struct log *log, const struct walk_area *area,
-			size_t most, struct faults **ret) MUST_CHECK;
+			size_t most, size_t stack, struct faults **ret) MUST_CHECK;
 void faults_close(struct faults *faults);
 /* The process has executed another program: take what is in the rings, and nothing after that. */
 void faults_end(struct faults *faults);

@@ -211,7 +211,9 @@ bool perf_mapping_parse(const struct perf_event_header *record, struct perf_mapp
 	/* PERF_RECORD_MMAP2, up to the name. */
 	struct {
 		uint32_t pid, tid;
-		uint64_t addr, len, pgoff, file[3];
+		uint64_t addr, len, pgoff;
+		uint32_t dev_major, dev_minor;
+		uint64_t inode, generation;
 		uint32_t prot, flags;
 	} head;
 	struct rest rest = rest_of(record);
@@ -224,6 +226,10 @@ bool perf_mapping_parse(const struct perf_event_header *record, struct perf_mapp
 		.pid = head.pid,
 		.start = head.addr,
 		.end = head.addr + head.len,
+		.offset = head.pgoff,
+		.inode = head.inode,
+		.dev_major = head.dev_major,
+		.dev_minor = head.dev_minor,
 		.exec = head.prot & PROT_EXEC,
 		.path = (const char *)rest.at,
 	};

@@ -75,6 +75,8 @@ bool perf_sample_parse(const struct perf_event_header *record, uint64_t mask,
 struct perf_mapping {
 	uint32_t pid;
 	uint64_t start, end;
+	uint64_t offset, inode;		/* in the file; 0 of anonymous memory */
+	uint32_t dev_major, dev_minor;
 	bool exec;
 	const char *path;		/* "//anon": no file; inside the record */
 };

@@ -16,6 +16,7 @@ const struct session_config session_config_default = {
 	.stack_depth	= 32,
 	.log_limit	= 1ull << 30,
 	.kernel_sampling = true,
+	.fault_stack	= 4096,
 	.history_seconds = 1,
 	.max_pause_ns	= 500000000,
 	.arm		= true,

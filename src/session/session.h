@@ -43,6 +43,7 @@ struct session_config {
 	bool follow_exec;		/* at each exec: attach and arm anew */
 	/* at `growth start kernel`: estimate allocations that come too fast */
 	bool kernel_sampling;
+	uint64_t fault_stack;		/* at `growth start fault`: bytes of the stack of each */
 	/* Search for leaks when the target ends, before its memory is gone: see session_leaks. */
 	bool leaks_at_end;
 	/* Hold the process when it is about to die with a core, until session_cont. */

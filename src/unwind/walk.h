@@ -57,6 +57,7 @@ enum walk_end {
 	 */
 	WALK_STACK,
 	WALK_REGISTER,		/* CFI that needs a register which is not known in that frame */
+	WALK_COPY,		/* set by growth/faults.c: no more of the stack was copied */
 	WALK_ENDS,
 };
 

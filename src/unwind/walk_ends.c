@@ -18,6 +18,7 @@ static const char *const names[WALK_ENDS] = {
 	[WALK_DEFERRED]		= "a library that had just been loaded",
 	[WALK_STACK]		= "a stack whose bounds were not known",
 	[WALK_REGISTER]		= "unwind information by a register that is not known here",
+	[WALK_COPY]		= "no more of the stack was copied: set fault-stack",
 };
 
 const char *walk_end_name(enum walk_end end)

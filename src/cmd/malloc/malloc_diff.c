@@ -549,7 +549,7 @@ const struct cmd cmd_malloc_diff = {
 	.help		= "MOMENT is one of:\n"
 			  "    NAME      a mark (`help malloc mark`)\n"
 			  "    now       this moment; it is the second MOMENT if that is not given\n"
-			  "    peak      when recorded blocks have held most, as far as looks every 4 ms see\n"
+			  "    peak      when recorded blocks have held most (looks every 4 ms)\n"
 			  "    -10m      the sample nearest to 10 minutes ago; units are s, m, h and d\n"
 			  "\n"
 			  "mdbg takes a sample every second while it is attached; if there are many\n"

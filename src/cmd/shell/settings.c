@@ -14,6 +14,7 @@
 #include "cmd/shell/shell.h"
 #include "cmd/shell/skip.h"
 #include "cmd/terminal/redirect.h"
+#include "growth/faults.h"
 #include "heap/filter.h"
 #include "report/text_table.h"
 #include "symbol/symbol.h"
@@ -334,6 +335,8 @@ static const struct setting settings[] = {
 	  COUNT, .least = 1, .most = 3600, IN_SHELL(debuginfod_time) },
 	{ "engine", "how to probe, at the next arming",
 	  WORDS, { "auto", "jump", "breakpoint" }, IN_CONFIG(engine) },
+	{ "fault-stack", "bytes of the stack that `growth start fault` has copied of each fault",
+	  SIZE, .least = FAULTS_STACK, .most = FAULTS_STACK_MAX, IN_CONFIG(fault_stack) },
 	{ "follow-exec", "attach and arm anew when the process executes a program",
 	  WORDS, { "off", "on" }, IN_CONFIG(follow_exec), .then = session_untraced_configured },
 	{ "follow-fork", "which processes to watch after a fork",

@@ -22,7 +22,8 @@ static struct err *start_job(struct session *session, bool stood UNUSED, void *a
 
 	err = faults_open(process->target, &session->region->log,
 			  process->probes ? &process->probes->walk_area : NULL,
-			  session->config.log_limit, &session->faults);
+			  session->config.log_limit, session->config.fault_stack,
+			  &session->faults);
 	return err ? err : untraced_pace(session);
 }
 

@@ -7,7 +7,7 @@
 
 static void add(struct fault_sums *sums, uint64_t address, uint32_t stack, uint32_t file)
 {
-	const struct fault fault = { address, stack, file, stack & 1 };
+	const struct fault fault = { .address = address, .stack = stack, .file = file, .major = stack & 1 };
 
 	fault_sums_add(sums, &fault);
 }
@@ -96,5 +96,30 @@ TEST("full")
 	fault_sums_init(&sums, 0);
 	add(&sums, 0x1000, 1, 0);
 	CU_ASSERT_EQUAL(sums.unsummed, 1);
+	fault_sums_free(&sums);
+}
+
+/* Files that lie at one address in turn have pages of their own; a file in two places has its pages once. */
+TEST("pages of files")
+{
+	struct fault_sums sums;
+
+	fault_sums_init(&sums, 1u << 20);
+	for (uint64_t inode = 1; inode <= 200; inode++)
+		for (uint64_t page = 0; page < 256; page++)
+			fault_sums_add(&sums, &(const struct fault){
+				.address = 0x7f0000000000 + page * 4096, .stack = 1, .inode = inode,
+				.offset = page * 4096 });
+	CU_ASSERT_EQUAL(sums.sums.at[0].pages, 51200);
+	for (uint64_t page = 0; page < 256; page++)
+		fault_sums_add(&sums, &(const struct fault){
+			.address = 0x7e0000000000 + page * 4096, .stack = 1, .inode = 7,
+			.offset = page * 4096 + 5 });
+	CU_ASSERT(sums.sums.at[0].pages == 51200 && sums.sums.at[0].minor == 51456);
+	/* Another device, and memory of no file at these addresses. */
+	fault_sums_add(&sums, &(const struct fault){ .address = 0x7f0000000000, .stack = 1,
+						     .inode = 7, .dev = 1 });
+	fault_sums_add(&sums, &(const struct fault){ .address = 0x7f0000000000, .stack = 1 });
+	CU_ASSERT_EQUAL(sums.sums.at[0].pages, 51202);
 	fault_sums_free(&sums);
 }
