@@ -38,13 +38,15 @@ static struct err *choose_age(const struct history *history, const char *word, u
 /* The moment that was taken of the peak, or a sample that has more: *sample_ret. */
 static struct err *choose_peak(const struct call *call, const struct history *history,
 			       const char *word, uint64_t now_ns,
-			       const struct history_sample **sample_ret, struct moment *ret)
+			       const struct history_sample **sample_ret, struct chosen_moment *ret)
 {
 	const struct history_sample *sample = history_peak(history);
 	struct peak peak;
 
-	if (peak_watch_found(call->session, &peak) && (!sample || peak.bytes >= sample->bytes))
-		return peak_watch_moment(call->session, ret);
+	ret->watched = peak_watch_found(call->session, &peak) &&
+		       (!sample || peak.bytes >= sample->bytes);
+	if (ret->watched)
+		return peak_watch_moment(call->session, &ret->moment);
 	*sample_ret = sample;
 	return sample ? NULL : not_so_early(history, word, now_ns);
 }
@@ -68,7 +70,7 @@ struct err *moments_choose(const struct call *call, const char *word, uint64_t n
 	if (!strcmp(word, "now"))
 		chosen.now = true;
 	else if (!strcmp(word, "peak"))
-		err = choose_peak(call, &is->history, word, now_ns, &sample, &chosen.moment);
+		err = choose_peak(call, &is->history, word, now_ns, &sample, &chosen);
 	else if (*word == '-')
 		err = choose_age(&is->history, word, now_ns, &sample);
 	else
@@ -87,5 +89,8 @@ void moments_chosen_free(struct chosen_moment *chosen)
 
 struct moment_name moments_chosen_name(const struct chosen_moment *chosen, uint64_t now_ns)
 {
-	return (struct moment_name){ chosen->word, chosen->moment.time_ns, now_ns };
+	return (struct moment_name){
+		.word = chosen->word, .time_ns = chosen->moment.time_ns, .now_ns = now_ns,
+		.watched = chosen->watched,
+	};
 }

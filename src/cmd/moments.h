@@ -13,6 +13,7 @@ struct call;
 struct chosen_moment {
 	const char *word;	/* the caller owns it; NULL: none was chosen */
 	bool now;		/* `now`: the caller must take the moment itself */
+	bool watched;		/* the peak that was watched, and no sample of the history */
 	struct moment moment;
 };
 

@@ -2,6 +2,7 @@
 /* Prints moments, and the figures of the history. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -14,6 +15,7 @@ struct moment_name {
 	const char *word;	/* "now", "-10m", the name of a mark; NULL: none was chosen */
 	uint64_t time_ns;	/* time of the moment, since the epoch */
 	uint64_t now_ns;
+	bool watched;		/* the peak that was watched (session/peak_watch.h), and no sample */
 };
 
 /* Print "-10m (2026-11-20 10:00:00, 10 m 1 s ago)", or "now" alone. */

@@ -256,7 +256,7 @@ static void print_peak(struct session *session, const struct sites_when *when,
 
 	if (!when->at.word || strcmp(when->at.word, "peak"))
 		return;
-	if (!peak_watch_found(session, &peak) || peak.time_ns != when->at.time_ns) {
+	if (!when->at.watched || !peak_watch_found(session, &peak)) {
 		out_text(out, "The peak is the highest sample of the history (`malloc -v` says how often these "
 			      "are taken): there may have been more between two of them\n");
 	} else {

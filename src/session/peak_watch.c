@@ -16,9 +16,9 @@
 
 #define LEAST_STEP	4096u	/* bytes */
 #define SOON_NS		500000ull	/* to the next look, while a new peak rises */
-#define NICE		(-10)
+#define NICER		10	/* by so much it goes before others */
 #define QUICK_NS	2000000ull	/* a scan that takes no longer may come more often */
-#define SCAN_SHARE	10u	/* scans take one part in so many of the time */
+#define SCAN_SHARE	50u	/* scans take one part in so many of the time */
 #define CREDIT_NS	200000000ull
 #define READ_TIMES	100u	/* the time to the next reading is so many times one, at least */
 
@@ -55,18 +55,30 @@ static void keep(struct peak_watch *watch, const struct moment *moment, uint64_t
 	pthread_mutex_unlock(&watch->lock);
 }
 
+/* Not everybody may go before others. */
+static void be_nice(const struct peak_watch *watch, int less)
+{
+	(void)setpriority(PRIO_PROCESS, 0, watch->nice - less);
+}
+
 static void take(struct peak_watch *watch, uint64_t stamp)
 {
 	uint64_t begin = procfs_clock(CLOCK_MONOTONIC), now;
+	bool slow = watch->scan_ns > QUICK_NS;
 	struct moment moment;
-	struct err *err = moment_from_log_until(watch->log, NULL, 0, &watch->end, &moment);
+	struct err *err;
 
+	if (slow)
+		be_nice(watch, 0);
+	err = moment_from_log_until(watch->log, NULL, 0, &watch->end, &moment);
 	if (err) {
 		trace_line("peak: %s", err->msg);
 	} else {
 		keep(watch, &moment, stamp);
 		moment_free(&moment);
 	}
+	if (slow)
+		be_nice(watch, NICER);
 	now = procfs_clock(CLOCK_MONOTONIC);
 	watch->scan_ns = now - begin;
 	watch->debt_ns += watch->scan_ns;
@@ -121,8 +133,9 @@ static void *run(void *arg)
 	bool rises;
 
 	prctl(PR_SET_TIMERSLACK, 1UL);	/* so that naps are as short as intended */
-	/* A target that rises keeps the processors busy. Not everybody may do so. */
-	(void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+	/* A target that rises keeps the processors busy. */
+	watch->nice = getpriority(PRIO_PROCESS, 0);
+	be_nice(watch, NICER);
 	do {
 		uint64_t begin = procfs_clock(CLOCK_THREAD_CPUTIME_ID), debt = watch->debt_ns;
 

@@ -18,12 +18,15 @@
  *	at rest		if it has grown by a hundredth, and does not rise any more
  *
  * So a peak that rises and falls within 20 ms is caught with nine tenths of its bytes, if mdbg gets
- * a processor (the thread is a nice one of -10, where it may), and one that stays at its height with all but a hundredth. From one byte to a
- * terabyte there are 570 steps of a twentieth: the scans are few. They take a tenth of a processor at most, in the long run: a fifth of
- * a second of scans is on credit, and comes back at a tenth of the time that passes. What comes and
- * goes while there is no credit, as where a process with millions of blocks grows, or between two
- * readings, has a sum at best and no sites: the answer says what the highest sum was and what of it
- * the sites are.
+ * a processor, and one that stays at its height with all but a hundredth. The thread may go before
+ * others for its looks and for short scans (its nice value is lower by 10, where it may be), but not
+ * for long ones: a target must not wait for them.
+ *
+ * From one byte to a terabyte there are 570 steps of a twentieth, so the scans are few. In the long
+ * run they take a fiftieth of a processor at most: a fifth of a second of scans is on credit, and
+ * comes back at a fiftieth of the time that passes. What comes and goes while there is no credit, as
+ * where a process with millions of blocks grows, or between two readings, has a sum at best and no
+ * sites: the answer says what the highest sum was and what of it the sites are.
  *
  * The sum may be below the truth by what is allocated while it is read, and is never above it:
  * allocations are read before frees. If many threads make the reading long, readings are rarer, so
@@ -61,6 +64,7 @@ struct peak_watch {
 	uint64_t taken_bytes, taken_stamp;	/* of the last moment that was taken */
 	struct packed_moment taken;
 	/* The thread's own. */
+	int nice;				/* as the thread was begun with */
 	uint64_t last_sum, scan_ns;	/* the last sum; how long the last scan took */
 	uint64_t debt_ns, debt_at;	/* time of scans that was taken on credit; as of when */
 };

@@ -33,6 +33,7 @@ static void read_tree(const struct tree *tree, const char *cgroup, const char *m
 {
 	AUTO_FREE char *mounts = with_path(tree, mountinfo);
 
+	memory_groups_free(ret);
 	CU_ASSERT_PTR_NULL_FATAL(memory_groups_of(cgroup, mounts, ret));
 }
 
@@ -215,7 +216,7 @@ TEST("mounts")
 
 static void expect_none(const struct tree *tree, const char *cgroup, const char *mountinfo)
 {
-	CLEANUP(memory_groups_free) struct memory_groups groups;
+	CLEANUP(memory_groups_free) struct memory_groups groups = { .vec = VEC_INIT };
 
 	read_tree(tree, cgroup, mountinfo, &groups);
 	CU_ASSERT_EQUAL(groups.vec.nr, 0);
