@@ -14,6 +14,7 @@
 #include "session/private.h"
 #include "tracee/region.h"
 
+#define STACK		(256u << 10)	/* the usual one counts as 8 MB of RLIMIT_DATA */
 #define LEAST_STEP	4096u	/* bytes */
 #define SOON_NS		500000ull	/* to the next look, while a new peak rises */
 #define NICER		10	/* by so much it goes before others */
@@ -173,6 +174,7 @@ static void forget(struct peak_watch *watch)
 void peak_watch_start(struct session *session)
 {
 	struct peak_watch *watch = &session->peak;
+	pthread_attr_t attr;
 	sigset_t all, old;
 
 	if (watch->runs || !session_recorded(session) || !session_armed(session))
@@ -185,7 +187,10 @@ void peak_watch_start(struct session *session)
 	/* Signals are the main thread's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	watch->runs = !pthread_create(&watch->thread, NULL, run, watch);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK);
+	watch->runs = !pthread_create(&watch->thread, &attr, run, watch);
+	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (!watch->runs)
 		trace_line("peak: no thread");

@@ -584,8 +584,8 @@ case export-any-list 60 {
 			set heading [split [lindex [split [slurp $::tmp/any.csv] "\n"] 0] ","]
 			set object [columns_of [lindex [split [slurp $::tmp/any.json] "\n"] 0]]
 			foreach key $keys {
-				# Exports have the time of a block, and the frames of a stack.
-				if {$key in {age heldby label frames} || ($key eq "function" && "stack" in $keys)} continue
+				# Exports have the time of a block, the frames of a stack, and what a rate follows from.
+				if {$key in {age heldby label frames callrate} || ($key eq "function" && "stack" in $keys)} continue
 				check {$key in $heading} {$list: no $key in $heading}
 				check {![llength $object] || $key in $object} {$list: no $key in $object}
 			}

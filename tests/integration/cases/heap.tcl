@@ -172,7 +172,7 @@ by_both case heap-figures 60 {
 	check {[regexp {current process brk value\.+ 0x[0-9a-f]{16}\n} $text]} {$text}
 	regsub {The Process Heap.*} $text "" text
 	foreach part [lrange [split [string map {"    Heap " \0} $text] \0] 1 end] {
-		regexp {acquired from (?:sbrk|mmap)\(\)\.+ (\d+).*freespace tree\.+ (\d+).*caches\.+ (\d+).*by the user\.+ (\d+)} $part \
+		regexp {acquired from (?:sbrk|mmap)\(\)\.+ (\d+).*freespace tree\.+ (\d+).*caches\.+ (\d+).*held, with headers\.+ (\d+)} $part \
 			-> system free cached held
 		check {$system == $free + $cached + $held && $held > 0} {heap $part}
 		check {[string match "0\n*" $part] == [string match "*acquired from sbrk()*" $part]} {sbrk or mmap? $part}
