@@ -197,17 +197,24 @@ static uint64_t resident_of(const struct account_heap *heap, enum chunk_kind kin
 	return heap->kind[kind].resident;
 }
 
+static uint64_t chunks_of(const struct account_heap *heap)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned kind = 0; kind < CHUNK_KINDS; kind++)
+		bytes += resident_of(heap, kind);
+	return bytes;
+}
+
 /* Divide the heaps, of which the kernel has `rss` bytes in memory. */
 static void divide_heaps(const struct account_heap *heap, uint64_t rss, uint64_t *part)
 {
-	uint64_t held, chunks = 0;
+	uint64_t held, chunks = chunks_of(heap);
 
 	if (!heap->known) {
 		part[ACCOUNT_UNDIVIDED] = rss;
 		return;
 	}
-	for (unsigned kind = 0; kind < CHUNK_KINDS; kind++)
-		chunks += resident_of(heap, kind);
 	held = resident_of(heap, CHUNK_USED) + resident_of(heap, CHUNK_MMAPPED);
 	part[ACCOUNT_OVERHEAD] = MIN(held, overhead_of(heap));
 	part[ACCOUNT_HELD] = held - part[ACCOUNT_OVERHEAD];
@@ -253,11 +260,26 @@ static void divide_lazy(const struct memory_use *use, uint64_t *part)
 	part[ACCOUNT_ANONYMOUS] -= lazy - heaps;
 }
 
-static void divide_anonymous(const struct memory_use *use, uint64_t *part)
+/*
+ * The kernel joins mappings that lie side by side, and has one figure of them: if the heaps have
+ * more than their share of it, that is no other memory's.
+ */
+static uint64_t share_too_much(const struct memory_use *use, const struct account_heap *heap)
+{
+	uint64_t rss = figure(use, MEMORY_HEAP, MEMORY_RSIZE) +
+		       figure(use, MEMORY_MAPPED, MEMORY_RSIZE);
+	uint64_t chunks = heap->known ? chunks_of(heap) : 0;
+
+	return chunks > rss ? MIN(chunks - rss, use->look.mixed) : 0;
+}
+
+static void divide_anonymous(const struct memory_use *use, const struct account_heap *heap,
+			     uint64_t *part)
 {
 	uint64_t stacks = figure(use, MEMORY_STACKS, MEMORY_RSIZE), ended = 0;
 
-	part[ACCOUNT_ANONYMOUS] = figure(use, MEMORY_ANONYMOUS, MEMORY_RSIZE);
+	part[ACCOUNT_ANONYMOUS] = figure(use, MEMORY_ANONYMOUS, MEMORY_RSIZE) -
+				  share_too_much(use, heap);
 	for (size_t i = 0; i < use->vec.nr; i++)
 		if (use->vec.at[i].thread == MEMORY_ENDED)
 			ended += known(use->vec.at[i].sum.at[MEMORY_RSIZE]);
@@ -318,7 +340,7 @@ void account_make(const struct memory_use *use, const struct account_heap *heap,
 	for (unsigned i = 0; i < ACCOUNT_PARTS; i++)
 		part[i] = i < ACCOUNT_ALL ? 0 : MEMORY_UNKNOWN;
 	divide_malloc(use, heap, part);
-	divide_anonymous(use, part);
+	divide_anonymous(use, heap, part);
 	divide_lazy(use, part);
 	divide_files(use, part);
 	part[ACCOUNT_DEVICE] = figure(use, MEMORY_DEVICE, MEMORY_RSIZE);

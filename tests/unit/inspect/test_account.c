@@ -121,6 +121,22 @@ TEST("heaps that were walked")
 	check(ACCOUNT_ALLOCATOR, 640);
 }
 
+/* A block and other memory are one mapping for the kernel, and its figure was divided wrongly. */
+TEST("what is more than the heaps' share is no other memory's")
+{
+	heap.known = true;
+	heap.kind[CHUNK_MMAPPED].bytes = heap.kind[CHUNK_MMAPPED].resident = 3 * MB;
+	resident(MEMORY_MAPPED, 2 * MB);
+	resident(MEMORY_ANONYMOUS, 5 * MB);
+	use.look.mixed = 4 * MB;
+	make(7 * MB);
+	check(ACCOUNT_ANONYMOUS, 4 * MB);
+	/* It has shrunk since the heaps were walked, and the others are mappings of their own. */
+	use.look.mixed = 0;
+	make(8 * MB);
+	check(ACCOUNT_ANONYMOUS, 5 * MB);
+}
+
 TEST("files, shared memory, stacks, and what was given back")
 {
 	struct memory_map ended = { .kind = MEMORY_STACKS, .thread = MEMORY_ENDED };
