@@ -30,7 +30,7 @@ static struct err *take(void *ctx, const struct heaps *heap,
 	use->log = moment->log;
 	use->until = moment->until;
 	use->held = (struct packed_list){ .process = heap->process, .timed = taking->timed };
-	err = heap_pages_read(&heap->walk, moment->pages_of, &use->pages);
+	err = heap_pages_read(&heap->walk, moment->pages_of, false, &use->pages);
 	return err || !moment->log ? err : packed_from_log(&blocks, &use->held);
 }
 

@@ -3,12 +3,11 @@
 
 #include "inspect/account.h"
 
-#include <fcntl.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/page.h"
 #include "heap/free_space.h"
+#include "inspect/heap_pages.h"
 #include "os/page_runs.h"
 
 static const struct {
@@ -73,16 +72,6 @@ const char *account_what(enum account_part part)
 	return parts[part].what;
 }
 
-/* The pages of the spans, which are in order of address. */
-static struct err *find_pages(const struct heap_walk *walk, int pagemap, struct page_runs *ret)
-{
-	struct err *err = NULL;
-
-	vec_each_while(span, &walk->spans, !err)
-		err = page_runs_add(pagemap, span->start, span->end, ret);
-	return err;
-}
-
 static void add_top(struct account_heap *ret, const struct heap_walk *walk,
 		    const struct heap_chunk *chunk, uint64_t resident)
 {
@@ -136,14 +125,12 @@ static struct err *find_free(const struct heaps *heap, const struct page_runs *p
 
 struct err *account_heap_find(const struct heaps *heap, pid_t pages_of, struct account_heap *ret)
 {
-	AUTO_CLOSE int pagemap = procfs_open(pages_of, "pagemap", O_RDONLY);
 	const struct heap_walk *walk = &heap->walk;
 	struct chunk_at at = heap_chunks_start();
 	struct page_runs pages = { VEC_INIT };
 	struct heap_chunk chunk;
 	size_t page = 0;
-	struct err *err = pagemap < 0 ? err_sys("/proc/%d/pagemap", pages_of) :
-					find_pages(walk, pagemap, &pages);
+	struct err *err = heap_pages_read(walk, pages_of, true, &pages);
 
 	*ret = (struct account_heap){ .known = !err, .asked = UINT64_MAX };
 	/* Chunks lie end to end from their words of size on; a mapped one begins with its mapping. */

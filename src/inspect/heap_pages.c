@@ -8,7 +8,8 @@
 #include "base/cleanup.h"
 #include "os/procfs.h"
 
-struct err *heap_pages_read(const struct heap_walk *walk, pid_t pages_of, struct page_runs *ret)
+struct err *heap_pages_read(const struct heap_walk *walk, pid_t pages_of, bool mapped,
+			    struct page_runs *ret)
 {
 	AUTO_CLOSE int fd = pages_of ? procfs_open(pages_of, "pagemap", O_RDONLY) : -1;
 	struct err *err = NULL;
@@ -18,7 +19,7 @@ struct err *heap_pages_read(const struct heap_walk *walk, pid_t pages_of, struct
 	if (fd < 0)
 		return err_sys("open pagemap of process %d", pages_of);
 	vec_each_while(span, &walk->spans, !err) {
-		if (span->heap < walk->arenas.nr)
+		if (mapped || span->heap < walk->arenas.nr)
 			err = page_runs_add(fd, span->start, span->end, ret);
 	}
 	return err;

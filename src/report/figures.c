@@ -73,7 +73,7 @@ static struct err *read_pages(struct figures *figures, const struct heaps *heap,
 	if (!heap->walked)
 		return NULL;
 	page_runs_free(&figures->pages);
-	err = heap_pages_read(&heap->walk, pages_of, &figures->pages);
+	err = heap_pages_read(&heap->walk, pages_of, false, &figures->pages);
 	figures->paged = !err;
 	return err && err->code == ERR_NOMEM ? err : NULL;
 }
