@@ -30,7 +30,7 @@
 #include "os/kernel_text.h"
 #include "os/procfs.h"
 
-#define PATH_ROOM	4352
+#define PATH_ROOM	MEMORY_GROUP_PATH
 /* Version 1 has a number of pages of LONG_MAX bytes for "no limit". */
 #define NO_LIMIT_V1	((uint64_t)INT64_MAX - (1 << 20))
 #define FIGURES		((sizeof(struct memory_group) - offsetof(struct memory_group, limit)) / \
@@ -225,8 +225,7 @@ static bool is_only_dots(const char *path)
 	return !*path;
 }
 
-/* Returns the part of path below root, "" or "/a/b"; NULL if it is not below. */
-static const char *below(const char *path, const char *root)
+const char *memory_groups_below(const char *path, const char *root)
 {
 	size_t len = strcmp(root, "/") ? strlen(root) : 0;
 
@@ -305,7 +304,7 @@ static const char *find_mount(const char *mountinfo, unsigned version, const cha
 	for (; mount && *mountinfo && !found; mountinfo += *mountinfo == '\n') {
 		if (parse_mount(mountinfo, version, mount)) {
 			*any_ret = true;
-			found = below(path, mount->root);
+			found = memory_groups_below(path, mount->root);
 			if (found)
 				*ret = *mount;
 			else if (is_only_dots(mount->root) && !has_dots(path))
@@ -316,8 +315,7 @@ static const char *find_mount(const char *mountinfo, unsigned version, const cha
 	return found;
 }
 
-/* "4:memory:/a/b" is version 1, "0::/a/b" version 2, if there is no line of version 1. */
-static unsigned parse_group(const char *text, char path[PATH_ROOM])
+unsigned memory_groups_parse(const char *text, char path[PATH_ROOM])
 {
 	unsigned version = 0;
 
@@ -401,7 +399,7 @@ static struct err *groups_of(const char *cgroup, const char *mountinfo, pid_t pi
 
 	if (!path)
 		return err_nomem;
-	groups.version = parse_group(cgroup, path);
+	groups.version = memory_groups_parse(cgroup, path);
 	if (!groups.version) {
 		say(&groups, "it is in no control group with memory");
 		*ret = groups;

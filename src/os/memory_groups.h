@@ -15,6 +15,8 @@
 #include "base/err.h"
 #include "base/vec.h"
 
+#define MEMORY_GROUP_PATH	4352	/* bytes of the longest path */
+
 struct memory_group {
 	char *path;		/* as in /proc/PID/cgroup; text from outside */
 	char *folder;		/* where its files are */
@@ -53,6 +55,13 @@ struct err *memory_groups_read(pid_t pid, struct memory_groups *ret) MUST_CHECK;
 /* The same, from the texts of /proc/PID/cgroup and of mdbg's own /proc/self/mountinfo. */
 struct err *memory_groups_of(const char *cgroup, const char *mountinfo,
 			     struct memory_groups *ret) MUST_CHECK;
+/*
+ * Get the path of the group that has the memory, from a text of /proc/PID/cgroup: "4:memory:/a/b" is
+ * version 1, "0::/a/b" version 2, if there is no line of version 1. Returns the version; 0: none.
+ */
+unsigned memory_groups_parse(const char *text, char path[MEMORY_GROUP_PATH]);
+/* The part of a group's path below root, "" or "/a/b"; NULL if it is not below. */
+const char *memory_groups_below(const char *path, const char *root);
 /* Read the limits and what is in use anew. A group that is gone has no limit from now on. */
 void memory_groups_again(struct memory_groups *groups);
 void memory_groups_free(struct memory_groups *groups);

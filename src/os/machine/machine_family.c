@@ -4,9 +4,9 @@
 #include "os/machine/machine_family.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/cleanup.h"
+#include "os/memory_groups.h"
 #include "os/memory_lock.h"
 
 struct shares {
@@ -34,53 +34,21 @@ static void read_shares(const char *proc, struct machine_holder *process)
 	process->private = shares.private;
 }
 
-/*
- * The path of the group whose memory is limited, in a text of /proc/PID/cgroup: the line of version
- * 1 that names memory, else that of version 2. *len_ret gets its length; NULL: there is none.
- */
-static const char *group_of(const char *text, size_t *len_ret)
-{
-	const char *ret = NULL;
-
-	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
-		const char *list = strchr(text, ':'), *path = list ? strchr(++list, ':') : NULL;
-		char controllers[256];
-
-		if (!path || path > text + strcspn(text, "\n"))
-			continue;
-		snprintf(controllers, sizeof(controllers), ",%.*s,", (int)MIN(path - list, 200), list);
-		if (!strstr(controllers, ",memory,") && (ret || strncmp(text, "0:", 2)))
-			continue;
-		ret = path + 1;
-		*len_ret = strcspn(ret, "\n");
-		if (*list != ':')
-			return ret;
-	}
-	return ret;
-}
-
-static char *read_group(const char *proc, pid_t pid)
+/* The group of a process. False: it is not known. */
+static bool read_group(const char *proc, pid_t pid, char ret[MEMORY_GROUP_PATH])
 {
 	AUTO_FREE char *text = NULL;
-	const char *group;
 	char path[4096];
-	size_t len;
 
 	snprintf(path, sizeof(path), "%s/%d/cgroup", proc, pid);
-	if (kernel_text(path, &text))
-		return NULL;
-	group = group_of(text, &len);
-	return group ? strndup(group, len) : NULL;
+	return !kernel_text(path, &text) && memory_groups_parse(text, ret);
 }
 
 static bool in_group(const char *proc, const struct machine_holder *process, const char *group)
 {
-	AUTO_FREE char *own = read_group(proc, process->pid);
-	size_t len = strlen(group);
+	char own[MEMORY_GROUP_PATH];
 
-	if (!own)
-		return false;
-	return !strcmp(group, "/") || (!strncmp(own, group, len) && (!own[len] || own[len] == '/'));
+	return read_group(proc, process->pid, own) && memory_groups_below(own, group);
 }
 
 static const struct machine_holder *find_pid(const struct machine_holders *processes, pid_t pid)
@@ -106,12 +74,12 @@ static bool is_below(const struct machine_holders *processes, const struct machi
 struct err *machine_family_find(const char *proc, pid_t pid, enum machine_family family,
 				struct machine_holders *processes)
 {
-	AUTO_FREE char *group = family == FAMILY_GROUP ? read_group(proc, pid) : NULL;
+	char group[MEMORY_GROUP_PATH];
 
-	if (family == FAMILY_GROUP && !group)
+	if (family == FAMILY_GROUP && !read_group(proc, pid, group))
 		return err_create(ERR_NOTFOUND, "the control group of process %d is not known", pid);
 	vec_each(process, &processes->vec) {
-		process->stranger = group ? !in_group(proc, process, group) :
+		process->stranger = family == FAMILY_GROUP ? !in_group(proc, process, group) :
 				    family == FAMILY_CHILDREN &&
 				    !is_below(processes, process, pid);
 		if (family != FAMILY_ALL && !process->stranger)
