@@ -9,10 +9,9 @@
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "os/file.h"
 #include "os/procfs.h"
-
-#define DELETED	" (deleted)"
 
 struct search {
 	pid_t pid;
@@ -39,17 +38,6 @@ static bool is_tmpfs(struct search *search, const struct file_id *id)
 	return false;
 }
 
-/* The name that a link of /proc/PID/fd leads to, without the mark; false: it is no such file. */
-static bool take_name(char *link)
-{
-	size_t len = strlen(link), mark = sizeof(DELETED) - 1;
-
-	if (len <= mark || strcmp(link + len - mark, DELETED))
-		return false;
-	link[len - mark] = '\0';
-	return true;
-}
-
 static struct err *look(struct search *search, int number)
 {
 	struct held_file file = { .fd = number };
@@ -57,7 +45,7 @@ static struct err *look(struct search *search, int number)
 	struct statx stx;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", search->pid, number);
-	if (!file_link(AT_FDCWD, path, link, sizeof(link)) || !take_name(link) ||
+	if (!file_link(AT_FDCWD, path, link, sizeof(link)) || !path_cut_deleted(link) ||
 	    statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO | STATX_BLOCKS, &stx) ||
 	    !stx.stx_blocks)
 		return NULL;
@@ -69,14 +57,19 @@ static struct err *look(struct search *search, int number)
 	return vec_push(&search->files.vec, file);
 }
 
-COMPARE_BY(by_number, struct held_file, x, x->id.inode)
+/* One order or another, in which the same file is its own neighbour. */
+static int by_id(const void *a, const void *b)
+{
+	return memcmp(&((const struct held_file *)a)->id, &((const struct held_file *)b)->id,
+		      sizeof(struct file_id));
+}
 
 /* Several descriptors may have one file: it counts once, under the lowest of them. */
 static void drop_doubles(struct held_files *files)
 {
 	size_t nr = 0;
 
-	vec_sort(&files->vec, by_number);
+	vec_sort(&files->vec, by_id);
 	vec_each(file, &files->vec) {
 		struct held_file *last = nr ? &files->vec.at[nr - 1] : NULL;
 

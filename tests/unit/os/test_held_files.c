@@ -4,7 +4,11 @@
 #include "os/held_files.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
 
 #include "base/cleanup.h"
 #include "unit.h"
@@ -64,6 +68,47 @@ TEST("deleted files of tmpfs")
 	CU_ASSERT_PTR_NOT_NULL_FATAL(find(&files, fd));
 	CU_ASSERT_EQUAL(find(&files, fd)->bytes, SIZE);
 	held_files_free(&files);
+}
+
+/* Two file systems count their files from the same number on. */
+static void hold_two(const char *folder)
+{
+	char path[64];
+	int one[2] = { -1, -1 };
+	struct held_files files;
+
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		_exit(77);
+	snprintf(path, sizeof(path), "%s/file", folder);
+	for (unsigned i = 0; i < 2; i++) {
+		if (mount("held", folder, "tmpfs", 0, NULL))
+			_exit(77);
+		one[i] = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+		if (one[i] < 0 || pwrite(one[i], path, 1, 0) != 1 || unlink(path))
+			_exit(1);
+	}
+	/* By number only: the first, the second, the first again. */
+	if (dup(one[0]) < 0 || held_files_find(getpid(), 1000, &files))
+		_exit(2);
+	_exit(files.vec.nr == 2 && find(&files, one[0]) && find(&files, one[1]) ? 0 : 3);
+}
+
+TEST("files of one number are told apart")
+{
+	char folder[] = "/tmp/held-XXXXXX";
+	int status;
+	pid_t pid;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(folder));
+	pid = fork();
+	if (!pid)
+		hold_two(folder);
+	CU_ASSERT_EQUAL_FATAL(waitpid(pid, &status, 0), pid);
+	rmdir(folder);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		unit_skip("no mounts can be made here");
+	else
+		CU_ASSERT_EQUAL(status, 0);
 }
 
 TEST("a process that has gone")
