@@ -52,15 +52,6 @@ void heap_use_free(struct heap_use *use)
 	packed_free(&use->held);
 }
 
-struct err *heap_use_free_space(const struct heap_use *use, struct free_space *ret)
-{
-	const struct free_space_source source = {
-		.walk = &use->heap.walk, .pages = &use->pages, .brk = use->heap.brk,
-	};
-
-	return free_space_add_up(&source, ret);
-}
-
 struct pins_source heap_use_source(const struct heap_use *use)
 {
 	return (struct pins_source){

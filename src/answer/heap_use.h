@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "heap/free_space.h"
 #include "heap/packed.h"
 #include "heap/pins.h"
 #include "inspect/heaps.h"
@@ -30,7 +29,5 @@ struct heap_use {
  */
 struct err *heap_use_take(struct session *session, bool timed, struct heap_use *ret) MUST_CHECK;
 void heap_use_free(struct heap_use *use);
-/* What keeps their free memory. *ret is empty before, and the caller frees it. */
-struct err *heap_use_free_space(const struct heap_use *use, struct free_space *ret) MUST_CHECK;
 /* For pins_build; without filter, by stack. It points into *use. */
 struct pins_source heap_use_source(const struct heap_use *use);

@@ -256,7 +256,7 @@ static Tcl_Obj *kill_dict(const struct machine_look *look, const struct oom_kill
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
-	dict_double(dict, "time", (double)machine_text_kill_time(look, kill) / 1e9);
+	dict_double(dict, "time", (double)machine_look_kill_time(look, kill) / 1e9);
 	dict_number(dict, "pid", (uint64_t)kill->pid);
 	dict_text(dict, "name", kill->name.bytes);
 	dict_number(dict, "anonymous", kill->anonymous);

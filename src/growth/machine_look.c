@@ -9,12 +9,31 @@
 #include "os/procfs.h"
 
 /* What cannot be read is not known; without memory there is no look. */
-static bool not_known(struct err **err)
+static struct err *or_unknown(struct err *err)
 {
-	if (*err && (*err)->code == ERR_NOMEM)
-		return false;
-	*err = NULL;
-	return true;
+	if (err && err->code == ERR_NOMEM)
+		return err;
+	err_ignore(err);
+	return NULL;
+}
+
+static struct err *read_lists(struct machine_look *look)
+{
+	struct err *err = or_unknown(machine_holder_processes("/proc", &look->processes));
+
+	if (!err)
+		err = or_unknown(machine_holder_caches("/proc", &look->caches));
+	return err ? err : oom_kills_read(&look->kills);
+}
+
+static struct err *read_groups(struct machine_look *look)
+{
+	struct err *err = memory_groups_read(look->pid, &look->groups);
+
+	if (err && err->code != ERR_NOMEM)
+		snprintf(look->groups.why, sizeof(look->groups.why), "%.*s",
+			 (int)sizeof(look->groups.why) - 1, err->msg);
+	return or_unknown(err);
 }
 
 struct err *machine_look_read(pid_t pid, bool lists, struct machine_look *ret)
@@ -25,25 +44,22 @@ struct err *machine_look_read(pid_t pid, bool lists, struct machine_look *ret)
 		.caches = { .vec = VEC_INIT }, .kills = { .vec = VEC_INIT }, .pid = pid,
 		.groups = { .vec = VEC_INIT },
 	};
-	struct err *err = lists ? machine_holder_processes("/proc", &look.processes) : NULL;
+	struct err *err = lists ? read_lists(&look) : NULL;
 
-	if (lists && not_known(&err))
-		err = machine_holder_caches("/proc", &look.caches);
-	if (lists && not_known(&err))
-		err = oom_kills_read(&look.kills);
-	if (not_known(&err)) {
-		machine_read("/proc", &look.machine);
-		err = pid ? memory_groups_read(pid, &look.groups) : NULL;
-	}
-	if (err && err->code != ERR_NOMEM)
-		snprintf(look.groups.why, sizeof(look.groups.why), "%.*s",
-			 (int)sizeof(look.groups.why) - 1, err->msg);
-	if (!not_known(&err)) {
+	machine_read("/proc", &look.machine);
+	if (!err && pid)
+		err = read_groups(&look);
+	if (err) {
 		machine_look_free(&look);
 		return err;
 	}
 	*ret = look;
 	return NULL;
+}
+
+uint64_t machine_look_kill_time(const struct machine_look *look, const struct oom_kill *kill)
+{
+	return look->real_ns - look->time_ns + kill->time_ns;
 }
 
 void machine_look_free(struct machine_look *look)

@@ -31,6 +31,8 @@ struct machine_look {
  */
 struct err *machine_look_read(pid_t pid, bool lists, struct machine_look *ret) MUST_CHECK;
 void machine_look_free(struct machine_look *look);
+/* When a kill of the look was, in nanoseconds since 1970. */
+uint64_t machine_look_kill_time(const struct machine_look *look, const struct oom_kill *kill);
 
 /* The difference of two figures; false: one of them is no number. */
 bool machine_look_change(uint64_t before, uint64_t now, int64_t *ret);

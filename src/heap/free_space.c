@@ -13,8 +13,6 @@
 #include "os/page_runs.h"
 
 #define CHUNK_HEADER	16u
-#define LINKS		48u	/* struct malloc_chunk */
-#define TOP_LEAST	33u	/* MINSIZE, and a byte */
 #define SPILL		8u	/* of a live block into the next chunk */
 
 enum extent_of { EXTENT_LIVE, EXTENT_OPEN, EXTENT_TOP, EXTENT_CACHED, EXTENT_OWN };
@@ -174,9 +172,9 @@ static void trimmed_part(const struct sweep *sweep, const struct extent *extent,
 	uint64_t size = extent->end - extent->start;
 
 	*end = ALIGN_DOWN(extent->end, PAGE);
-	*start = ALIGN_UP(extent->start + LINKS, PAGE);
+	*start = ALIGN_UP(extent->start + FREE_LINKS, PAGE);
 	if (extent->of == EXTENT_TOP)
-		*start = *end - ALIGN_DOWN(MAX(size, TOP_LEAST) - TOP_LEAST, PAGE);
+		*start = *end - ALIGN_DOWN(MAX(size, FREE_TOP_LEAST) - FREE_TOP_LEAST, PAGE);
 	if (!reaches(sweep, extent))
 		*start = *end;
 }

@@ -28,6 +28,10 @@
 
 #include "heap/heap_walk.h"
 
+/* What malloc_trim leaves alone, in bytes. */
+#define FREE_LINKS	48u	/* at the start of a free chunk: struct malloc_chunk */
+#define FREE_TOP_LEAST	33u	/* of the top: MINSIZE, and a byte */
+
 struct page_runs;
 
 enum free_kept {

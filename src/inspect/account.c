@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/page.h"
-#include "heap/free_space.h"
 #include "inspect/heap_pages.h"
 #include "os/page_runs.h"
 
@@ -112,10 +111,7 @@ static struct err *find_free(const struct heaps *heap, const struct page_runs *p
 			     struct account_heap *ret)
 {
 	struct free_space free = FREE_SPACE_INIT;
-	const struct free_space_source source = {
-		.walk = &heap->walk, .pages = pages, .brk = heap->brk,
-	};
-	struct err *err = free_space_add_up(&source, &free);
+	struct err *err = heap_pages_free_space(heap, pages, &free);
 
 	ret->trim = free.all.kept[FREE_TRIMMED];
 	ret->pinned = free.all.kept[FREE_PINNED];

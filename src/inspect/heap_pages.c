@@ -24,3 +24,13 @@ struct err *heap_pages_read(const struct heap_walk *walk, pid_t pages_of, bool m
 	}
 	return err;
 }
+
+struct err *heap_pages_free_space(const struct heaps *heap, const struct page_runs *pages,
+				  struct free_space *ret)
+{
+	const struct free_space_source source = {
+		.walk = &heap->walk, .pages = pages, .brk = heap->brk,
+	};
+
+	return free_space_add_up(&source, ret);
+}

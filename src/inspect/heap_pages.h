@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which pages of the heaps that were walked are resident: heap/free_space.h asks for them. */
+/* Which pages of the heaps that were walked are resident, and of the free memory in them. */
 #pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "heap/heap_walk.h"
+#include "heap/free_space.h"
+#include "inspect/heaps.h"
 #include "os/page_runs.h"
 
 /*
@@ -16,3 +17,6 @@
  */
 struct err *heap_pages_read(const struct heap_walk *walk, pid_t pages_of, bool mapped,
 			    struct page_runs *ret) MUST_CHECK;
+/* Add up the free memory of heaps by their pages, as free_space_add_up does. */
+struct err *heap_pages_free_space(const struct heaps *heap, const struct page_runs *pages,
+				  struct free_space *ret) MUST_CHECK;

@@ -117,12 +117,8 @@ static void add_chunks(struct figures *figures)
 
 static struct err *add_free_space(struct figures *figures)
 {
-	const struct free_space_source source = {
-		.walk = &figures->heap.walk, .pages = &figures->pages,
-		.brk = figures->heap.brk,
-	};
-
-	return figures->heap.walked ? free_space_add_up(&source, &figures->space) : NULL;
+	return figures->heap.walked ? heap_pages_free_space(&figures->heap, &figures->pages,
+							    &figures->space) : NULL;
 }
 
 static struct err *add_blocks(struct session *session, enum session_heap_how how,

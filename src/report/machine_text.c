@@ -293,11 +293,6 @@ static struct err *print_lists(const struct machine_view *view, struct out *out)
 	return err;
 }
 
-uint64_t machine_text_kill_time(const struct machine_look *look, const struct oom_kill *kill)
-{
-	return look->real_ns - look->time_ns + kill->time_ns;
-}
-
 /* The last ones, the newest at the end. */
 static struct err *print_kills(const struct machine_view *view, struct out *out)
 {
@@ -319,7 +314,7 @@ static struct err *print_kills(const struct machine_view *view, struct out *out)
 	for (size_t i = from; i < kills->vec.nr; i++) {
 		const struct oom_kill *kill = &kills->vec.at[i];
 
-		number_text_time(time, sizeof(time), machine_text_kill_time(view->now, kill));
+		number_text_time(time, sizeof(time), machine_look_kill_time(view->now, kill));
 		text_table_cell(&table, "%s", time);
 		text_table_cell(&table, "%d", kill->pid);
 		number_cell_bytes(&table, out, kill->anonymous);

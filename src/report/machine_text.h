@@ -32,9 +32,6 @@ struct machine_figure {
 extern const struct machine_figure machine_figures[];
 uint64_t machine_text_figure(const struct machine *machine, const struct machine_figure *figure);
 
-/* When a kill of the look was, in nanoseconds since 1970: from the messages' clock. */
-uint64_t machine_text_kill_time(const struct machine_look *look, const struct oom_kill *kill);
-
 /* before: the look to compare with; NULL: there is none. */
 struct machine_view {
 	const struct machine_look *before, *now;

@@ -15,10 +15,10 @@
 
 #include "base/cleanup.h"
 #include "base/page.h"
+#include "heap/free_space.h"
 #include "heap/glibc/glibc.h"
+#include "os/procfs.h"
 
-#define LINKS_LEN	48u	/* a free chunk's own words: malloc_trim leaves them alone */
-#define MIN_TRIM	33u	/* MINSIZE, and a byte: they stay of the top */
 #define AROUND		(256u << 10)
 #define WINDOW_COST	20		/* it takes as long as so many reads of a chunk alone */
 #define CHECK_EVERY	64u	/* chunks between two looks at the clock */
@@ -41,10 +41,7 @@ struct look {
 /* Of the processor: mdbg may have to wait for one. */
 static uint64_t now(void)
 {
-	struct timespec at;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &at);
-	return (uint64_t)at.tv_sec * 1000000000 + (uint64_t)at.tv_nsec;
+	return procfs_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static bool is_late(struct look *look)
@@ -107,7 +104,7 @@ static uint64_t resident(const struct look *look, uint64_t start, uint64_t end)
 /* The first bytes of a chunk, with its links, are resident, and what shares a page with others. */
 static void add_chunk(struct look *look, uint64_t at, uint64_t size)
 {
-	uint64_t from = ALIGN_UP(at + LINKS_LEN, PAGE), to = ALIGN_DOWN(at + size, PAGE);
+	uint64_t from = ALIGN_UP(at + FREE_LINKS, PAGE), to = ALIGN_DOWN(at + size, PAGE);
 	uint64_t whole = resident(look, from, to);
 
 	look->ret->trimmed += whole;
@@ -146,7 +143,7 @@ static void add_top(struct look *look, uint16_t heap)
 	bytes = resident(look, arena->top, arena->top + size);
 	if (arena->main) {
 		look->ret->main_top += bytes;
-		look->ret->trimmed += arena->brk ? ALIGN_DOWN(bytes - MIN(bytes, MIN_TRIM), PAGE) : 0;
+		look->ret->trimmed += arena->brk ? ALIGN_DOWN(bytes - MIN(bytes, FREE_TOP_LEAST), PAGE) : 0;
 	} else if (bytes >= PAGE) {
 		look->ret->other_top += bytes;
 		look->ret->other_tops++;
