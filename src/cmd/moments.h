@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * MOMENT, as users write it: the name of a mark; `now`; `peak`, the moment with the most bytes (session/peak_watch.h); or
- * -N with s, m, h or d, the sample that is nearest to so long ago.
+ * MOMENT, as users write it: the name of a mark; `now`; `peak`, the moment with the most bytes
+ * (session/peak_watch.h); or -N with s, m, h or d, the sample that is nearest to so long ago.
  */
 #pragma once
 

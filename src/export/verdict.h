@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a report says first, in three paragraphs: what is in memory, and what holds most; whether it
- * grows and whether blocks are lost; what to do next, which is the largest of what is lost, what grows
- * and what the judge of `memory` says could go. Each says no more than the figures do. What is not known is
- * said to be not known, never taken for "no".
+ * What a report says first, in three paragraphs: what is in memory, and what holds most; whether
+ * it grows, and whether blocks are lost; what to do next, which is the largest of what is lost,
+ * what grows, and what the judge of `memory` says could go. Each says no more than the figures do.
+ * What is not known is said to be not known, never taken for "no".
  */
 #pragma once
 

@@ -2,12 +2,15 @@
 /*
  * Page faults, added up by stack and by the file of the address.
  *
- * A page is one of a file, by its inode and offset, or else one of the address space: files that are
- * mapped at one address in turn have pages of their own, and a file that is mapped twice has each of
- * its pages once. (Pages of files are known by a hash of 39 bits: of a million, half a one may be
- * taken for another.) A page belongs to the stack that faulted it in last. So the pages of all stacks are together those
- * at which faults were taken, each once, however often they came and went. (The kernel may map more
- * for one fault: a huge page, or pages of a file around the address. The event does not say so.)
+ * A page is one of a file, by its inode and offset, or else one of the address space: files that
+ * are mapped at one address in turn have pages of their own, and a file that is mapped twice has
+ * each of its pages once. (Pages of files are known by a hash of 39 bits: among a million, about
+ * one is taken for another.)
+ *
+ * A page belongs to the stack that faulted it in last. So the pages of all stacks are together
+ * those at which faults were taken, each once, however often they came and went. (The kernel may
+ * map more for one fault: a huge page, or pages of a file around the address. The event does not
+ * say so.)
  *
  * Memory is bounded: at most `most` bytes. A fault whose sum or page has no room is counted.
  */

@@ -18,7 +18,7 @@
 #include "log/log.h"
 #include "tracee/target.h"
 
-#define SAMPLE_REST	1024u		/* what a sample of the largest size has beside its stack, at most */
+#define SAMPLE_REST	1024u		/* bytes that a sample has beside its stack, at most */
 #define OWN		"/memfd:mdbg"	/* the log, whose pages the agent faults in */
 #define CPUS_MAX	4096
 #define MADE_MAX	256		/* mappings, before they are read again */

@@ -10,9 +10,10 @@
  * or be there twice. Rejected: events of all processes, sorted by the id of the process (every
  * process of the machine pays).
  *
- * Stacks. The sample has the registers and a copy of the stack, from the user's SP on
- * (`set fault-stack`), and is walked by rows as any stack; where the copy ends, so does the walk
- * (WALK_COPY). A larger copy leaves room for fewer samples in the ring. The stack goes to the log's table, so that it has its names like any other.
+ * Stacks. The sample has the registers and a copy of the stack, from the user's SP on (`set fault-
+ * stack`), and is walked by rows as any stack; where the copy ends, so does the walk (WALK_COPY).
+ * A larger copy leaves room for fewer samples in the ring. The stack goes to the log's table, so
+ * that it has its names like any other.
  *
  * Files. The mapping that holds the address says which. Mappings are read from /proc/PID/maps, and
  * those that are made later come as records of the same ring. Nothing comes of those that are

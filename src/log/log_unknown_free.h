@@ -26,9 +26,10 @@
  * replaces its old blocks by new ones does not grow, though the log has ever more. glibc keeps the
  * size in the word before a block (its head), which its free and its realloc read first of all. So
  * where such a function is probed (ledger_function.headed), the writer reads that word just before
- * the function does, if it can be read. Where operator delete is called, whose blocks may be anybody's, the size is
- * read in the free that it leads to. Sizes are what the block has room for, a few bytes more than
- * was asked for. What is no block has no plausible head, or glibc is about to end the process.
+ * the function does, if it can be read. Where operator delete is called, whose blocks may be
+ * anybody's, the size is read in the free that it leads to. Sizes are what the block has room for,
+ * a few bytes more than was asked for. What is no block has no plausible head, or glibc is about
+ * to end the process.
  *
  * A log that samples has few retired records, and remembers no unknown frees. Those of allocators
  * that the user has named are not remembered either, since they may have other functions that

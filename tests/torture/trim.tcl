@@ -23,6 +23,18 @@ proc check_trimmed {t what} {
 	}
 }
 
+# mdbg is killed so many microseconds after it was told to trim.
+proc trim_and_kill {t us what} {
+	order $t "holes 100"
+	set m [live_start -p [pid_of $t]]
+	puts $m "malloc trim"
+	flush $m
+	delay $us
+	exec kill -KILL [pid $m]
+	gone $m
+	check_trimmed $t "$what, killed after $us us"
+}
+
 # Or gone.
 proc is_traced {tid} {
 	return [expr {[catch {slurp /proc/$tid/status} status] || [regexp {TracerPid:\t[1-9]} $status]}]
@@ -94,15 +106,7 @@ foreach {name threads} {trim-kill-9 0 trim-kill-9-threads 3} {
 		set took [expr {[clock microseconds] - $start}]
 		live_end $m
 		for {set i 0} {$i < $::trials} {incr i} {
-			set us [expr {int(rand() * 1.2 * $took)}]
-			order $t "holes 100"
-			set m [live_start -p [pid_of $t]]
-			puts $m "malloc trim"
-			flush $m
-			delay $us
-			exec kill -KILL [pid $m]
-			gone $m
-			check_trimmed $t "trial $i, killed after $us us"
+			trim_and_kill $t [expr {int(rand() * 1.2 * $took)}] "trial $i"
 		}
 		if {!$::trim_threads} {
 			check_state $before [pid_of $t]
@@ -119,15 +123,7 @@ foreach {allocator library} {jemalloc libjemalloc.so.2 tcmalloc libtcmalloc_mini
 		set ::trials [expr {max(1, $::trials / 3)}]
 		set t [start_preloaded LIBRARY trim -t 3]
 		for {set i 0} {$i < $::trials} {incr i} {
-			set us [expr {int(rand() * 60000)}]
-			order $t "holes 100"
-			set m [live_start -p [pid_of $t]]
-			puts $m "malloc trim"
-			flush $m
-			delay $us
-			exec kill -KILL [pid $m]
-			gone $m
-			check_trimmed $t "trial $i, killed after $us us"
+			trim_and_kill $t [expr {int(rand() * 60000)}] "trial $i"
 		}
 		finish $t
 	}]

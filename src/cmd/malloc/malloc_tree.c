@@ -101,7 +101,8 @@ static struct err *run(struct call *call)
 		.idle = asked.query.all || site_sort_is_all_time(asked.query.sort),
 	};
 	err = tree_print(&asked.tree, &asked.spec, &when.at, call->out);
-	return err ? err : sites_print_sums(&asked.query.names, &asked.query.sites, &when, false, call->out);
+	return err ? err : sites_print_sums(&asked.query.names, &asked.query.sites, &when, false,
+					    call->out);
 }
 
 static const struct twin twin = {
