@@ -3,6 +3,8 @@
 
 #include "heap/heap_chunk.h"
 
+#include <string.h>
+
 #define KIND_BITS	7u
 #define NOTE_SHIFT	3u
 #define NOTE_BITS	(3u << NOTE_SHIFT)
@@ -10,17 +12,18 @@
 struct err *heap_chunks_add(struct heap_chunks *chunks, const struct heap_chunk *chunk,
 			    bool *new_run_ret)
 {
-	bool is_long = chunk->size % 16 || chunk->size / 16 >= CODE_LONG;
+	bool is_long = chunk->size % CODE_UNIT || chunk->size / CODE_UNIT >= CODE_LONG;
 	const struct heap_run *last = chunks->run.nr ? &chunks->run.at[chunks->run.nr - 1] : NULL;
 	struct err *err = vec_reserve(&chunks->code, 5);
 
 	if (err)
 		return err;
 	*new_run_ret = !last || chunks->in_run == RUN_CHUNKS || chunks->end != chunk->address ||
-		       last->heap != chunk->heap;
+		       last->heap != chunk->heap || last->bare != chunk->bare;
 	if (*new_run_ret) {
 		err = vec_push(&chunks->run, ((struct heap_run){ .address = chunk->address,
 								 .heap = chunk->heap,
+								 .bare = chunk->bare,
 								 .code = chunks->code.nr }));
 		if (err)
 			return err;
@@ -28,13 +31,53 @@ struct err *heap_chunks_add(struct heap_chunks *chunks, const struct heap_chunk 
 	}
 	chunks->code.at[chunks->code.nr++] = (uint16_t)(
 		chunk->kind | chunk->note << NOTE_SHIFT |
-		(is_long ? CODE_LONG : chunk->size / 16) << CODE_SIZE_SHIFT);
+		(is_long ? CODE_LONG : chunk->size / CODE_UNIT) << CODE_SIZE_SHIFT);
 	for (unsigned i = 0; is_long && i < 4; i++)
 		chunks->code.at[chunks->code.nr++] = (uint16_t)(chunk->size >> 16 * i);
 	chunks->in_run++;
 	chunks->nr++;
 	chunks->end = chunk->address + chunk->size;
 	return NULL;
+}
+
+static struct err *append_run(struct heap_chunks *to, const struct heap_chunks *from, size_t run)
+{
+	struct heap_run copy = from->run.at[run];
+	size_t start = copy.code;
+	size_t end = run + 1 < from->run.nr ? from->run.at[run + 1].code : from->code.nr;
+	struct err *err;
+
+	copy.code = to->code.nr;
+	err = vec_push(&to->run, copy);
+	if (!err)
+		err = vec_reserve(&to->code, end - start);
+	if (err)
+		return err;
+	memcpy(&to->code.at[to->code.nr], &from->code.at[start], (end - start) * sizeof(uint16_t));
+	to->code.nr += end - start;
+	return NULL;
+}
+
+struct err *heap_chunks_join(struct heap_chunks *chunks, const struct heap_chunks *others)
+{
+	struct heap_chunks joined = { .nr = chunks->nr + others->nr,
+				      .end = MAX(chunks->end, others->end),
+				      /* nothing is added to the last run */
+				      .in_run = RUN_CHUNKS };
+	size_t i = 0, j = 0;
+	struct err *err = NULL;
+
+	while (!err && (i < chunks->run.nr || j < others->run.nr)) {
+		if (j == others->run.nr || (i < chunks->run.nr && chunks->run.at[i].address <
+									others->run.at[j].address))
+			err = append_run(&joined, chunks, i++);
+		else
+			err = append_run(&joined, others, j++);
+	}
+	heap_chunks_free(err ? &joined : chunks);
+	if (!err)
+		*chunks = joined;
+	return err;
 }
 
 void heap_chunks_free(struct heap_chunks *chunks)
@@ -57,6 +100,7 @@ bool heap_chunk_at_run(const struct heap_chunks *chunks, struct chunk_at *at, si
 		.code = to->code,
 		.end = run + 1 < chunks->run.nr ? to[1].code : chunks->code.nr,
 		.heap = to->heap,
+		.bare = to->bare,
 	};
 	return true;
 }
@@ -93,7 +137,7 @@ void heap_chunks_seek(const struct heap_chunks *chunks, struct chunk_at *at, uin
 		bool is_long = *code >> CODE_SIZE_SHIFT == CODE_LONG;
 
 		at->address += is_long ? chunk_long_size(code) :
-					 (uint64_t)(*code >> CODE_SIZE_SHIFT) * 16;
+					 (uint64_t)(*code >> CODE_SIZE_SHIFT) * CODE_UNIT;
 		at->code += is_long ? 5 : 1;
 	}
 }
@@ -157,14 +201,17 @@ bool heap_chunk_around(const struct heap_chunks *chunks, uint64_t address, struc
 	struct heap_chunk chunk;
 	bool found = false;
 
+	/* A bare run that begins behind address does not hold it. */
+	if (run != SIZE_MAX && chunks->run.at[run].bare && chunks->run.at[run].address > address)
+		run--;
 	if (run == SIZE_MAX || !heap_chunk_at_run(chunks, &at, run))
 		return false;
-	while (at.code < at.end && at.address <= address + 8 &&
+	while (at.code < at.end && at.address <= address + (at.bare ? 0 : 8) &&
 	       heap_chunks_next(chunks, &at, &chunk)) {
 		*ret = chunk;
 		found = true;
 	}
-	return found && address - (ret->address - 8) < ret->size;
+	return found && address - (ret->address - (ret->bare ? 0 : 8)) < ret->size;
 }
 
 const char *heap_chunk_kind(enum chunk_kind kind)

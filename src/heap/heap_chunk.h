@@ -3,12 +3,16 @@
  * The chunks of a heap, as a walk lists them: there are as many as the target has blocks, and more.
  * So a chunk takes two bytes, and half a byte as its share of an index:
  *
- *	code	note (2 bits) | kind (3) | size / 16 (11)
+ *	code	note (2 bits) | kind (3) | size / 8 (11)
  *
  * For a size that does not fit it has CODE_LONG, and the next four codes have the size. Chunks lie
  * end to end, so the sizes before a chunk tell where it begins. A run is a part of the list in
  * which this holds, of one heap, with at most RUN_CHUNKS chunks; a run has its address, and
  * searches go by that.
+ *
+ * A chunk of glibc's has a header: its word of size lies before its block, and the block ends where
+ * the header of the next chunk begins. Other allocators note sizes elsewhere. Their chunks are bare:
+ * the block is all of the chunk, and a list may have 8 bytes of it.
  *
  * Codes may be changed in place: the kind of a chunk may be known only when the lists of free
  * chunks have been read, and a comparison with the log notes its result here.
@@ -48,16 +52,19 @@ struct heap_chunk {
 	uint64_t size;		/* with its header */
 	uint16_t heap;		/* number, or LOG_HEAP_MMAP */
 	uint8_t kind, note;
+	bool bare;		/* it has no header */
 };
 
 #define RUN_CHUNKS	32u
 #define CODE_LONG	0x7ffu
 #define CODE_SIZE_SHIFT	5u
+#define CODE_UNIT	8u	/* bytes */
 
 struct heap_run {
 	uint64_t address : 48;	/* of its first block */
 	uint64_t heap : 16;
-	uint64_t code;		/* its first */
+	uint64_t code : 63;	/* its first */
+	uint64_t bare : 1;
 };
 
 struct heap_chunks {
@@ -81,6 +88,7 @@ struct chunk_at {
 	size_t code, end;	/* of the next chunk; of the run */
 	size_t last;		/* of the chunk that was given */
 	uint16_t heap;
+	bool bare;
 };
 
 /* Returns the place of the first chunk. */
@@ -115,9 +123,10 @@ static inline bool heap_chunks_next(const struct heap_chunks *chunks, struct chu
 	at->last = at->code++;
 	ret->address = at->address;
 	ret->heap = at->heap;
+	ret->bare = at->bare;
 	ret->kind = code & 7;
 	ret->note = code >> 3 & 3;
-	ret->size = (uint64_t)(code >> CODE_SIZE_SHIFT) * 16;
+	ret->size = (uint64_t)(code >> CODE_SIZE_SHIFT) * CODE_UNIT;
 	if (code >> CODE_SIZE_SHIFT == CODE_LONG) {
 		ret->size = chunk_long_size(&chunks->code.at[at->last]);
 		at->code += 4;
@@ -145,15 +154,22 @@ bool heap_chunks_find(const struct heap_chunks *chunks, struct chunk_at *at, uin
 bool heap_chunk_at(const struct heap_chunks *chunks, uint64_t address, struct heap_chunk *ret,
 		   struct chunk_at *at_ret);
 /*
- * The chunk that holds address. It begins with its word of size here, since the word before that
- * belongs to the chunk before (a block reaches into it, and a free chunk has its size there).
+ * The chunk that holds address. One with a header begins with its word of size here, since the word
+ * before that belongs to the chunk before (a block reaches into it, and a free chunk has its size
+ * there).
  */
 bool heap_chunk_around(const struct heap_chunks *chunks, uint64_t address, struct heap_chunk *ret);
+
+/* How many bytes before its block a chunk begins, so that chunks lie end to end. */
+static inline unsigned chunk_header(const struct heap_chunk *chunk)
+{
+	return chunk->bare ? 0 : chunk->kind == CHUNK_MMAPPED ? 16 : 8;
+}
 
 /* Bytes that the program can use of a chunk. */
 static inline uint64_t chunk_usable(const struct heap_chunk *chunk)
 {
-	return chunk->size - (chunk->kind == CHUNK_MMAPPED ? 16 : 8);
+	return chunk->size - chunk_header(chunk);
 }
 
 /* Is it in use by the program? */
@@ -164,3 +180,6 @@ static inline bool chunk_held(const struct heap_chunk *chunk)
 
 /* "used", "tcache", "fastbin", ... */
 const char *heap_chunk_kind(enum chunk_kind kind);
+/* Add one list to another; both are in order of address, and no chunk lies in one of the other's. */
+struct err *heap_chunks_join(struct heap_chunks *chunks,
+			     const struct heap_chunks *others) MUST_CHECK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Walks of an allocator's heaps: they list all chunks, in use or free, as the allocator's own data
- * in the target's memory have them. This is the interface of every allocator's walk; there is one,
- * glibc's.
+ * in the target's memory have them. This is the interface of every allocator's walk. Those of a
+ * process that has several allocators are joined (heap_walk_join).
  *
  * A walk works on struct memory and knows no process. It trusts no length, no pointer and no count.
  * Each loop is bounded by what was walked before, whatever is in the memory. Words that contradict
@@ -88,21 +88,28 @@ struct heap_doubt {
 	pid_t thread;		/* 0: not known */
 };
 
-/* A run of chunks, end to end. */
+/* Memory that chunks lie in. glibc's lie end to end in it. */
 struct heap_span {
 	uint64_t start, end;	/* of the first chunk, behind the last one */
 	uint16_t heap;		/* number, or LOG_HEAP_MMAP */
 };
 
 struct heap_arena {
-	uint16_t libc;		/* place of its glibc in the source */
+	uint16_t libc;		/* place of its glibc, or of its allocator's module, in the source */
 	bool main;		/* its glibc's first */
 	bool brk;		/* its memory comes from sbrk, as long as that gives any */
+	/*
+	 * Its chunks are bare (heap/heap_chunk.h): it is no glibc's, and the fields that say so are
+	 * not known. CHUNK_TOP is memory that the allocator has taken back and keeps, in whole
+	 * pages, and CHUNK_FREE what it can give out beside blocks of the same page or slab.
+	 */
+	bool bare;
 	uint64_t address;	/* of its malloc_state ... */
 	uint64_t bins_end;	/* ... and the end of its bins: no word behind it names a chunk */
 	uint64_t top;		/* chunk; 0: none yet */
+	/* bytes from the kernel: now (CHUNK_TOP is in it), and the most that it was (not of bare ones) */
 	uint64_t system_mem, max_system_mem;
-	bool locked;
+	bool locked;		/* (not of bare ones) */
 	bool whole;		/* all that system_mem says was walked, without damage */
 	bool damaged;		/* something was, for certain */
 	/* doubt of damage in it; if it is locked, the thread holds the lock */
@@ -167,7 +174,7 @@ struct heap_inside {
 
 #define HEAP_LIBCS_MAX	16u	/* glibc has as many namespaces */
 
-/* A glibc of the process. */
+/* A glibc of the process, or a module with another allocator. */
 struct heap_libc {
 	/* those parts of the source's map that belong to it, where its main_arena is */
 	const struct heap_map *data;
@@ -218,6 +225,12 @@ struct heap_source {
  */
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 void heap_walk_free(struct heap_walk *walk);
+/*
+ * Add the walk of another allocator of the same process; it is freed in any case. Its arenas get the
+ * numbers behind those that are there. ERR_FORMAT: they have the same memory; ERR_RANGE, ERR_NOMEM.
+ * After an error the first one is good for nothing but heap_walk_free.
+ */
+struct err *heap_walk_join(struct heap_walk *walk, struct heap_walk *other) MUST_CHECK;
 
 /* What the arenas say of themselves. Zeros: there are none yet. */
 struct heap_pulse {

@@ -99,9 +99,11 @@ static void add_chunk(struct account_heap *ret, const struct heap_walk *walk,
 		return;
 	if (chunk->note == NOTE_RECORDED) {
 		ret->recorded++;
+		ret->recorded_headers += chunk_header(chunk);
 		ret->recorded_bytes += chunk->size;
 	} else {
 		ret->early++;
+		ret->early_headers += chunk_header(chunk);
 		ret->early_bytes += chunk->size;
 	}
 }
@@ -131,7 +133,7 @@ struct err *account_heap_find(const struct heaps *heap, pid_t pages_of, struct a
 	*ret = (struct account_heap){ .known = !err, .asked = UINT64_MAX };
 	/* Chunks lie end to end from their words of size on; a mapped one begins with its mapping. */
 	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk)) {
-		uint64_t start = chunk.address - (chunk.kind == CHUNK_MMAPPED ? 16 : 8);
+		uint64_t start = chunk.address - chunk_header(&chunk);
 
 		add_chunk(ret, walk, &chunk,
 			  page_runs_between(&pages, &page, start, start + chunk.size));
@@ -168,11 +170,9 @@ static void add_figure(const struct memory_use *use, enum memory_figure figure, 
 /* The rounding and the headers of the blocks that are held. */
 static uint64_t overhead_of(const struct account_heap *heap)
 {
-	uint64_t headers = 8 * (heap->recorded + heap->early);
-
 	if (heap->asked > heap->recorded_bytes)
-		return headers;
-	return heap->recorded_bytes - heap->asked + 8 * heap->early;
+		return heap->recorded_headers + heap->early_headers;
+	return heap->recorded_bytes - heap->asked + heap->early_headers;
 }
 
 static uint64_t resident_of(const struct account_heap *heap, enum chunk_kind kind)

@@ -89,6 +89,7 @@ struct account_heap {
 	uint64_t largest_bytes;		/* ... and its bytes */
 	uint64_t recorded, recorded_bytes;	/* chunks in use that the log has */
 	uint64_t early, early_bytes;	/* ... and others */
+	uint64_t recorded_headers, early_headers;	/* bytes of theirs */
 	/* What the program has asked for in the recorded ones; UINT64_MAX: it is not known. */
 	uint64_t asked;
 	uint64_t trim, pinned;		/* of the free bytes: heap/free_space.h */

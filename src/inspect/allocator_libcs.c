@@ -38,15 +38,21 @@ void allocator_libcs_find(const struct modules *modules, struct allocator_libcs 
 {
 	struct walkable walkable;
 
-	allocator_to_walk(modules, &walkable);
-	ret->allocator = walkable.allocator;
-	ret->nr = walkable.nr;
-	for (unsigned i = 0; i < walkable.nr; i++)
-		ret->libc[i] = (struct heap_libc){
-			.data = ret->data[i],
-			.nr_data = data_of(walkable.module[i], ret->data[i]),
-			.main_arena = allocator_libcs_main_arena(walkable.allocator, walkable.module[i]),
+	allocators_to_walk(modules, &walkable);
+	ret->allocator = NULL;
+	ret->nr = 0;
+	for (unsigned i = 0; i < walkable.nr; i++) {
+		const struct walkable_module *of = &walkable.at[i];
+		struct heap_map *data = ret->data[ret->nr];
+
+		if (!of->allocator->ranges || (ret->allocator && ret->allocator != of->allocator))
+			continue;
+		ret->allocator = of->allocator;
+		ret->libc[ret->nr++] = (struct heap_libc){
+			.data = data, .nr_data = data_of(of->module, data),
+			.main_arena = allocator_libcs_main_arena(of->allocator, of->module),
 		};
+	}
 }
 
 struct err *allocator_libcs_pulse(const struct target *target, struct heap_pulse *ret)

@@ -15,7 +15,8 @@ struct target;
 #define ALLOCATOR_DATA	4u	/* writable segments of a module */
 
 struct allocator_libcs {
-	const struct allocator *allocator;	/* theirs; NULL: there is none */
+	/* theirs: one that can be looked at without a stop; NULL: there is none */
+	const struct allocator *allocator;
 	struct heap_libc libc[HEAP_LIBCS_MAX];
 	size_t nr;
 	struct heap_map data[HEAP_LIBCS_MAX][ALLOCATOR_DATA];

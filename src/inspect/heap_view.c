@@ -193,13 +193,87 @@ static struct err *look_at_threads(struct heap_view *walk)
 	return err;
 }
 
+/* The libcs from first on that have the same allocator as that one. */
+static size_t same_allocator(const struct heap_view *walk, size_t first)
+{
+	size_t nr = 1;
+
+	while (first + nr < walk->nr_libcs && walk->view->libcs.at[first + nr].allocator ==
+						      walk->view->libcs.at[first].allocator)
+		nr++;
+	return nr;
+}
+
+/* The heaps of one allocator, whose first libc this is, are added to the walk. */
+static struct err *walk_allocator(struct heap_view *walk, struct heap_source *source, size_t first)
+{
+	const struct allocator *allocator = walk->view->libcs.at[first].allocator;
+	struct heap_walk found = HEAP_WALK_INIT;
+	struct err *err;
+
+	source->libc = &walk->libc[first];
+	source->nr_libcs = same_allocator(walk, first);
+	err = allocator->walk(source, &found);
+	if (err)
+		return err;
+	vec_each(arena, &found.arenas)
+		arena->libc = (uint16_t)(arena->libc + first);
+	found.unknown_libcs <<= first;
+	if (source->most_chunks && source->most_chunks != UINT64_MAX)
+		source->most_chunks -= MIN(source->most_chunks - 1, found.chunks.nr);
+	if (walk->ret->walked)
+		return heap_walk_join(&walk->ret->walk, &found);
+	walk->ret->walk = found;
+	walk->ret->walked = true;
+	return NULL;
+}
+
+/* An error that says more than that an allocator has nothing, as one that is not used. */
+static bool says_more(const struct err *err, const struct err *than)
+{
+	return !than->msg[0] || (than->code == ERR_NOTFOUND && err->code != ERR_NOTFOUND);
+}
+
+/* Is it of no use to walk another allocator's heaps? */
+static bool ends(const struct err *err)
+{
+	return err->code != ERR_NOTFOUND && err->code != ERR_UNSUPPORTED;
+}
+
+/*
+ * Walk the heaps of all allocators. One in which nothing is allocated, or whose data are not laid out
+ * as they should, counts as an error only if no other can be walked; then ret->why says so.
+ */
+static struct err *walk_each(struct heap_view *walk, struct heap_source *source)
+{
+	struct err *err = NULL, lacks = { .msg = "" };
+	size_t nr;
+
+	for (size_t i = 0; i < walk->nr_libcs && !(err && ends(err)); i += nr) {
+		nr = same_allocator(walk, i);
+		err = walk_allocator(walk, source, i);
+		if (err && says_more(err, &lacks))
+			err_copy(&lacks, err);
+	}
+	if (err && ends(err)) {
+		if (walk->ret->walked)
+			heap_walk_free(&walk->ret->walk);
+		walk->ret->walked = false;
+		return err;
+	}
+	if (!walk->ret->walked)
+		return err_adopt(&lacks);
+	if (lacks.msg[0] && lacks.code != ERR_NOTFOUND)
+		snprintf(walk->ret->why, sizeof(walk->ret->why), "%.255s", lacks.msg);
+	return NULL;
+}
+
 static struct err *walk_heaps(struct heap_view *walk)
 {
 	struct known known = KNOWN_INIT(walk->view->log, walk->view->process);
 	struct heap_source source = {
 		.memory = walk->view->memory,
 		.map = walk->maps.at, .nr_maps = walk->maps.nr,
-		.libc = walk->libc, .nr_libcs = walk->nr_libcs,
 		.thread = walk->threads.vec.at, .nr_threads = walk->threads.vec.nr,
 		.all_threads = walk->all_threads,
 		.known_from = reconcile_known_from, .ctx = &known,
@@ -214,7 +288,7 @@ static struct err *walk_heaps(struct heap_view *walk)
 
 	walk_limit_find(walk->own_memory, walk->view->pages_of, &limit);
 	source.most_chunks = limit.chunks;
-	err = walk->view->allocator->walk(&source, &walk->ret->walk);
+	err = walk_each(walk, &source);
 	reconcile_known_free(&known);
 	return walk_limit_say(&limit, err);
 }
@@ -234,8 +308,10 @@ struct err *heap_view_walk(struct heap_view *walk)
 {
 	struct err *err;
 
-	if (!walk->view->allocator)
+	if (!walk->view->libcs.nr)
 		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", walk->view->target->pid);
+	walk->ret->walked = false;
+	walk->ret->why[0] = '\0';
 	err = look_at_maps(walk);
 	if (!err)
 		err = look_at_libcs(walk);
@@ -243,6 +319,5 @@ struct err *heap_view_walk(struct heap_view *walk)
 		err = look_at_threads(walk);
 	if (!err)
 		err = walk_heaps(walk);
-	walk->ret->walked = !err;
 	return err ? err : take_loose(walk);
 }

@@ -32,8 +32,9 @@ struct memory_view_thread {
 	size_t vector, nr_vectors;	/* words of its vector unit, if they were wanted */
 };
 
-/* A module of the allocator: there may be several glibcs (probe/allocators.h). */
+/* A module with an allocator: there may be several glibcs (probe/allocators.h). */
 struct memory_view_libc {
+	const struct allocator *allocator;
 	char name[48];			/* of its file, without folders */
 	uint64_t start, end;
 	uint64_t main_arena;		/* 0: no symbol of that name */
@@ -58,9 +59,11 @@ struct memory_view {
 	uint32_t stack_offset;		/* struct tcb */
 
 	bool has_glibc;
-	const struct allocator *allocator;	/* whose heaps can be walked; NULL: none */
-	VEC(struct memory_view_libc) libcs;	/* its modules; WALKABLE_MAX at most */
-	/* Without probes: its functions, and where they go on by jumps. */
+	/*
+	 * Whose heaps can be walked; WALKABLE_MAX at most. An allocator's modules lie side by side.
+	 */
+	VEC(struct memory_view_libc) libcs;
+	/* Without probes: their functions, and where they go on by jumps. */
 	VEC(struct probe_code) code;
 
 	const struct log *log;		/* NULL: none */

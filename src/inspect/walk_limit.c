@@ -7,7 +7,7 @@
 
 #include "os/procfs.h"
 
-#define CHUNK_LEAST	32u
+#define CHUNK_LEAST	8u	/* jemalloc's, mimalloc's */
 /* The kernel's counts lag behind, by up to 64 pages for each thread or processor. */
 #define SLACK		(64ull << 20)
 

@@ -177,31 +177,35 @@ bool allocator_is_headed(struct module *module, const struct alloc_function *fn)
 	       fn < allocator->functions + allocator->nr_functions;
 }
 
-COMPARE_BY(by_coming, struct module *, x, (*x)->serial)
+static int by_allocator(const void *a, const void *b)
+{
+	const struct walkable_module *x = a, *y = b;
+
+	if (x->allocator != y->allocator)
+		return x->module->walkable < y->module->walkable ? -1 : 1;
+	return x->module->serial < y->module->serial ? -1 : x->module->serial > y->module->serial;
+}
 
 static void guess(const struct modules *modules, struct walkable *ret)
 {
 	for (size_t i = 0; i < modules->live.nr; i++)
 		if (allocator_defined(modules->live.at[i])) {
-			ret->module[ret->nr++] = modules->live.at[i];
-			ret->allocator = allocator_guess;
+			ret->at[ret->nr++] = (struct walkable_module){ allocator_guess,
+								       modules->live.at[i] };
 			return;
 		}
 }
 
-void allocator_to_walk(const struct modules *modules, struct walkable *ret)
+void allocators_to_walk(const struct modules *modules, struct walkable *ret)
 {
 	*ret = (struct walkable){ .nr = 0 };
 	vec_each_value(module, &modules->live) {
 		const struct allocator *allocator = walkable_of(module);
 
-		if (!allocator || ret->nr == WALKABLE_MAX ||
-		    (ret->allocator && ret->allocator != allocator))
-			continue;
-		ret->allocator = allocator;
-		ret->module[ret->nr++] = module;
+		if (allocator && ret->nr < WALKABLE_MAX)
+			ret->at[ret->nr++] = (struct walkable_module){ allocator, module };
 	}
-	qsort(ret->module, ret->nr, sizeof(ret->module[0]), by_coming);
+	qsort(ret->at, ret->nr, sizeof(ret->at[0]), by_allocator);
 	if (!ret->nr)
 		guess(modules, ret);
 }
@@ -209,7 +213,7 @@ void allocator_to_walk(const struct modules *modules, struct walkable *ret)
 bool allocators_walkable_has(const struct walkable *walkable, const struct module *module)
 {
 	for (unsigned i = 0; i < walkable->nr; i++)
-		if (walkable->module[i] == module)
+		if (walkable->at[i].module == module)
 			return true;
 	return false;
 }

@@ -128,20 +128,23 @@ bool allocator_defined(const struct module *module);
 #define WALKABLE_MAX	16u	/* HEAP_LIBCS_MAX of heap/heap_walk.h */
 
 struct walkable {
-	const struct allocator *allocator;	/* NULL: there is none */
 	/*
-	 * Its modules, in the order in which they came. There are several where dlmopen, LD_AUDIT
-	 * or a static program has loaded another C library; above WALKABLE_MAX they are left out.
+	 * The modules with an allocator whose heaps can be walked: an allocator's modules lie side
+	 * by side, in the order in which they came. glibc has several where dlmopen, LD_AUDIT or a
+	 * static program has loaded another C library; above WALKABLE_MAX they are left out.
 	 */
-	struct module *module[WALKABLE_MAX];
+	struct walkable_module {
+		const struct allocator *allocator;
+		struct module *module;
+	} at[WALKABLE_MAX];
 	unsigned nr;
 };
 
 /*
- * The allocator whose heaps can be walked. A static program seldom shows which malloc it contains:
- * then the result is allocator_guess. Tracer thread.
+ * A static program seldom shows which malloc it contains: then the result is allocator_guess. Tracer
+ * thread.
  */
-void allocator_to_walk(const struct modules *modules, struct walkable *ret);
+void allocators_to_walk(const struct modules *modules, struct walkable *ret);
 bool allocators_walkable_has(const struct walkable *walkable, const struct module *module);
 
 /*

@@ -119,7 +119,7 @@ static struct err *allocator_job(struct session *session, void *arg UNUSED)
 		return NULL;
 	*is = (struct session_allocators){ .pid = target->pid,
 					   .generation = target->modules.generation };
-	allocator_to_walk(&target->modules, &naming.walkable);
+	allocators_to_walk(&target->modules, &naming.walkable);
 	name_modules(session, &naming);
 	join_names(&naming);
 	is->partly = is->nr + is->others > 1 && naming.unwalkable;

@@ -147,9 +147,9 @@ static void note_late_libc(struct session *session, uint32_t generation)
 
 	if (target->state != TARGET_UNTRACED)
 		return;
-	allocator_to_walk(&target->modules, &walkable);
+	allocators_to_walk(&target->modules, &walkable);
 	for (unsigned i = 0; i < walkable.nr; i++)
-		if (walkable.module[i]->born > generation)
+		if (walkable.at[i].module->born > generation)
 			session_doubt(session, RECORDS_LACK);
 }
 

@@ -295,9 +295,9 @@ static bool is_complete(const struct session *session, const struct memory_view 
 }
 
 /* Its functions, for where there are no probes. */
-static struct err *take_code(struct module *module, struct memory_view *view)
+static struct err *take_code(const struct allocator *allocator, struct module *module,
+			     struct memory_view *view)
 {
-	const struct allocator *allocator = view->allocator;
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < allocator->nr_functions && !err; i++) {
@@ -313,13 +313,15 @@ static struct err *take_code(struct module *module, struct memory_view *view)
 	return err;
 }
 
-static struct err *take_libc(const struct session *session, struct module *module,
+static struct err *take_libc(const struct session *session, const struct walkable_module *of,
 			     struct memory_view *view)
 {
+	struct module *module = of->module;
 	struct memory_view_libc libc = {
+		.allocator = of->allocator,
 		.start = module->start,
 		.end = module->end,
-		.main_arena = allocator_libcs_main_arena(view->allocator, module),
+		.main_arena = allocator_libcs_main_arena(of->allocator, module),
 	};
 	struct err *err;
 
@@ -327,7 +329,8 @@ static struct err *take_libc(const struct session *session, struct module *modul
 	if (module_symbol(module, "abort", &libc.abort.start, &libc.abort.len))
 		libc.abort.len = 0;
 	err = vec_push(&view->libcs, libc);
-	return err || session->current->probes ? err : take_code(module, view);
+	return err || session->current->probes ? err :
+							 take_code(of->allocator, module, view);
 }
 
 static struct err *take_allocator(const struct session *session, struct memory_view *view)
@@ -335,14 +338,12 @@ static struct err *take_allocator(const struct session *session, struct memory_v
 	struct walkable walkable;
 	struct err *err = NULL;
 
-	allocator_to_walk(&session->current->target->modules, &walkable);
-	view->allocator = walkable.allocator;
-	if (!view->allocator)
-		return NULL;
-	view->has_glibc = view->allocator == &allocator_glibc;
-	view->complete = is_complete(session, view, &walkable);
-	for (unsigned i = 0; i < walkable.nr && !err; i++)
-		err = take_libc(session, walkable.module[i], view);
+	allocators_to_walk(&session->current->target->modules, &walkable);
+	view->complete = walkable.nr && is_complete(session, view, &walkable);
+	for (unsigned i = 0; i < walkable.nr && !err; i++) {
+		view->has_glibc |= walkable.at[i].allocator == &allocator_glibc;
+		err = take_libc(session, &walkable.at[i], view);
+	}
 	return err;
 }
 

@@ -346,15 +346,6 @@ static void add_up(struct heap_walk *walk)
 	}
 }
 
-void heap_walk_free(struct heap_walk *walk)
-{
-	heap_chunks_free(&walk->chunks);
-	vec_free(&walk->arenas);
-	vec_free(&walk->spans);
-	vec_free(&walk->damage);
-	vec_free(&walk->loose);
-}
-
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret)
 {
 	struct heap_walk walk = HEAP_WALK_INIT;

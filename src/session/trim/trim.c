@@ -102,13 +102,15 @@ static struct err *find_functions(struct trimmer *trimmer)
 	struct walkable walkable;
 	struct err *err = NULL;
 
-	allocator_to_walk(&trimmer->session->current->target->modules, &walkable);
-	if (!walkable.allocator || !walkable.allocator->trim)
-		return err_create(ERR_UNSUPPORTED, "no glibc in process %d",
-				  trimmer->session->current->pid);
-	trimmer->nr_libcs = walkable.nr;
+	trimmer->nr_libcs = 0;
+	allocators_to_walk(&trimmer->session->current->target->modules, &walkable);
 	for (unsigned i = 0; i < walkable.nr && !err; i++)
-		err = find_in(trimmer, walkable.allocator, walkable.module[i], &trimmer->libc[i]);
+		if (walkable.at[i].allocator->trim)
+			err = find_in(trimmer, walkable.at[i].allocator, walkable.at[i].module,
+				      &trimmer->libc[trimmer->nr_libcs++]);
+	if (!trimmer->nr_libcs)
+		err = err_create(ERR_UNSUPPORTED, "no glibc in process %d",
+				 trimmer->session->current->pid);
 	return err;
 }
 

@@ -53,7 +53,7 @@ static int setup(void)
 	walk = (struct heap_walk)HEAP_WALK_INIT;
 	for (unsigned i = 0; i < ALL; i++) {
 		const struct heap_chunk chunk = { address_of(i), 32, (uint16_t)(i / (ALL / 3)),
-						  CHUNK_USED, NOTE_NONE };
+						  CHUNK_USED, NOTE_NONE, false };
 
 		if (heap_chunks_add(&walk.chunks, &chunk, &new_run) ||
 		    (!is_early(i) && !record_of(i)))

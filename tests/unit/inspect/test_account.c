@@ -84,8 +84,10 @@ static void walked(void)
 	heap.other_top = MB;
 	heap.recorded = 100;
 	heap.recorded_bytes = 100 * 1008;
+	heap.recorded_headers = 100 * 8;
 	heap.early = 1;
 	heap.early_bytes = 4 * MB;
+	heap.early_headers = 8;
 	heap.asked = 100 * 1000;
 }
 

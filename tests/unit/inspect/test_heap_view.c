@@ -26,9 +26,28 @@ static struct err *fake_walk(const struct heap_source *of, struct heap_walk *ret
 
 static const struct allocator allocator = { .walk = fake_walk };
 
+static struct err *other_answer;	/* NULL: it has an arena, with damage */
+
+static struct err *other_walk(const struct heap_source *of UNUSED, struct heap_walk *ret)
+{
+	if (other_answer)
+		return other_answer;
+	ret->damages = 1;
+	ret->unknown_libcs = 1;
+	return vec_push(&ret->arenas, ((struct heap_arena){ .bare = true }));
+}
+
+static const struct allocator other = { .walk = other_walk };
+
 static struct memory_limit own;
 static struct heaps heaps;
 static struct heap_view of_view;
+
+static void add_libc(const struct allocator *of)
+{
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&world.view.libcs,
+					  ((struct memory_view_libc){ .allocator = of })));
+}
 
 static void begin(void)
 {
@@ -38,7 +57,8 @@ static void begin(void)
 	own = (struct memory_limit){ .left = UINT64_MAX };
 	heaps = (struct heaps)HEAPS_INIT;
 	of_view = (struct heap_view){ .view = &world.view, .own_memory = &own, .ret = &heaps };
-	world.view.allocator = &allocator;
+	other_answer = NULL;
+	add_libc(&allocator);
 }
 
 static void end(void)
@@ -66,7 +86,7 @@ TEST("without an allocator that can be walked there is no walk")
 {
 	struct err *err;
 
-	world.view.allocator = NULL;
+	vec_clear(&world.view.libcs);
 	err = heap_view_walk(&of_view);
 	CU_ASSERT(err && err->code == ERR_UNSUPPORTED);
 	CU_ASSERT_FALSE(heaps.walked);
@@ -98,13 +118,14 @@ TEST("mappings of one kind side by side are one heap, and brk is where the last 
 TEST("a C library's data are what can be written of its module")
 {
 	const struct memory_view_libc libc = {
-		.name = "libc.so.6", .start = 0x1000, .end = 0x5000, .main_arena = 0x3000,
+		.allocator = &allocator, .name = "libc.so.6",
+		.start = 0x1000, .end = 0x5000, .main_arena = 0x3000,
 	};
 
 	maps_are("1000-3000 r-xp 00000000 08:01 5 /lib/libc.so.6\n"
 		 "3000-5000 rw-p 00002000 08:01 5 /lib/libc.so.6\n"
 		 "5000-6000 rw-p 00000000 00:00 0 \n");
-	CU_ASSERT_PTR_NULL_FATAL(vec_push(&world.view.libcs, libc));
+	world.view.libcs.at[0] = libc;
 	run();
 	CU_ASSERT_EQUAL_FATAL(source.nr_libcs, 1);
 	CU_ASSERT(of_view.libc[0].nr_data == 1 && of_view.libc[0].main_arena == 0x3000);
@@ -141,6 +162,40 @@ TEST("chunks that words in flight lead to are in hand, too")
 	run();
 	CU_ASSERT_EQUAL_FATAL(of_view.in_flight_words.vec.nr, 1);
 	CU_ASSERT_EQUAL(of_view.in_flight_words.vec.at[0], LOOSE);
+}
+
+TEST("the heaps of several allocators are one walk")
+{
+	vec_clear(&world.view.libcs);
+	add_libc(&other);
+	add_libc(&allocator);
+	add_libc(&allocator);
+	run();
+	CU_ASSERT(source.nr_libcs == 2 && source.libc == &of_view.libc[1]);
+	CU_ASSERT(heaps.walk.arenas.nr == 1 && heaps.walk.damages == 1);
+	CU_ASSERT_EQUAL(heaps.walk.loose.nr, 1);
+	CU_ASSERT_EQUAL(heaps.nr_libcs, 3);
+	vec_clear(&world.view.libcs);
+	add_libc(&allocator);
+	add_libc(&allocator);
+	add_libc(&other);
+	run();
+	CU_ASSERT(heaps.walk.unknown_libcs == 4 && heaps.walk.arenas.at[0].libc == 2);
+}
+
+TEST("an allocator that has nothing, or is laid out otherwise, does not hinder the others")
+{
+	add_libc(&other);
+	other_answer = err_create(ERR_NOTFOUND, "nothing is allocated");
+	run();
+	CU_ASSERT_STRING_EQUAL(heaps.why, "");
+	other_answer = err_create(ERR_UNSUPPORTED, "its table is not known");
+	run();
+	CU_ASSERT_STRING_EQUAL(heaps.why, "its table is not known");
+	answer = err_create(ERR_NOTFOUND, "nothing is allocated");
+	heaps_free(&heaps);
+	CU_ASSERT_EQUAL(heap_view_walk(&of_view)->code, ERR_UNSUPPORTED);
+	CU_ASSERT_FALSE(heaps.walked);
 }
 
 TEST("a walk that has met mdbg's own limit is not a walk")

@@ -36,7 +36,8 @@ static void begin(void)
 	CU_ASSERT_EQUAL_FATAL(registry_thread(&log_, 1, 1), 1);
 	world_open();
 	world.view.log = &log_;
-	world.view.allocator = &empty;
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&world.view.libcs,
+					  ((struct memory_view_libc){ .allocator = &empty })));
 	record(BLOCKS, 100);
 	record(BLOCKS + 64, 300);
 	world.view.accounts = reader_accounts(&log_);
@@ -118,7 +119,7 @@ TEST("a walk of the past that fails leaves nothing")
 	struct heaps heaps = HEAPS_INIT;
 	struct packed_list list = PACKED_INIT;
 
-	world.view.allocator = &broken;
+	world.view.libcs.at[0].allocator = &broken;
 	CU_ASSERT_EQUAL(heaps_list_past(&world.view, &own, false, &heaps, &list)->code, ERR_NOTFOUND);
 	CU_ASSERT_FALSE(heaps.walked);
 	CU_ASSERT_EQUAL(list.nr, 0);

@@ -300,7 +300,7 @@ TEST("shows blocks from before")
 	const struct heap_chunk chunk[] = {
 		{ 0x1000, 12345678896 + 16, LOG_HEAP_MMAP, CHUNK_MMAPPED, NOTE_EARLY },
 		{ 0x800000000, 32, 3, CHUNK_USED, NOTE_EARLY },
-		{ 0x800000020, 32, 3, CHUNK_USED, NOTE_NONE },
+		{ 0x800000020, 32, 3, CHUNK_USED, NOTE_NONE, false },
 		{ 0x800000040, 32, 3, CHUNK_FREE, NOTE_NONE },
 	};
 	AUTO_STR struct str text = STR_INIT;
