@@ -3,6 +3,8 @@
 
 #include "heap/heap_walk.h"
 
+#include <stdio.h>
+
 #include "base/compiler.h"
 #include "log/log.h"
 
@@ -13,6 +15,43 @@ void heap_walk_free(struct heap_walk *walk)
 	vec_free(&walk->spans);
 	vec_free(&walk->damage);
 	vec_free(&walk->loose);
+}
+
+struct err *heap_walk_damage(struct heap_walk *walk, struct heap_damage damage, const char *fmt,
+			     va_list ap)
+{
+	if (damage.heap < walk->arenas.nr) {
+		walk->arenas.at[damage.heap].whole = false;
+		walk->arenas.at[damage.heap].damaged |= !damage.doubt.why;
+	}
+	if (damage.doubt.why)
+		walk->uncertain++;
+	else
+		walk->damages++;
+	if (walk->damage.nr == HEAP_DAMAGE_MAX)
+		return NULL;
+	vsnprintf(damage.what, sizeof(damage.what), fmt, ap);
+	return vec_push(&walk->damage, damage);
+}
+
+void heap_walk_add_up(struct heap_walk *walk)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+
+	while (heap_chunks_next(&walk->chunks, &at, &chunk)) {
+		struct heap_arena *arena;
+
+		if (chunk.note)
+			heap_chunks_set_note(&walk->chunks, &at, NOTE_NONE);
+		if (chunk.heap >= walk->arenas.nr)
+			continue;
+		arena = &walk->arenas.at[chunk.heap];
+		arena->bytes[chunk.kind] += chunk.size;
+		arena->chunks[chunk.kind]++;
+		if (chunk.kind >= CHUNK_FAST && chunk.size > arena->largest_free)
+			arena->largest_free = chunk.size;
+	}
 }
 
 COMPARE_BY(by_start, struct heap_span, x, x->start)

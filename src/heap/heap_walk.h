@@ -68,6 +68,7 @@
  */
 #pragma once
 
+#include <stdarg.h>
 #include <sys/types.h>
 
 #include "base/memory.h"
@@ -225,6 +226,14 @@ struct heap_source {
  */
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 void heap_walk_free(struct heap_walk *walk);
+/*
+ * For walks: add damage, whose `what` this makes. Its arena is not whole any more, and it is damaged if
+ * there is no doubt. Above HEAP_DAMAGE_MAX it is only counted. ERR_NOMEM.
+ */
+struct err *heap_walk_damage(struct heap_walk *walk, struct heap_damage damage, const char *fmt,
+			     va_list ap) MUST_CHECK;
+/* For walks, at their end: sum up the chunks of each arena, and clear their notes. */
+void heap_walk_add_up(struct heap_walk *walk);
 /*
  * Add the walk of another allocator of the same process; it is freed in any case. Its arenas get the
  * numbers behind those that are there. ERR_FORMAT: they have the same memory; ERR_RANGE, ERR_NOMEM.

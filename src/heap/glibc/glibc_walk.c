@@ -45,25 +45,15 @@ bool glibc_walk_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret)
 
 struct err *glibc_walk_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt, ...)
 {
-	struct heap_walk *walk = glibc->walk;
+	struct err *err;
 	va_list ap;
 
 	if (!damage.doubt.why)
 		damage.doubt = glibc_doubt_heap(glibc, damage.heap);
-	if (damage.heap < walk->arenas.nr) {
-		walk->arenas.at[damage.heap].whole = false;
-		walk->arenas.at[damage.heap].damaged |= !damage.doubt.why;
-	}
-	if (damage.doubt.why)
-		walk->uncertain++;
-	else
-		walk->damages++;
-	if (walk->damage.nr == HEAP_DAMAGE_MAX)
-		return NULL;
 	va_start(ap, fmt);
-	vsnprintf(damage.what, sizeof(damage.what), fmt, ap);
+	err = heap_walk_damage(glibc->walk, damage, fmt, ap);
 	va_end(ap);
-	return vec_push(&walk->damage, damage);
+	return err;
 }
 
 /* The state of the walk of one span. */
@@ -325,27 +315,6 @@ static struct err *walk_spans(struct glibc *glibc)
 	return err;
 }
 
-/* Sum up the chunks of each arena, and clear NOTE_LINKED, which is not needed any more. */
-static void add_up(struct heap_walk *walk)
-{
-	struct chunk_at at = heap_chunks_start();
-	struct heap_chunk chunk;
-
-	while (heap_chunks_next(&walk->chunks, &at, &chunk)) {
-		struct heap_arena *arena;
-
-		if (chunk.note)
-			heap_chunks_set_note(&walk->chunks, &at, NOTE_NONE);
-		if (chunk.heap >= walk->arenas.nr)
-			continue;
-		arena = &walk->arenas.at[chunk.heap];
-		arena->bytes[chunk.kind] += chunk.size;
-		arena->chunks[chunk.kind]++;
-		if (chunk.kind >= CHUNK_FAST && chunk.size > arena->largest_free)
-			arena->largest_free = chunk.size;
-	}
-}
-
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret)
 {
 	struct heap_walk walk = HEAP_WALK_INIT;
@@ -371,7 +340,7 @@ struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret)
 	if (!err && source->check)
 		err = glibc_bins_check(&glibc);
 	if (!err)
-		add_up(&walk);
+		heap_walk_add_up(&walk);
 	free(glibc.window.bytes);
 	vec_free(&glibc.links);
 	vec_free(&glibc.run_links);
