@@ -10,6 +10,7 @@
 #include "heap/free_space.h"
 
 #include "base/page.h"
+#include "heap/free_slabs.h"
 #include "os/page_runs.h"
 
 #define CHUNK_HEADER	16u
@@ -46,7 +47,7 @@ static bool read_chunk(struct sweep *sweep)
 
 	do
 		sweep->has_next = heap_chunks_next(&walk->chunks, &sweep->at, &sweep->next);
-	while (sweep->has_next && sweep->next.heap >= walk->arenas.nr);
+	while (sweep->has_next && (sweep->next.heap >= walk->arenas.nr || sweep->next.bare));
 	return sweep->has_next;
 }
 
@@ -57,6 +58,7 @@ static enum extent_of extent_of(const struct sweep *sweep, const struct heap_chu
 	switch (chunk->kind) {
 	case CHUNK_FAST:
 	case CHUNK_FREE:
+	case CHUNK_KEPT:
 		return EXTENT_OPEN;
 	case CHUNK_TOP:
 		return EXTENT_TOP;
@@ -109,7 +111,7 @@ static struct err *end_page(struct sweep *sweep)
 	const struct free_space_source *source = sweep->source;
 	struct free_sum *sum = sum_of(sweep);
 	const struct pinned_page page = {
-		.address = sweep->page, .bytes = sweep->open,
+		.address = sweep->page, .bytes = sweep->open, .pages = 1,
 		.live = sweep->live.at, .nr_live = sweep->live.nr,
 	};
 
@@ -307,6 +309,8 @@ struct err *free_space_add_up(const struct free_space_source *source, struct fre
 	ret->huge_page = source->walk->huge_page;
 	err = sweep_chunks(&sweep);
 	vec_free(&sweep.live);
+	if (!err)
+		err = free_slabs_add_up(source, ret);
 	for (size_t i = 0; i < nr; i++)
 		add_sum(&ret->all, &ret->arenas.at[i]);
 	return err;

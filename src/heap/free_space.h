@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Why is free memory of glibc's heaps resident, and what would malloc_trim(0) give back?
+ * Why is free memory of heaps resident, and what would `malloc trim` give back?
+ *
+ * glibc, by malloc_trim(0)
  *
  * The kernel takes and gives whole pages, so the answer is one by page. malloc_trim (since 2.8)
  * goes through all arenas. In each it consolidates the fastbins, so that their chunks become one
@@ -23,6 +25,13 @@
  *
  * Huge pages: a transparent one is split by the kernel when part of it is given back, so that it
  * counts as 512 small ones here. Memory of a hugetlb page cannot be given back in parts.
+ *
+ * Other allocators (bare chunks), by the function that purges
+ *
+ * They have blocks of one size in a slab, and give it back as a whole when its last block is free. So
+ * what is free in a slab is pinned by its live blocks, wherever in it they lie; without any it is kept
+ * by cached blocks, or as a slab in reserve (`header`). Whole pages that were taken back and are kept
+ * are trimmed.
  */
 #pragma once
 
@@ -60,10 +69,11 @@ struct free_space {
 
 #define FREE_SPACE_INIT	{ .arenas = VEC_INIT }
 
-/* A resident page that has live blocks and free bytes on it. */
+/* A resident page that has live blocks and free bytes on it; or a slab. */
 struct pinned_page {
 	uint64_t address;
-	uint64_t bytes;			/* free ones */
+	uint64_t pages;
+	uint64_t bytes;			/* free and resident */
 	const struct heap_chunk *live;	/* at least one, in order of address */
 	size_t nr_live;
 };

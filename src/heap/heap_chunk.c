@@ -219,7 +219,7 @@ const char *heap_chunk_kind(enum chunk_kind kind)
 	static const char *const kinds[CHUNK_KINDS] = {
 		[CHUNK_USED] = "used", [CHUNK_MMAPPED] = "mapped", [CHUNK_OWN] = "allocator",
 		[CHUNK_CACHED] = "tcache", [CHUNK_FAST] = "fastbin", [CHUNK_FREE] = "bin",
-		[CHUNK_TOP] = "top",
+		[CHUNK_TOP] = "top", [CHUNK_KEPT] = "kept",
 	};
 
 	return kinds[kind];

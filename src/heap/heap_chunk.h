@@ -36,6 +36,11 @@ enum chunk_kind {
 	CHUNK_FAST,		/* free, in a fastbin */
 	CHUNK_FREE,		/* free, in a bin */
 	CHUNK_TOP,		/* the end of an arena, not yet given out */
+	/*
+	 * (of bare chunks, as CHUNK_TOP is of others) whole pages that the allocator has taken
+	 * back, and keeps
+	 */
+	CHUNK_KEPT,
 	CHUNK_KINDS,
 };
 

@@ -101,14 +101,14 @@ struct heap_arena {
 	bool brk;		/* its memory comes from sbrk, as long as that gives any */
 	/*
 	 * Its chunks are bare (heap/heap_chunk.h): it is no glibc's, and the fields that say so are
-	 * not known. CHUNK_TOP is memory that the allocator has taken back and keeps, in whole
+	 * not known. CHUNK_KEPT is memory that the allocator has taken back and keeps, in whole
 	 * pages, and CHUNK_FREE what it can give out beside blocks of the same page or slab.
 	 */
 	bool bare;
 	uint64_t address;	/* of its malloc_state ... */
 	uint64_t bins_end;	/* ... and the end of its bins: no word behind it names a chunk */
 	uint64_t top;		/* chunk; 0: none yet */
-	/* bytes from the kernel: now (CHUNK_TOP is in it), and the most that it was (not of bare ones) */
+	/* bytes from the kernel: now (CHUNK_KEPT is in it), and the most that it was (not of bare ones) */
 	uint64_t system_mem, max_system_mem;
 	bool locked;		/* (not of bare ones) */
 	bool whole;		/* all that system_mem says was walked, without damage */
@@ -225,6 +225,8 @@ struct heap_source {
  * ERR_NOMEM. All else that is wrong is damage, in a walk that is as whole as it can be.
  */
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
+/* heap/jemalloc/jemalloc.h. The same errors; ERR_UNSUPPORTED: its tree is laid out otherwise. */
+struct err *jemalloc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 void heap_walk_free(struct heap_walk *walk);
 /*
  * For walks: add damage, whose `what` this makes. Its arena is not whole any more, and it is damaged if

@@ -176,7 +176,7 @@ static struct err *add_part(struct charging *charging, uint32_t number, uint32_t
 }
 
 static struct err *charge(struct charging *charging, const struct heap_chunk *chunk,
-			  uint64_t page, uint64_t bytes)
+			  const struct pinned_page *page, uint64_t bytes)
 {
 	struct block block = block_of(charging, chunk);
 	struct pins *pins = charging->pins;
@@ -196,8 +196,8 @@ static struct err *charge(struct charging *charging, const struct heap_chunk *ch
 	pin = &pins->vec.at[number];
 	pin->bytes += bytes;
 	pins->bytes += bytes;
-	pin->pages += charging->last_page.at[number] != page;
-	charging->last_page.at[number] = page;
+	pin->pages += charging->last_page.at[number] != page->address ? page->pages : 0;
+	charging->last_page.at[number] = page->address;
 	/* A block that lies on two pages is the last one of the first, and the first of the other. */
 	if (charging->last_block.at[number] != block.address) {
 		charging->last_block.at[number] = block.address;
@@ -214,7 +214,7 @@ static struct err *charge_page(void *ctx, const struct pinned_page *page)
 	struct err *err = charging->pages++ % CANCEL_PAGES ? NULL : cancel_check();
 
 	for (size_t i = 0; !err && i < page->nr_live; i++)
-		err = charge(charging, &page->live[i], page->address, each + (i < rest));
+		err = charge(charging, &page->live[i], page, each + (i < rest));
 	return err;
 }
 

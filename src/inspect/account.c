@@ -202,7 +202,8 @@ static void divide_heaps(const struct account_heap *heap, uint64_t rss, uint64_t
 	part[ACCOUNT_OVERHEAD] = MIN(held, overhead_of(heap));
 	part[ACCOUNT_HELD] = held - part[ACCOUNT_OVERHEAD];
 	part[ACCOUNT_CACHED] = resident_of(heap, CHUNK_CACHED);
-	part[ACCOUNT_FREE] = resident_of(heap, CHUNK_FAST) + resident_of(heap, CHUNK_FREE);
+	part[ACCOUNT_FREE] = resident_of(heap, CHUNK_FAST) + resident_of(heap, CHUNK_FREE) +
+			     resident_of(heap, CHUNK_KEPT);
 	part[ACCOUNT_TOP] = heap->main_top;
 	part[ACCOUNT_TOPS] = heap->other_top;
 	part[ACCOUNT_ALLOCATOR] = resident_of(heap, CHUNK_OWN) + (rss > chunks ? rss - chunks : 0);

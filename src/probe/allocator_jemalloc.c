@@ -3,6 +3,8 @@
 
 #include "probe/alloc_functions.h"
 
+#include "heap/heap_walk.h"
+
 /* jemalloc(3), "Non-standard API" */
 #define OWN(prefix) \
 	NEW(prefix "mallocx", prefix "mallocx", 0), \
@@ -32,6 +34,7 @@ const struct allocator allocator_jemalloc = {
 	.built_in	= { "je_malloc", "_rjem_malloc" },
 	.frees_own	= true,
 	.spaced_from	= 17,
+	.walk		= jemalloc_walk,
 	.purge		= "mallctl",		/* jemalloc(3): all arenas */
 	.purge_name	= "arena.4096.purge",
 	FUNCTIONS(functions),

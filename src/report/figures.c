@@ -318,6 +318,15 @@ static void print_number(const struct figures *figures, size_t number, struct ou
 	out_text(out, "\n");
 }
 
+static void print_lock(const struct heap_arena *arena, struct out *out)
+{
+	label(out, 8, "heap lock held by", 33);
+	if (arena->locked && arena->doubt.thread)
+		out_f(out, "%d\n", arena->doubt.thread);
+	else
+		out_text(out, arena->locked ? "a thread (not known which)\n" : "UNLOCKED\n");
+}
+
 /*
  * Memory that is neither free nor in a thread's cache is held by the user, with its headers. So the
  * held, free and cached bytes add up to those acquired by sbrk and mmap. They would not if the walk
@@ -329,20 +338,17 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 	struct figures_acquired acquired = figures_acquired(figures, number);
 	uint64_t cached = arena->bytes[CHUNK_CACHED];
 	uint64_t open = arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] +
-			arena->bytes[CHUNK_TOP];
-	pid_t owner = arena->locked ? arena->doubt.thread : 0;
+			arena->bytes[CHUNK_TOP] + arena->bytes[CHUNK_KEPT];
 
 	print_number(figures, number, out);
-	label(out, 8, "heap lock held by", 33);
-	if (owner)
-		out_f(out, "%d\n", owner);
-	else
-		out_text(out, arena->locked ? "a thread (not known which)\n" : "UNLOCKED\n");
+	if (!arena->bare)
+		print_lock(arena, out);
 	if (arena->brk)
 		bytes_statistic(out, 8, "bytes acquired from sbrk()", acquired.sbrk);
 	if (!arena->brk || acquired.mmap)
 		bytes_statistic(out, 8, "bytes acquired from mmap()", acquired.mmap);
-	bytes_statistic(out, 8, "most that it ever was", arena->max_system_mem);
+	if (!arena->bare)
+		bytes_statistic(out, 8, "most that it ever was", arena->max_system_mem);
 	bytes_statistic(out, 8, "bytes in the freespace tree", open);
 	bytes_statistic(out, 8, "largest free chunk", arena->largest_free);
 	bytes_statistic(out, 8, "bytes in threads' caches", cached);

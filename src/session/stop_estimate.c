@@ -8,6 +8,7 @@
 
 #include "base/page.h"
 #include "log/log.h"
+#include "probe/allocators.h"
 #include "session/private.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
@@ -63,12 +64,18 @@ static void sample(struct memory *memory, const struct proc_map *heap, struct st
 	}
 }
 
-/* What cannot be read is not walked either. */
+/* What cannot be read is not walked either. Of an allocator without a pulse all memory may be. */
 static struct err *look_at_arenas(struct session *session, void *arg)
 {
+	const struct target *target = session->current->target;
 	struct heap_pulse pulse = { 0 };
+	struct walkable walkable;
 
-	err_ignore(allocator_libcs_pulse(session->current->target, &pulse));
+	err_ignore(allocator_libcs_pulse(target, &pulse));
+	allocators_to_walk(&target->modules, &walkable);
+	for (unsigned i = 0; i < walkable.nr; i++)
+		if (!walkable.at[i].allocator->pulse)
+			pulse.acquired = UINT64_MAX;
 	*(uint64_t *)arg = pulse.acquired;
 	return NULL;
 }

@@ -53,7 +53,7 @@ static Tcl_Obj *heap_dict(const struct figures *figures, const struct heap_arena
 	static const char *const names[CHUNK_KINDS] = {
 		[CHUNK_USED] = "used", [CHUNK_MMAPPED] = NULL, [CHUNK_OWN] = "own",
 		[CHUNK_CACHED] = "cached", [CHUNK_FAST] = "fast", [CHUNK_FREE] = "free",
-		[CHUNK_TOP] = "top",
+		[CHUNK_TOP] = "top", [CHUNK_KEPT] = "kept",
 	};
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
@@ -63,15 +63,17 @@ static Tcl_Obj *heap_dict(const struct figures *figures, const struct heap_arena
 	dict_number(dict, "system", arena->system_mem);
 	dict_number(dict, "sbrk", acquired.sbrk);
 	dict_number(dict, "mmap", acquired.mmap);
-	dict_number(dict, "systemmax", arena->max_system_mem);
-	dict_number(dict, "locked", arena->locked);
+	if (!arena->bare) {
+		dict_number(dict, "systemmax", arena->max_system_mem);
+		dict_number(dict, "locked", arena->locked);
+	}
 	dict_number(dict, "whole", arena->whole);
 	dict_number(dict, "damaged", arena->damaged);
 	dict_number(dict, "largest", arena->largest_free);
 	for (unsigned i = 0; i < CHUNK_KINDS; i++) {
 		char count[16];
 
-		if (!names[i])
+		if (!names[i] || i == (arena->bare ? CHUNK_TOP : CHUNK_KEPT))
 			continue;
 		snprintf(count, sizeof(count), "%schunks", names[i]);
 		dict_number(dict, names[i], arena->bytes[i]);
@@ -189,7 +191,9 @@ static const struct twin twin = {
 			  "of the C library that has it), system (bytes acquired), sbrk and mmap\n"
 			  "(how many of them from each), systemmax locked whole damaged (for\n"
 			  "certain) largest (free chunk); the bytes used own cached fast free top;\n"
-			  "and the number of chunks of each kind, usedchunks and so on.\n"
+			  "and the number of chunks of each kind, usedchunks and so on. A heap of\n"
+			  "another allocator than glibc has no systemmax and locked, and kept (whole\n"
+			  "pages that it has taken back, and keeps) in place of top.\n"
 			  "Error: {MDBG STATE} before the first attach.\n",
 	.value		= get_malloc,
 };

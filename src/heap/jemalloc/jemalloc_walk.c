@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Walks jemalloc's extents in order of address (jemalloc.h). */
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/page.h"
+#include "heap/jemalloc/jemalloc.h"
+
+#define LEAF_PART	512u		/* words of a leaf that are read at a time */
+
+static PRINTF(4, 5) struct err *damage(struct jemalloc *jemalloc, uint16_t arena, uint64_t address,
+				       const char *fmt, ...)
+{
+	const struct heap_source *source = jemalloc->source;
+	struct heap_damage is = { .address = address, .heap = arena };
+	struct err *err;
+	va_list ap;
+
+	if (source->nr_inside)
+		is.doubt = (struct heap_doubt){ HEAP_DOUBT_INSIDE, source->inside[0].tid };
+	va_start(ap, fmt);
+	err = heap_walk_damage(jemalloc->walk, is, fmt, ap);
+	va_end(ap);
+	return err;
+}
+
+/* Make the arenas up to this number. */
+static struct err *make_arena(struct jemalloc *jemalloc, uint16_t arena)
+{
+	struct err *err = NULL;
+
+	while (!err && jemalloc->walk->arenas.nr <= arena)
+		err = vec_push(&jemalloc->walk->arenas,
+			       ((struct heap_arena){ .libc = jemalloc->module, .bare = true,
+						     .main = !jemalloc->walk->arenas.nr,
+						     .whole = true }));
+	return err;
+}
+
+static struct err *add_span(struct jemalloc *jemalloc, uint64_t start, uint64_t end, uint16_t arena)
+{
+	return vec_push(&jemalloc->walk->spans, ((struct heap_span){ start, end, arena }));
+}
+
+static struct err *add_chunk(struct jemalloc *jemalloc, uint64_t address, uint64_t size,
+			     uint16_t arena, enum chunk_kind kind)
+{
+	const struct heap_chunk chunk = { .address = address, .size = size, .heap = arena,
+					  .kind = kind, .bare = true };
+	struct heap_walk *walk = jemalloc->walk;
+	bool new_run;
+
+	if (jemalloc->source->most_chunks && walk->chunks.nr == jemalloc->source->most_chunks)
+		return err_create(ERR_RANGE, "more than %" PRIu64 " chunks", walk->chunks.nr);
+	return heap_chunks_add(&walk->chunks, &chunk, &new_run);
+}
+
+/* Is one of the sorted words in [start, end)? All questions are in order. */
+static bool has_word(const struct word_list *list, size_t *next, uint64_t start, uint64_t end)
+{
+	while (*next < list->vec.nr && list->vec.at[*next] < start)
+		++*next;
+	return *next < list->vec.nr && list->vec.at[*next] < end;
+}
+
+/* Whose is a block that is not free? */
+static enum chunk_kind kind_of(struct jemalloc *jemalloc, uint64_t address, uint64_t size)
+{
+	if (has_word(&jemalloc->own, &jemalloc->next_own, address, address + size))
+		return CHUNK_OWN;
+	return has_word(&jemalloc->cached, &jemalloc->next_cached, address, address + 1) ?
+		       CHUNK_CACHED : CHUNK_USED;
+}
+
+static bool is_free(const struct jemalloc_extent *slab, uint64_t i)
+{
+	return slab->map[i / 64] >> i % 64 & 1;
+}
+
+static struct err *check_slab(struct jemalloc *jemalloc, const struct jemalloc_extent *slab,
+			      uint64_t nr)
+{
+	uint64_t free = 0;
+
+	for (uint64_t i = 0; i < nr; i++)
+		free += is_free(slab, i);
+	if (free == slab->free)
+		return NULL;
+	return damage(jemalloc, slab->arena, slab->at, "%" PRIu64 " blocks of the slab at 0x%" PRIx64
+		      " are free by its map, and %u by its count", free, slab->base, slab->free);
+}
+
+static struct err *add_slab(struct jemalloc *jemalloc, const struct jemalloc_extent *slab)
+{
+	uint64_t nr = slab->size ? slab->pages / slab->size : 0, run;
+	struct err *err;
+
+	if (!nr || nr > 64 * JEMALLOC_MAP_WORDS || slab->pages % slab->size)
+		return damage(jemalloc, slab->arena, slab->at, "a slab of %" PRIu64 " bytes for "
+			      "blocks of %" PRIu64, slab->pages, slab->size);
+	err = check_slab(jemalloc, slab, nr);
+	if (!err)
+		err = add_span(jemalloc, slab->base, slab->base + slab->pages, slab->arena);
+	for (uint64_t i = 0; i < nr && !err; i += run) {
+		uint64_t address = slab->base + i * slab->size;
+
+		for (run = 0; i + run < nr && is_free(slab, i + run);)
+			run++;
+		if (run) {
+			err = add_chunk(jemalloc, address, run * slab->size, slab->arena, CHUNK_FREE);
+			continue;
+		}
+		run = 1;
+		err = add_chunk(jemalloc, address, slab->size, slab->arena,
+				kind_of(jemalloc, address, slab->size));
+	}
+	return err;
+}
+
+/* It begins within its first page (cache_oblivious), and one page more than its class is there for that. */
+static struct err *add_large(struct jemalloc *jemalloc, const struct jemalloc_extent *large)
+{
+	uint64_t size = large->size;
+	struct err *err;
+
+	if (!size || size % PAGE || large->pages < size || large->pages > size + PAGE ||
+	    large->address + size > large->base + large->pages)
+		return damage(jemalloc, large->arena, large->at, "%" PRIu64 " bytes for a block of %"
+			      PRIu64 " at 0x%" PRIx64, large->pages, size, large->address);
+	err = add_span(jemalloc, large->base, large->base + large->pages, large->arena);
+	return err ? err : add_chunk(jemalloc, large->address, size, large->arena,
+				     kind_of(jemalloc, large->address, size));
+}
+
+static struct err *add_kept(struct jemalloc *jemalloc, const struct jemalloc_extent *kept)
+{
+	struct err *err = add_span(jemalloc, kept->base, kept->base + kept->pages, kept->arena);
+
+	return err ? err : add_chunk(jemalloc, kept->base, kept->pages, kept->arena, CHUNK_KEPT);
+}
+
+/* The base blocks that begin before address: they lie between extents. */
+static struct err *add_bases(struct jemalloc *jemalloc, uint64_t address)
+{
+	const struct word_list *bases = &jemalloc->bases;
+	struct err *err = NULL;
+
+	for (; jemalloc->next_base < bases->vec.nr && !err &&
+	       bases->vec.at[jemalloc->next_base] < address; jemalloc->next_base += 2) {
+		uint64_t start = bases->vec.at[jemalloc->next_base];
+		uint64_t end = bases->vec.at[jemalloc->next_base + 1];
+
+		if (start < jemalloc->done || end > address)
+			continue;
+		err = add_span(jemalloc, start, end, 0);
+		if (!err)
+			err = add_chunk(jemalloc, start, end - start, 0, CHUNK_OWN);
+		jemalloc->done = end;
+	}
+	return err;
+}
+
+static bool is_mapped(const struct heap_source *source, uint64_t start, uint64_t end)
+{
+	size_t i = LOWER_BOUND(j, 0, source->nr_maps, source->map[j].end <= start);
+
+	for (; i < source->nr_maps && source->map[i].start <= start; i++) {
+		if (end <= source->map[i].end)
+			return true;
+		start = source->map[i].end;
+	}
+	return false;
+}
+
+static struct err *add_extent(struct jemalloc *jemalloc, const struct jemalloc_extent *extent)
+{
+	struct heap_arena *arena;
+	struct err *err = make_arena(jemalloc, extent->arena);
+
+	if (!err && extent->state != JEMALLOC_RETAINED)
+		err = add_bases(jemalloc, extent->base);
+	if (err || extent->state == JEMALLOC_RETAINED)
+		return err;
+	if (extent->base < jemalloc->done ||
+	    !is_mapped(jemalloc->source, extent->base, extent->base + extent->pages))
+		return damage(jemalloc, extent->arena, extent->at, "the extent 0x%" PRIx64 " of %"
+			      PRIu64 " bytes lies in another one, or in no memory", extent->base,
+			      extent->pages);
+	jemalloc->done = extent->base + extent->pages;
+	arena = &jemalloc->walk->arenas.at[extent->arena];
+	arena->system_mem += extent->pages;
+	if (extent->state != JEMALLOC_ACTIVE)
+		return add_kept(jemalloc, extent);
+	return extent->slab ? add_slab(jemalloc, extent) : add_large(jemalloc, extent);
+}
+
+/* What is done with each extent that the tree has, in order of address. */
+typedef struct err *(*extent_fn)(struct jemalloc *jemalloc, const struct jemalloc_extent *extent);
+
+/* A word of a leaf, which stands for the page at an address. */
+static struct err *look_at(struct jemalloc *jemalloc, uint64_t word, uint64_t page, extent_fn fn)
+{
+	struct jemalloc_extent extent;
+
+	if (!jemalloc_extent_of(word))
+		return NULL;
+	if (!jemalloc_extent_read(jemalloc, jemalloc_extent_of(word), &extent) ||
+	    page < extent.base || page - extent.base >= extent.pages)
+		return fn == add_extent ? damage(jemalloc, 0, jemalloc_extent_of(word),
+						 "the page 0x%" PRIx64 " leads to no extent of it",
+						 page) : NULL;
+	return page == extent.base ? fn(jemalloc, &extent) : NULL;
+}
+
+static struct err *walk_leaf(struct jemalloc *jemalloc, uint64_t gb, uint64_t leaf, extent_fn fn)
+{
+	struct memory *memory = jemalloc->source->memory;
+	uint64_t end = leaf + JEMALLOC_FANOUT * 8ull, start = leaf, part = 0, part_end = 0;
+	uint64_t word[LEAF_PART];
+	struct err *err = NULL;
+	size_t len;
+
+	while (!err && memory_next(memory, start, end, &part, &part_end))
+		for (start = part; start < part_end && !err; start += len) {
+			len = MIN(sizeof(word), part_end - start);
+			err = memory_read(memory, start, word, len);
+			for (size_t i = 0; i < len / 8 && !err; i++)
+				if (word[i])
+					err = look_at(jemalloc, word[i],
+						      ((gb << 18) + (start - leaf) / 8 + i) * PAGE,
+						      fn);
+		}
+	return err;
+}
+
+static struct err *walk_leaves(struct jemalloc *jemalloc, extent_fn fn)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < jemalloc->leaves.vec.nr && !err; i += 2)
+		err = walk_leaf(jemalloc, jemalloc->leaves.vec.at[i], jemalloc->leaves.vec.at[i + 1],
+				fn);
+	return err;
+}
+
+static struct err *find_base(struct jemalloc *jemalloc, const struct jemalloc_extent *extent)
+{
+	return jemalloc_base_add(jemalloc, extent->at);
+}
+
+static int by_first(const void *a, const void *b)
+{
+	return word_list_by_value(a, b);
+}
+
+static struct err *find_bases(struct jemalloc *jemalloc)
+{
+	struct err *err = walk_leaves(jemalloc, find_base);
+
+	for (size_t i = 0; i < jemalloc->leaves.vec.nr && !err; i += 2)
+		err = jemalloc_base_add(jemalloc, jemalloc->leaves.vec.at[i + 1]);
+	if (jemalloc->bases.vec.nr)
+		qsort(jemalloc->bases.vec.at, jemalloc->bases.vec.nr / 2, 2 * sizeof(uint64_t),
+		      by_first);
+	return err;
+}
+
+static struct err *walk(struct jemalloc *jemalloc)
+{
+	struct err *err = jemalloc_root_find(jemalloc);
+
+	if (!err)
+		err = jemalloc_caches_find(jemalloc);
+	if (!err)
+		err = find_bases(jemalloc);
+	if (!err)
+		err = make_arena(jemalloc, 0);
+	if (!err)
+		err = walk_leaves(jemalloc, add_extent);
+	if (!err)
+		err = add_bases(jemalloc, UINT64_MAX);
+	return err;
+}
+
+struct err *jemalloc_walk(const struct heap_source *source, struct heap_walk *ret)
+{
+	struct heap_walk found = HEAP_WALK_INIT;
+	struct jemalloc jemalloc = {
+		.source = source, .walk = &found,
+		.page = calloc(PAGES_KEPT, sizeof(*jemalloc.page)),
+	};
+	struct err *err = jemalloc.page ? walk(&jemalloc) : err_nomem;
+
+	free(jemalloc.page);
+	vec_free(&jemalloc.leaves.vec);
+	vec_free(&jemalloc.cached.vec);
+	vec_free(&jemalloc.own.vec);
+	vec_free(&jemalloc.bases.vec);
+	if (err) {
+		heap_walk_free(&found);
+		return err;
+	}
+	heap_walk_add_up(&found);
+	found.mmapped_known = found.mmapped_certain = true;
+	*ret = found;
+	return NULL;
+}
