@@ -39,15 +39,17 @@ void allocator_libcs_find(const struct modules *modules, struct allocator_libcs 
 	struct walkable walkable;
 
 	allocators_to_walk(modules, &walkable);
-	ret->allocator = NULL;
 	ret->nr = 0;
+	ret->others = false;
 	for (unsigned i = 0; i < walkable.nr; i++) {
 		const struct walkable_module *of = &walkable.at[i];
 		struct heap_map *data = ret->data[ret->nr];
 
-		if (!of->allocator->ranges || (ret->allocator && ret->allocator != of->allocator))
+		if (!of->allocator->ranges) {
+			ret->others = true;
 			continue;
-		ret->allocator = of->allocator;
+		}
+		ret->allocator[ret->nr] = of->allocator;
 		ret->libc[ret->nr++] = (struct heap_libc){
 			.data = data, .nr_data = data_of(of->module, data),
 			.main_arena = allocator_libcs_main_arena(of->allocator, of->module),
@@ -55,17 +57,29 @@ void allocator_libcs_find(const struct modules *modules, struct allocator_libcs 
 	}
 }
 
+size_t allocator_libcs_same(const struct allocator_libcs *libcs, size_t first)
+{
+	size_t nr = 1;
+
+	while (first + nr < libcs->nr && libcs->allocator[first + nr] == libcs->allocator[first])
+		nr++;
+	return nr;
+}
+
 struct err *allocator_libcs_pulse(const struct target *target, struct heap_pulse *ret)
 {
 	struct heap_source source = { .memory = target->memory };
 	struct allocator_libcs libcs;
+	size_t i = 0;
 
 	allocator_libcs_find(&target->modules, &libcs);
-	if (!libcs.allocator || !libcs.allocator->pulse)
+	while (i < libcs.nr && !libcs.allocator[i]->pulse)
+		i++;
+	if (i == libcs.nr)
 		return err_create(ERR_UNSUPPORTED, "no heaps that are known");
-	if (!libcs.libc[0].nr_data)
+	if (!libcs.libc[i].nr_data)
 		return err_create(ERR_NOTFOUND, "libc has no data");
-	source.libc = libcs.libc;
-	source.nr_libcs = libcs.nr;
-	return libcs.allocator->pulse(&source, ret);
+	source.libc = &libcs.libc[i];
+	source.nr_libcs = allocator_libcs_same(&libcs, i);
+	return libcs.allocator[i]->pulse(&source, ret);
 }

@@ -15,15 +15,18 @@ struct target;
 #define ALLOCATOR_DATA	4u	/* writable segments of a module */
 
 struct allocator_libcs {
-	/* theirs: one that can be looked at without a stop; NULL: there is none */
-	const struct allocator *allocator;
+	/* an allocator's lie side by side; it can be looked at without a stop */
 	struct heap_libc libc[HEAP_LIBCS_MAX];
+	const struct allocator *allocator[HEAP_LIBCS_MAX];	/* of each */
 	size_t nr;
+	bool others;		/* there are allocators that can be walked, but not looked at so */
 	struct heap_map data[HEAP_LIBCS_MAX][ALLOCATOR_DATA];
 };
 
 /* Tracer thread. *ret points to itself. */
 void allocator_libcs_find(const struct modules *modules, struct allocator_libcs *ret);
+/* How many libcs from the first one on have the same allocator. */
+size_t allocator_libcs_same(const struct allocator_libcs *libcs, size_t first);
 /* Any thread: the address of this allocator's main arena in its module; 0: no symbol has it. */
 uint64_t allocator_libcs_main_arena(const struct allocator *allocator, struct module *module);
 /* Tracer thread; the target may run. ERR_UNSUPPORTED, ERR_NOTFOUND: there are no such arenas. */

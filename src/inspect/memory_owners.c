@@ -115,20 +115,44 @@ static uint64_t resident(void *ctx, uint64_t start, uint64_t end)
 	return bytes;
 }
 
-static bool has_ranges(const struct memory_facts *facts)
+static void add_free(struct heap_free *to, const struct heap_free *free)
 {
-	return facts->libcs.allocator && facts->libcs.allocator->ranges &&
-	       facts->libcs.libc[0].nr_data;
+	to->whole = free->known ? free->whole && (to->whole || !to->known) : to->whole;
+	to->known |= free->known;
+	to->listed += free->listed;
+	to->main_top += free->main_top;
+	to->other_top += free->other_top;
+	to->other_tops += free->other_tops;
+	to->trimmed += free->trimmed;
+}
+
+/*
+ * Add the ranges of one allocator. Whether one that has none, as one that is not used, knows all of
+ * them does not count beside others.
+ */
+static struct err *add_ranges(const struct allocator *allocator, const struct heap_source *source,
+			      struct heap_ranges *ret)
+{
+	struct heap_ranges part = { .vec = VEC_INIT };
+	struct err *err = allocator->ranges(source, &part);
+
+	if (part.vec.nr || !ret->vec.nr)
+		ret->whole = part.whole && (ret->whole || !ret->vec.nr);
+	add_free(&ret->free, &part.free);
+	for (size_t i = 0; i < part.vec.nr && !err; i++)
+		err = vec_push(&ret->vec, part.vec.at[i]);
+	heap_ranges_free(&part);
+	return err;
 }
 
 /* free_ns: of struct heap_source. */
 static struct err *read_ranges(struct finder *finder, uint64_t free_ns, struct heap_ranges *ret)
 {
+	const struct allocator_libcs *libcs = &finder->facts->libcs;
 	VEC(struct heap_map) maps = VEC_INIT;
 	bool known = finder->of->pagemap->fd >= 0;
 	struct heap_source source = {
 		.memory = finder->of->memory,
-		.libc = finder->facts->libcs.libc, .nr_libcs = finder->facts->libcs.nr,
 		.touched = known ? is_touched : NULL, .ctx = finder,
 		.resident = known ? resident : NULL, .free_ns = free_ns,
 	};
@@ -144,8 +168,12 @@ static struct err *read_ranges(struct finder *finder, uint64_t free_ns, struct h
 	}
 	source.map = maps.at;
 	source.nr_maps = maps.nr;
-	if (!err)
-		err = finder->facts->libcs.allocator->ranges(&source, ret);
+	for (size_t i = 0; i < libcs->nr && !err; i += source.nr_libcs) {
+		source.libc = &libcs->libc[i];
+		source.nr_libcs = allocator_libcs_same(libcs, i);
+		if (source.libc->nr_data)
+			err = add_ranges(libcs->allocator[i], &source, ret);
+	}
 	vec_free(&maps);
 	return err;
 }
@@ -155,8 +183,8 @@ static struct err *find_heaps(struct finder *finder)
 	struct heap_ranges ranges = { .vec = VEC_INIT };
 	struct err *err;
 
-	finder->owners->whole = !finder->facts->libcs.allocator;
-	if (!has_ranges(finder->facts))
+	finder->owners->whole = !finder->facts->libcs.nr;
+	if (!finder->facts->libcs.nr)
 		return NULL;
 	err = read_ranges(finder, 0, &ranges);
 	finder->owners->whole = ranges.whole;
@@ -173,7 +201,7 @@ struct err *memory_owners_free(const struct memory_owners_of *of, const struct m
 {
 	struct finder finder = { .of = of, .facts = facts };
 	struct heap_ranges ranges = { .vec = VEC_INIT };
-	struct err *err = has_ranges(facts) ? read_ranges(&finder, budget_ns, &ranges) : NULL;
+	struct err *err = read_ranges(&finder, budget_ns, &ranges);
 
 	*ret = ranges.free;
 	heap_ranges_free(&ranges);
@@ -207,7 +235,8 @@ static struct err *find_by_blocks(struct finder *finder)
 	size_t nr = is.maps->vec.nr;
 	struct err *err;
 
-	if (!finder->of->unknown_heaps && !(finder->of->guessed_heaps && !finder->found_heaps))
+	if (!finder->of->unknown_heaps && !finder->facts->libcs.others &&
+	    !(finder->of->guessed_heaps && !finder->found_heaps))
 		return NULL;
 	finder->owners->whole = false;
 	finder->owners->rest_is_heap = !finder->of->runtimes;

@@ -35,6 +35,6 @@ TEST("a process without a C library that is known has no pulse")
 	struct allocator_libcs libcs;
 
 	allocator_libcs_find(&target.modules, &libcs);
-	CU_ASSERT(!libcs.allocator && !libcs.nr);
+	CU_ASSERT(!libcs.others && !libcs.nr);
 	CU_ASSERT_EQUAL(allocator_libcs_pulse(&target, &pulse)->code, ERR_UNSUPPORTED);
 }
