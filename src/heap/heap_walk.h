@@ -295,4 +295,6 @@ struct heap_ranges {
  * are none, and they are not whole, if nothing was allocated yet.
  */
 struct err *glibc_ranges(const struct heap_source *source, struct heap_ranges *ret) MUST_CHECK;
+/* The same of jemalloc's heaps, with its base blocks, by the tree's words at that time. */
+struct err *jemalloc_ranges(const struct heap_source *source, struct heap_ranges *ret) MUST_CHECK;
 void heap_ranges_free(struct heap_ranges *ranges);

@@ -88,20 +88,33 @@ struct jemalloc {
 	struct word_list own;		/* addresses in blocks of jemalloc's own; sorted */
 	struct word_list bases;		/* pairs: start, end of base blocks; sorted */
 	unsigned bases_missed;		/* descriptors that lie in none that was found */
+	/* Pages that lead to no extent are passed over: bases are looked for, or the target runs. */
+	bool looks;
 	uint64_t done;			/* extents must begin here, or behind */
 	size_t next_cached, next_own, next_base;
 };
 
 /* Read the descriptor at an address; false: it cannot be read, or is none of a known state. */
-bool jemalloc_extent_read(struct jemalloc *jemalloc, uint64_t at, struct jemalloc_extent *ret);
+bool jemalloc_root_extent_read(struct jemalloc *jemalloc, uint64_t at, struct jemalloc_extent *ret);
 /* The address of the descriptor that a word of a leaf has. */
-uint64_t jemalloc_extent_of(uint64_t word);
+uint64_t jemalloc_root_extent_of(uint64_t word);
 /* Bytes of a size class; 0: there is none of this number. */
-uint64_t jemalloc_class_size(unsigned class);
+uint64_t jemalloc_root_class_size(unsigned class);
 
 /* Find the root, its leaves and the layout. ERR_NOTFOUND: there is none; ERR_UNSUPPORTED, ERR_NOMEM. */
 struct err *jemalloc_root_find(struct jemalloc *jemalloc) MUST_CHECK;
 /* Find the caches of all threads: `cached` and `own`. */
 struct err *jemalloc_caches_find(struct jemalloc *jemalloc) MUST_CHECK;
+/* What is done with an extent. */
+typedef struct err *(*jemalloc_extent_fn)(struct jemalloc *jemalloc,
+					  const struct jemalloc_extent *extent);
+/* Call fn for each extent of the leaves, in order of address. ERR_NOMEM, ERR_MEMORY, or fn's. */
+struct err *jemalloc_extents_each(struct jemalloc *jemalloc, jemalloc_extent_fn fn) MUST_CHECK;
+/* Find all base blocks. ERR_NOMEM, ERR_MEMORY. */
+struct err *jemalloc_extents_bases(struct jemalloc *jemalloc) MUST_CHECK;
+void jemalloc_extents_free(struct jemalloc *jemalloc);
+/* For walks: add damage of what lies at an address. */
+PRINTF(4, 5) struct err *jemalloc_extents_damage(struct jemalloc *jemalloc, uint16_t arena,
+					 uint64_t address, const char *fmt, ...) MUST_CHECK;
 /* The base block that has this address becomes one of `bases`, if it is one. */
-struct err *jemalloc_base_add(struct jemalloc *jemalloc, uint64_t address) MUST_CHECK;
+struct err *jemalloc_root_base_add(struct jemalloc *jemalloc, uint64_t address) MUST_CHECK;

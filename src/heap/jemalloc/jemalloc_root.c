@@ -28,7 +28,7 @@ static const struct jemalloc_layout layouts[] = {
 	{ .state = 15, .state_bits = 2, .class = 17, .free = 25, .counted_bins = true },
 };
 
-uint64_t jemalloc_class_size(unsigned class)
+uint64_t jemalloc_root_class_size(unsigned class)
 {
 	unsigned group, step;
 
@@ -43,7 +43,7 @@ uint64_t jemalloc_class_size(unsigned class)
 	return (4ull * QUANTUM << (group - 1)) / 4 * (4 + step);
 }
 
-uint64_t jemalloc_extent_of(uint64_t word)
+uint64_t jemalloc_root_extent_of(uint64_t word)
 {
 	return word & ((1ull << ADDRESS_BITS) - 1) & ~LOW_BITS;
 }
@@ -84,13 +84,13 @@ static bool read_extent(struct jemalloc *jemalloc, const struct jemalloc_layout 
 		.class = (uint8_t)(word[0] >> layout->class),
 		.free = word[0] >> layout->free & 1023,
 	};
-	ret->size = jemalloc_class_size(ret->class);
+	ret->size = jemalloc_root_class_size(ret->class);
 	memcpy(ret->map, &word[8], sizeof(ret->map));
 	return ret->base && ret->pages && ret->base < ADDRESS_END &&
 	       ret->pages <= ADDRESS_END - ret->base && ret->state <= JEMALLOC_RETAINED;
 }
 
-bool jemalloc_extent_read(struct jemalloc *jemalloc, uint64_t at, struct jemalloc_extent *ret)
+bool jemalloc_root_extent_read(struct jemalloc *jemalloc, uint64_t at, struct jemalloc_extent *ret)
 {
 	return read_extent(jemalloc, jemalloc->layout, at, ret);
 }
@@ -113,7 +113,7 @@ static bool is_leaf_word(struct jemalloc *jemalloc, const struct jemalloc_layout
 	struct jemalloc_extent extent;
 
 	*gb_ret = 0;
-	if (!word || !read_extent(jemalloc, layout, jemalloc_extent_of(word), &extent) ||
+	if (!word || !read_extent(jemalloc, layout, jemalloc_root_extent_of(word), &extent) ||
 	    extent.base / PAGE % JEMALLOC_FANOUT != at)
 		return false;
 	if (extent.state == JEMALLOC_ACTIVE && extent.class != word >> ADDRESS_BITS)
@@ -274,7 +274,7 @@ static bool is_base(struct jemalloc *jemalloc, uint64_t start, uint64_t address,
 	return word[3] > start && word[3] <= *end_ret && word[4] == *end_ret - word[3];
 }
 
-struct err *jemalloc_base_add(struct jemalloc *jemalloc, uint64_t address)
+struct err *jemalloc_root_base_add(struct jemalloc *jemalloc, uint64_t address)
 {
 	const struct heap_map *map = map_of(jemalloc->source, address);
 	uint64_t start = ALIGN_DOWN(address, BASE_ALIGN), end;

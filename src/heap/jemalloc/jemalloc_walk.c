@@ -7,24 +7,6 @@
 #include "base/page.h"
 #include "heap/jemalloc/jemalloc.h"
 
-#define LEAF_PART	512u		/* words of a leaf that are read at a time */
-
-static PRINTF(4, 5) struct err *damage(struct jemalloc *jemalloc, uint16_t arena, uint64_t address,
-				       const char *fmt, ...)
-{
-	const struct heap_source *source = jemalloc->source;
-	struct heap_damage is = { .address = address, .heap = arena };
-	struct err *err;
-	va_list ap;
-
-	if (source->nr_inside)
-		is.doubt = (struct heap_doubt){ HEAP_DOUBT_INSIDE, source->inside[0].tid };
-	va_start(ap, fmt);
-	err = heap_walk_damage(jemalloc->walk, is, fmt, ap);
-	va_end(ap);
-	return err;
-}
-
 /* Make the arenas up to this number. */
 static struct err *make_arena(struct jemalloc *jemalloc, uint16_t arena)
 {
@@ -87,7 +69,7 @@ static struct err *check_slab(struct jemalloc *jemalloc, const struct jemalloc_e
 		free += is_free(slab, i);
 	if (free == slab->free)
 		return NULL;
-	return damage(jemalloc, slab->arena, slab->at, "%" PRIu64 " blocks of the slab at 0x%" PRIx64
+	return jemalloc_extents_damage(jemalloc, slab->arena, slab->at, "%" PRIu64 " blocks of the slab at 0x%" PRIx64
 		      " are free by its map, and %u by its count", free, slab->base, slab->free);
 }
 
@@ -97,7 +79,7 @@ static struct err *add_slab(struct jemalloc *jemalloc, const struct jemalloc_ext
 	struct err *err;
 
 	if (!nr || nr > 64 * JEMALLOC_MAP_WORDS || slab->pages % slab->size)
-		return damage(jemalloc, slab->arena, slab->at, "a slab of %" PRIu64 " bytes for "
+		return jemalloc_extents_damage(jemalloc, slab->arena, slab->at, "a slab of %" PRIu64 " bytes for "
 			      "blocks of %" PRIu64, slab->pages, slab->size);
 	err = check_slab(jemalloc, slab, nr);
 	if (!err)
@@ -126,7 +108,7 @@ static struct err *add_large(struct jemalloc *jemalloc, const struct jemalloc_ex
 
 	if (!size || size % PAGE || large->pages < size || large->pages > size + PAGE ||
 	    large->address + size > large->base + large->pages)
-		return damage(jemalloc, large->arena, large->at, "%" PRIu64 " bytes for a block of %"
+		return jemalloc_extents_damage(jemalloc, large->arena, large->at, "%" PRIu64 " bytes for a block of %"
 			      PRIu64 " at 0x%" PRIx64, large->pages, size, large->address);
 	err = add_span(jemalloc, large->base, large->base + large->pages, large->arena);
 	return err ? err : add_chunk(jemalloc, large->address, size, large->arena,
@@ -184,7 +166,7 @@ static struct err *add_extent(struct jemalloc *jemalloc, const struct jemalloc_e
 		return err;
 	if (extent->base < jemalloc->done ||
 	    !is_mapped(jemalloc->source, extent->base, extent->base + extent->pages))
-		return damage(jemalloc, extent->arena, extent->at, "the extent 0x%" PRIx64 " of %"
+		return jemalloc_extents_damage(jemalloc, extent->arena, extent->at, "the extent 0x%" PRIx64 " of %"
 			      PRIu64 " bytes lies in another one, or in no memory", extent->base,
 			      extent->pages);
 	jemalloc->done = extent->base + extent->pages;
@@ -195,77 +177,6 @@ static struct err *add_extent(struct jemalloc *jemalloc, const struct jemalloc_e
 	return extent->slab ? add_slab(jemalloc, extent) : add_large(jemalloc, extent);
 }
 
-/* What is done with each extent that the tree has, in order of address. */
-typedef struct err *(*extent_fn)(struct jemalloc *jemalloc, const struct jemalloc_extent *extent);
-
-/* A word of a leaf, which stands for the page at an address. */
-static struct err *look_at(struct jemalloc *jemalloc, uint64_t word, uint64_t page, extent_fn fn)
-{
-	struct jemalloc_extent extent;
-
-	if (!jemalloc_extent_of(word))
-		return NULL;
-	if (!jemalloc_extent_read(jemalloc, jemalloc_extent_of(word), &extent) ||
-	    page < extent.base || page - extent.base >= extent.pages)
-		return fn == add_extent ? damage(jemalloc, 0, jemalloc_extent_of(word),
-						 "the page 0x%" PRIx64 " leads to no extent of it",
-						 page) : NULL;
-	return page == extent.base ? fn(jemalloc, &extent) : NULL;
-}
-
-static struct err *walk_leaf(struct jemalloc *jemalloc, uint64_t gb, uint64_t leaf, extent_fn fn)
-{
-	struct memory *memory = jemalloc->source->memory;
-	uint64_t end = leaf + JEMALLOC_FANOUT * 8ull, start = leaf, part = 0, part_end = 0;
-	uint64_t word[LEAF_PART];
-	struct err *err = NULL;
-	size_t len;
-
-	while (!err && memory_next(memory, start, end, &part, &part_end))
-		for (start = part; start < part_end && !err; start += len) {
-			len = MIN(sizeof(word), part_end - start);
-			err = memory_read(memory, start, word, len);
-			for (size_t i = 0; i < len / 8 && !err; i++)
-				if (word[i])
-					err = look_at(jemalloc, word[i],
-						      ((gb << 18) + (start - leaf) / 8 + i) * PAGE,
-						      fn);
-		}
-	return err;
-}
-
-static struct err *walk_leaves(struct jemalloc *jemalloc, extent_fn fn)
-{
-	struct err *err = NULL;
-
-	for (size_t i = 0; i < jemalloc->leaves.vec.nr && !err; i += 2)
-		err = walk_leaf(jemalloc, jemalloc->leaves.vec.at[i], jemalloc->leaves.vec.at[i + 1],
-				fn);
-	return err;
-}
-
-static struct err *find_base(struct jemalloc *jemalloc, const struct jemalloc_extent *extent)
-{
-	return jemalloc_base_add(jemalloc, extent->at);
-}
-
-static int by_first(const void *a, const void *b)
-{
-	return word_list_by_value(a, b);
-}
-
-static struct err *find_bases(struct jemalloc *jemalloc)
-{
-	struct err *err = walk_leaves(jemalloc, find_base);
-
-	for (size_t i = 0; i < jemalloc->leaves.vec.nr && !err; i += 2)
-		err = jemalloc_base_add(jemalloc, jemalloc->leaves.vec.at[i + 1]);
-	if (jemalloc->bases.vec.nr)
-		qsort(jemalloc->bases.vec.at, jemalloc->bases.vec.nr / 2, 2 * sizeof(uint64_t),
-		      by_first);
-	return err;
-}
-
 static struct err *walk(struct jemalloc *jemalloc)
 {
 	struct err *err = jemalloc_root_find(jemalloc);
@@ -273,11 +184,11 @@ static struct err *walk(struct jemalloc *jemalloc)
 	if (!err)
 		err = jemalloc_caches_find(jemalloc);
 	if (!err)
-		err = find_bases(jemalloc);
+		err = jemalloc_extents_bases(jemalloc);
 	if (!err)
 		err = make_arena(jemalloc, 0);
 	if (!err)
-		err = walk_leaves(jemalloc, add_extent);
+		err = jemalloc_extents_each(jemalloc, add_extent);
 	if (!err)
 		err = add_bases(jemalloc, UINT64_MAX);
 	return err;
@@ -292,11 +203,7 @@ struct err *jemalloc_walk(const struct heap_source *source, struct heap_walk *re
 	};
 	struct err *err = jemalloc.page ? walk(&jemalloc) : err_nomem;
 
-	free(jemalloc.page);
-	vec_free(&jemalloc.leaves.vec);
-	vec_free(&jemalloc.cached.vec);
-	vec_free(&jemalloc.own.vec);
-	vec_free(&jemalloc.bases.vec);
+	jemalloc_extents_free(&jemalloc);
 	if (err) {
 		heap_walk_free(&found);
 		return err;
