@@ -253,10 +253,15 @@ struct heap_pulse {
 	 */
 	uint64_t sum;
 	uint64_t acquired;	/* bytes from the kernel, but for chunks that are mapped */
+	/* Blocks that are held or cached; the chunks of a walk are no more than twice that. */
+	uint64_t blocks;
+	bool counted;		/* false: `blocks` is not known */
 };
 
-/* Read without a walk and without a stop. It uses the memory and the libcs of source. */
+/* Read without a walk and without a stop. It uses the memory, the map and the libcs of source. */
 struct err *glibc_pulse(const struct heap_source *source, struct heap_pulse *ret) MUST_CHECK;
+/* The checksum is that of all descriptors. */
+struct err *jemalloc_pulse(const struct heap_source *source, struct heap_pulse *ret) MUST_CHECK;
 
 /* Memory that the allocator has got from the kernel. */
 struct heap_range {

@@ -77,12 +77,14 @@ static struct err *note_log(struct heap_walk *walk, const struct walk_merge *mer
 /*
  * May a call that is under way have this chunk? Compare the addresses of its block, its chunk, and
  * the chunk behind it: while a chunk is merged with a free one before it, its own address may be
- * gone already, and it is not free yet.
+ * gone already, and it is not free yet. Bare chunks are not merged.
  */
 static bool has_in_flight_word(const struct walk_merge *merge, const struct heap_chunk *chunk)
 {
 	uint64_t start = chunk->address - 16;
 
+	if (chunk->bare)
+		return word_among(merge->in_flight_word, merge->nr_in_flight, chunk->address);
 	return word_among(merge->in_flight_word, merge->nr_in_flight, chunk->address) ||
 	       word_among(merge->in_flight_word, merge->nr_in_flight, start) ||
 	       (chunk->kind == CHUNK_USED &&

@@ -3,8 +3,15 @@
 
 #include "inspect/allocator_libcs.h"
 
+#include <string.h>
+
+#include "os/procfs.h"
 #include "probe/allocators.h"
 #include "tracee/target.h"
+
+struct heap_maps {
+	VEC(struct heap_map) vec;
+};
 
 _Static_assert(WALKABLE_MAX == HEAP_LIBCS_MAX, "the modules are the libcs of a walk");
 
@@ -66,20 +73,57 @@ size_t allocator_libcs_same(const struct allocator_libcs *libcs, size_t first)
 	return nr;
 }
 
+/* The private writable mappings, in which all that is looked at lies. */
+static struct err *read_maps(const struct target *target, struct heap_maps *ret)
+{
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = procfs_maps(target->pid, &maps);
+
+	vec_each_while(map, &maps.vec, !err) {
+		if (map->read && map->write && !map->shared)
+			err = vec_push(&ret->vec, ((struct heap_map){
+				map->start, map->end, !strcmp(map->path, "[heap]"),
+				procparse_map_is_anonymous(map) }));
+	}
+	procparse_maps_free(&maps);
+	return err;
+}
+
+static void add_pulse(struct heap_pulse *to, const struct heap_pulse *pulse)
+{
+	to->sum ^= pulse->sum;
+	to->acquired += pulse->counted ? 0 : pulse->acquired;
+	to->blocks += pulse->blocks;
+	to->counted |= pulse->counted;
+}
+
 struct err *allocator_libcs_pulse(const struct target *target, struct heap_pulse *ret)
 {
 	struct heap_source source = { .memory = target->memory };
 	struct allocator_libcs libcs;
-	size_t i = 0;
+	struct heap_maps maps = { VEC_INIT };
+	struct err *err, *lacks = NULL;
+	bool any = false;
 
+	*ret = (struct heap_pulse){ .sum = 0 };
 	allocator_libcs_find(&target->modules, &libcs);
-	while (i < libcs.nr && !libcs.allocator[i]->pulse)
-		i++;
-	if (i == libcs.nr)
-		return err_create(ERR_UNSUPPORTED, "no heaps that are known");
-	if (!libcs.libc[i].nr_data)
-		return err_create(ERR_NOTFOUND, "libc has no data");
-	source.libc = &libcs.libc[i];
-	source.nr_libcs = allocator_libcs_same(&libcs, i);
-	return libcs.allocator[i]->pulse(&source, ret);
+	err = libcs.nr ? read_maps(target, &maps) : NULL;
+	source.map = maps.vec.at;
+	source.nr_maps = maps.vec.nr;
+	for (size_t i = 0; i < libcs.nr && !err; i += source.nr_libcs) {
+		struct heap_pulse pulse;
+
+		source.libc = &libcs.libc[i];
+		source.nr_libcs = allocator_libcs_same(&libcs, i);
+		if (!libcs.allocator[i]->pulse || !source.libc->nr_data)
+			continue;
+		lacks = libcs.allocator[i]->pulse(&source, &pulse);
+		any |= !lacks;
+		if (!lacks)
+			add_pulse(ret, &pulse);
+	}
+	vec_free(&maps.vec);
+	if (err || any)
+		return err;
+	return lacks ? lacks : err_create(ERR_UNSUPPORTED, "no heaps that are known");
 }

@@ -29,6 +29,9 @@ void allocator_libcs_find(const struct modules *modules, struct allocator_libcs 
 size_t allocator_libcs_same(const struct allocator_libcs *libcs, size_t first);
 /* Any thread: the address of this allocator's main arena in its module; 0: no symbol has it. */
 uint64_t allocator_libcs_main_arena(const struct allocator *allocator, struct module *module);
-/* Tracer thread; the target may run. ERR_UNSUPPORTED, ERR_NOTFOUND: there are no such arenas. */
+/*
+ * Tracer thread; the target may run. The sums of all allocators; `acquired` has no bytes of those that
+ * count their blocks. ERR_UNSUPPORTED, ERR_NOTFOUND: there are no such arenas.
+ */
 struct err *allocator_libcs_pulse(const struct target *target,
 				  struct heap_pulse *ret) MUST_CHECK;

@@ -35,6 +35,7 @@ const struct allocator allocator_jemalloc = {
 	.frees_own	= true,
 	.spaced_from	= 17,
 	.walk		= jemalloc_walk,
+	.pulse		= jemalloc_pulse,
 	.ranges		= jemalloc_ranges,
 	.purge		= "mallctl",		/* jemalloc(3): all arenas */
 	.purge_name	= "arena.4096.purge",

@@ -36,7 +36,7 @@ struct stop_estimate stop_estimate_of(const struct stop_facts *facts)
 	uint64_t unknown = heap - MIN(heap, facts->block_bytes);
 	struct stop_estimate is = {
 		.pages = facts->own_bytes / PAGE,
-		.chunks = facts->blocks + unknown / per_chunk(facts),
+		.chunks = MAX(facts->blocks, facts->counted) + unknown / per_chunk(facts),
 	};
 
 	is.fork_ns = is.pages * FORK_NS + facts->maps * FORK_MAP_NS;
@@ -68,6 +68,7 @@ static void sample(struct memory *memory, const struct proc_map *heap, struct st
 static struct err *look_at_arenas(struct session *session, void *arg)
 {
 	const struct target *target = session->current->target;
+	struct stop_facts *facts = arg;
 	struct heap_pulse pulse = { 0 };
 	struct walkable walkable;
 
@@ -76,7 +77,8 @@ static struct err *look_at_arenas(struct session *session, void *arg)
 	for (unsigned i = 0; i < walkable.nr; i++)
 		if (!walkable.at[i].allocator->pulse)
 			pulse.acquired = UINT64_MAX;
-	*(uint64_t *)arg = pulse.acquired;
+	facts->heap_bytes = pulse.acquired;
+	facts->counted = pulse.blocks;
 	return NULL;
 }
 
@@ -99,7 +101,7 @@ struct err *stop_estimate_get(struct session *session, struct stop_estimate *ret
 	}
 	facts.maps = maps.vec.nr;
 	procparse_maps_free(&maps);
-	err = session_call(session, look_at_arenas, &facts.heap_bytes);
+	err = session_call(session, look_at_arenas, &facts);
 	if (err)
 		return err;
 	if (session->region) {

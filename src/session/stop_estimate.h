@@ -8,8 +8,8 @@
  *	fork	by the mappings, and the pages that page tables have to be copied for
  *	walk	by the number of chunks: as many as the log has blocks, and for the rest of glibc's
  *		heaps, whose bytes the arenas tell, as many as there would be if all were as long as
- *		the first ones of the main heap are on average. Other allocators' heaps may be all
- *		of the process's own memory
+ *		the first ones of the main heap are on average. jemalloc counts its blocks. Other
+ *		allocators' heaps may be all of the process's own memory
  *	search	by the chunks as well, and by the memory that is read
  *
  * docs/bench/README.md has the measured rates. A machine that is slower, or busy, takes longer.
@@ -34,6 +34,7 @@ struct stop_facts {
 	uint64_t own_bytes;	/* memory that is its own, present or swapped */
 	uint64_t maps;		/* how many mappings */
 	uint64_t heap_bytes;	/* of glibc's heaps, with what is not in use; or all */
+	uint64_t counted;	/* blocks of heaps that count theirs */
 	uint64_t blocks, block_bytes;	/* that the log has */
 	/* of the first chunks of the main heap; 0: not known */
 	uint64_t sampled, sampled_bytes;

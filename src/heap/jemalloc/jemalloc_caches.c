@@ -90,19 +90,17 @@ static struct err *add_bin(struct jemalloc *jemalloc, const struct bin *bin)
 	return err;
 }
 
-/* The static TLS below a thread pointer, as far as it can be read without a gap up to it. */
+/* The static TLS below a thread pointer. Below that, a stack has pages that nobody has written. */
 static size_t read_tls(const struct jemalloc *jemalloc, uint64_t tp, uint64_t *word)
 {
 	const struct heap_source *source = jemalloc->source;
-	size_t i = LOWER_BOUND(j, 0, source->nr_maps, source->map[j].end < tp), len;
+	size_t i = LOWER_BOUND(j, 0, source->nr_maps, source->map[j].end < tp);
 	uint64_t start;
 
 	if (tp % 8 || i == source->nr_maps || source->map[i].start >= tp)
 		return 0;
 	start = MAX(source->map[i].start, tp - MIN(tp, TLS_BYTES));
-	if (memory_read_some(source->memory, start, word, tp - start, &len) || len < tp - start)
-		return 0;
-	return len / 8;
+	return memory_read_holes(source->memory, start, word, tp - start) ? (tp - start) / 8 : 0;
 }
 
 /*
