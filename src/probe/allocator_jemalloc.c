@@ -34,6 +34,7 @@ const struct allocator allocator_jemalloc = {
 	.built_in	= { "je_malloc", "_rjem_malloc" },
 	.frees_own	= true,
 	.spaced_from	= 17,
+	.sign		= "<jemalloc>: ",
 	.walk		= jemalloc_walk,
 	.pulse		= jemalloc_pulse,
 	.ranges		= jemalloc_ranges,

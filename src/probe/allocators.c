@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/path.h"
 #include "elf/elf_file.h"
@@ -24,6 +25,8 @@ static const struct allocator *const table[] = {
 };
 
 #define NONE	UINT8_MAX	/* of module.walkable */
+#define SIGN_PART	(256ull << 10)	/* bytes that are read at a time */
+#define SIGN_MOST	(64ull << 20)	/* bytes of a segment that are searched */
 
 const struct allocator *const allocator_guess = &allocator_glibc;
 
@@ -108,6 +111,10 @@ const struct allocator *allocator_of(const struct module *module, char *text, si
 				 table[i]->algorithm);
 			return table[i];
 		}
+	if (module->walkable && module->walkable != NONE && table[module->walkable - 1]->sign) {
+		snprintf(text, room, "%s (in %.40s)", table[module->walkable - 1]->name, name);
+		return table[module->walkable - 1];
+	}
 	snprintf(text, room, "%.40s's own", name);
 	return NULL;
 }
@@ -143,6 +150,40 @@ static bool has_arena(const struct allocator *allocator, const struct module *mo
 	       !elf_symbol_named(module->elf, allocator->arena, &symbol);
 }
 
+/* Does a segment of constants have these bytes? */
+static bool has_bytes(const struct module *module, const struct elf_segment *segment,
+		      const char *bytes)
+{
+	AUTO_FREE char *part = malloc(SIGN_PART);
+	size_t len = strlen(bytes);
+
+	for (uint64_t at = 0; part && at < MIN(segment->filesz, SIGN_MOST); at += SIGN_PART - len) {
+		uint64_t room = MIN(SIGN_PART, segment->filesz - at);
+
+		if (elf_file_read(module->elf, segment->vaddr + at, part, room))
+			return false;
+		if (memmem(part, room, bytes, len))
+			return true;
+	}
+	return false;
+}
+
+/* Has the program this allocator linked in? */
+static bool has_sign(const struct allocator *allocator, const struct module *module)
+{
+	const struct elf_segment *segment;
+	size_t nr;
+
+	if (!allocator->sign || !elf_file_entry(module->elf))
+		return false;
+	segment = elf_file_segments(module->elf, &nr);
+	for (size_t i = 0; i < nr; i++)
+		if (!segment[i].write && !segment[i].exec &&
+		    has_bytes(module, &segment[i], allocator->sign))
+			return true;
+	return false;
+}
+
 /* The place in the table, from 1, of a module's allocator whose heaps can be walked, or NONE. */
 static uint8_t find_walkable(const struct module *module)
 {
@@ -155,7 +196,7 @@ static uint8_t find_walkable(const struct module *module)
 		if (!allocator->walk || (named && named != allocator))
 			continue;
 		if (named ? !named->version || has_version(named, module, version) :
-			    has_arena(allocator, module))
+			    has_arena(allocator, module) || has_sign(allocator, module))
 			return i + 1;
 	}
 	return NONE;

@@ -74,6 +74,11 @@ struct allocator {
 	uint8_t spaced_from;
 	const struct alloc_function *functions;
 	size_t nr_functions;
+	/*
+	 * Bytes of its constants, by which a program is known that has it linked in, under any
+	 * prefix and without symbols. NULL: there are none, or its heaps cannot be walked.
+	 */
+	const char *sign;
 	/* heap/heap_walk.h; NULL: its heaps cannot be walked */
 	struct err *(*walk)(const struct heap_source *source, struct heap_walk *ret);
 	struct err *(*pulse)(const struct heap_source *source, struct heap_pulse *ret);

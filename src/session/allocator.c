@@ -64,8 +64,25 @@ static void name_built_in(struct naming *naming, const struct module *module, co
 		return;
 	snprintf(text, sizeof(text), "%s (in %.40s)", allocator->name, file);
 	add_name(naming, text);
-	naming->unwalkable++;
+	naming->unwalkable += !allocators_walkable_has(&naming->walkable, module);
 	naming->is->others++;
+}
+
+/* One that was known by its constants alone, since the program has no symbols. */
+static void name_linked_in(struct naming *naming, const struct walkable_module *of)
+{
+	char text[64];
+
+	if (!of->allocator->sign || allocator_by_file(path_base(of->module->path)) == of->allocator)
+		return;
+	snprintf(text, sizeof(text), "%s (in %.40s)", of->allocator->name,
+		 path_base(of->module->path));
+	for (unsigned i = 0; i < naming->nr; i++)
+		if (!strcmp(naming->name[i], text))
+			return;
+	add_name(naming, text);
+	naming->is->others++;
+	naming->is->walkable = naming->is->walkable ? naming->is->walkable : of->allocator;
 }
 
 static void join_names(const struct naming *naming)
@@ -121,6 +138,8 @@ static struct err *allocator_job(struct session *session, void *arg UNUSED)
 					   .generation = target->modules.generation };
 	allocators_to_walk(&target->modules, &naming.walkable);
 	name_modules(session, &naming);
+	for (unsigned i = 0; i < naming.walkable.nr; i++)
+		name_linked_in(&naming, &naming.walkable.at[i]);
 	join_names(&naming);
 	is->partly = is->nr + is->others > 1 && naming.unwalkable;
 	return NULL;

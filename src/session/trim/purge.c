@@ -118,12 +118,58 @@ static bool is_libc(struct module *module, struct probe_code *fork_ret)
 	       !module_symbol(module, "fork", &fork_ret->start, &fork_ret->len) && fork_ret->len;
 }
 
+/* Is it in pthread_cond_wait, or one of the others? (There are several versions of some.) */
+static bool waits_in(const struct module *libc, uint64_t pc)
+{
+	struct elf_symbols all;
+	struct elf_symbol symbol;
+
+	if (elf_symbols_begin(libc->elf, &all))
+		return false;
+	while (elf_symbols_next(&all, &symbol))
+		if (pc - libc->bias - symbol.value <= symbol.size &&
+		    !strncmp(symbol.name, "pthread_cond_", strlen("pthread_cond_")))
+			return true;
+	return false;
+}
+
+static bool holds(const struct module *module, uint64_t pc)
+{
+	return pc >= module->start && pc < module->end;
+}
+
+/*
+ * Is it a thread of the library's own that waits for a condition, as jemalloc's background threads do
+ * nearly always? It has given its lock back while it waits. Its stack has frames of libc, one of them
+ * of the wait, and further out frames of the library and of libc alone, as libc has started it.
+ */
+static bool sleeps(const struct session *session, const struct purge *purge,
+		   const struct memory_view_thread *thread, const struct stack_frames *frames)
+{
+	const struct modules *modules = &session->current->target->modules;
+	bool waits = false, own = false;
+
+	if (!thread->in_syscall || thread->inside)
+		return false;
+	for (uint32_t i = 0; i < frames->nr; i++) {
+		struct module *module = modules_find(modules, frames->pc[i]);
+		struct probe_code fork;
+
+		if (!module || (module != purge->module && !is_libc(module, &fork)))
+			return false;
+		own |= module == purge->module;
+		waits |= !own && waits_in(module, frames->pc[i]);
+	}
+	return waits && own;
+}
+
 static struct err *check_stack(const struct session *session, const struct purge *purge,
 			       const struct memory_view_thread *thread, const struct probe_code *fork)
 {
 	const struct process *process = session->current;
 	struct stack_frames frames;
 	const char *why = NULL;
+	bool asleep;
 	struct err *err = !thread->stopped ? err_create(ERR_BUSY, "thread %d cannot be stopped",
 							thread->tid) :
 		backtrace_frames(process->target, NULL, &thread->regs, &process->probes->walk_area,
@@ -133,8 +179,9 @@ static struct err *check_stack(const struct session *session, const struct purge
 		return err;
 	if (frames.end != WALK_COMPLETE)
 		why = "has a stack that cannot be walked to its end";
-	for (uint32_t i = 0; i < frames.nr && !why; i++) {
-		if (frames.pc[i] >= purge->module->start && frames.pc[i] < purge->module->end)
+	asleep = sleeps(session, purge, thread, &frames);
+	for (uint32_t i = 0; i < frames.nr && !why && !asleep; i++) {
+		if (holds(purge->module, frames.pc[i]))
 			why = "is inside the allocator";
 		else if (frames.pc[i] - fork->start <= fork->len)
 			why = "is in fork";

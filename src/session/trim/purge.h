@@ -2,15 +2,17 @@
 /*
  * `malloc trim` where the allocator is a library of its own beside glibc: jemalloc's mallctl,
  * tcmalloc's MallocExtension_ReleaseFreeMemory, mimalloc's mi_collect. All that trim.h says of a
- * thread that makes such a call holds here, too; the rest is different, since the heaps of these
- * allocators cannot be walked, and it is not known where their locks are:
+ * thread that makes such a call holds here, too; the rest is different, since it is not known where
+ * the locks of these allocators are:
  *
  *	a lock		is held by nobody who is not inside the library. So each thread must be
  *			stopped, also those of other processes that share the memory, and its stack
- *			walked to the end, with no frame in the library. (A thread of the
- *			allocator's own always has one: then it is refused.) fork takes all of
- *			these locks before the system call, in handlers of pthread_atfork, and has
- *			no frame in the library in between: so no thread may be in fork
+ *			walked to the end, with no frame in the library. A thread of the
+ *			allocator's own always has one: it must wait for a condition, which gives
+ *			its lock back (jemalloc's background threads, which redis-server has). fork
+ *			takes all of these locks before the system call, in handlers of
+ *			pthread_atfork, and has no frame in the library in between: so no thread
+ *			may be in fork
  *	half done	the data of a thread (its cache, mimalloc's heap) are changed inside the
  *			library alone
  *	what is called	is any code of the library and of libc: all text of both must be as their

@@ -222,21 +222,6 @@ case heap-freespace 60 {
 	finish $t
 }
 
-# An allocator that cannot be walked: what is not known is said, as by `malloc check`, and nothing fails.
-case heap-freespace-unknown 60 {
-	start_redis
-	mdbg_ok -q -p $::redis -c "malloc freespace"
-	if {[regexp {free chunks} $::out]} {
-		skip "this redis-server's allocator can be walked"
-	}
-	check {[regexp {^The heaps cannot be looked at: .*jemalloc.*\nWhich chunks are free is not known.\n$} $::out]} {$::out}
-	set why [lindex [split $::out "\n"] 0]
-	mdbg_ok -q -p $::redis -c "malloc check"
-	check {[string match "*$why*" $::out]} {malloc check says something else than $why: $::out}
-	check {[redis_cli PING] eq "PONG"} {the server does not answer}
-	end_redis
-}
-
 # The main heap goes on behind what somebody else got from sbrk; some of it is younger than the attach.
 by_both case heap-with-a-hole 60 {
 	set t [start heaps 20000]

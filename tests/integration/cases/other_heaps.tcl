@@ -66,3 +66,50 @@ foreach {allocator library} {jemalloc libjemalloc.so.2} {
 		finish $t
 	}]
 }
+
+# A program that has jemalloc linked in, as it is or under a prefix, and no symbols: it is known by its constants, and its
+# heap by what that says of itself.
+foreach {kind prefix} {plain {} prefixed _rjem_} {
+	case heap-of-jemalloc-linked-in-$kind 60 [string map [list PREFIX $prefix] {
+		set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.a] 0]
+		if {$library eq "" || [auto_execok g++] eq ""} {
+			skip "no libjemalloc.a, or no compiler"
+		}
+		set source [spit $::tmp/linked.c {
+			#include <stdio.h>
+			#include <stdlib.h>
+
+			void *MALLOC(size_t size);
+			void FREE(void *p);
+
+			int main(void)
+			{
+				static void *kept[10000];
+				char line[80];
+
+				for (int i = 0; i < 10000; i++)
+					kept[i] = MALLOC(48);
+				for (int i = 0; i < 10000; i += 2)
+					FREE(kept[i]);
+				puts("ready");
+				fflush(stdout);
+				return fgets(line, sizeof(line), stdin) && *line != 'q' && kept[1];
+			}
+		}]
+		set renamed {}
+		foreach name {malloc free calloc realloc memalign posix_memalign aligned_alloc valloc} {
+			lappend renamed --redefine-sym $name=PREFIX$name
+		}
+		exec objcopy {*}$renamed $library $::tmp/linked.a
+		exec [need cc] -O1 -s -DMALLOC=PREFIXmalloc -DFREE=PREFIXfree -o $::tmp/linked $source $::tmp/linked.a -lstdc++ -lm \
+			-lpthread -ldl
+		set t [start_command $::tmp/linked]
+		set m [live_start -p [pid_of $t]]
+		check {[string match "*jemalloc (in linked)*" [live $m malloc]]} {[live $m malloc]}
+		set blocks [live_value $m {mdbg::allocations size == 48}]
+		check {[llength $blocks] == 5000} {[llength $blocks] blocks and not 5000}
+		check {[dict get [live_value $m mdbg::malloc] damages] == 0} {$::result}
+		live_end $m
+		quit $t
+	}]
+}

@@ -112,6 +112,20 @@ proc start_preloaded {library args} {
 	return [start_command env LD_PRELOAD=$path $::build/targets/[lindex $args 0] {*}[lrange $args 1 end]]
 }
 
+# redis-server has a thread of jemalloc's, which is inside the library for good: it sleeps there.
+case trim-redis 60 {
+	start_redis
+	before_keys
+	set m [live_start -p $::redis]
+	exec redis-benchmark -p $::port -t set -r 50000 -n 30000 -q
+	until {![catch {live_value $m mdbg::trim} did] || ![regexp {is inside|no thread of process} $did]}
+	check {[dict exists $did after]} {$did}
+	check {[dict get [live_value $m mdbg::malloc] damages] == 0} {$::result}
+	live_end $m
+	check_before_keys
+	end_redis
+}
+
 # Other allocators give back what is free, by a function of their own, while threads are inside them all the time.
 # (mimalloc has done so for large blocks before it is asked.)
 foreach {allocator library least} {
