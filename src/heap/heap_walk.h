@@ -227,6 +227,8 @@ struct heap_source {
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 /* heap/jemalloc/jemalloc.h. The same errors; ERR_UNSUPPORTED: its tree is laid out otherwise. */
 struct err *jemalloc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
+/* heap/tcmalloc/tcmalloc.h. The same errors; ERR_UNSUPPORTED: its data are laid out otherwise. */
+struct err *tcmalloc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 void heap_walk_free(struct heap_walk *walk);
 /*
  * For walks: add damage, whose `what` this makes. Its arena is not whole any more, and it is damaged if

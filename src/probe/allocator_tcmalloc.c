@@ -3,6 +3,8 @@
 
 #include "probe/alloc_functions.h"
 
+#include "heap/heap_walk.h"
+
 static const struct alloc_function functions[] = {
 	/* gperftools/tcmalloc.h */
 	NEW("tc_malloc", "tc_malloc", 0),
@@ -19,6 +21,7 @@ static const struct alloc_function functions[] = {
 const struct allocator allocator_tcmalloc = {
 	.name		= "tcmalloc",
 	.files		= { "libtcmalloc" },
+	.walk		= tcmalloc_walk,
 	.spaced_from	= 17,
 	.purge		= "MallocExtension_ReleaseFreeMemory",
 	FUNCTIONS(functions),
