@@ -363,7 +363,8 @@ static struct err *check_allocator(struct session *session, bool *purges_ret)
 	const struct session_allocators *is = session_allocators(session);
 	struct err *err = NULL;
 
-	*purges_ret = !is->nr || !is->first || !is->first->trim || is->purges;
+	*purges_ret = !is->nr || !is->first || !is->first->trim || is->purges ||
+		      (is->nr > 1 && is->partly);
 	if (*purges_ret)
 		err = purge_check(session);
 	if (!err && !session_armed(session))
