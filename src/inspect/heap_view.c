@@ -67,9 +67,10 @@ static struct err *add_libc(struct heap_view *walk, const struct memory_view_lib
 	for (size_t i = 0; i < walk->view->maps.vec.nr && !err; i++) {
 		const struct proc_map *map = &walk->view->maps.vec.at[i];
 
-		if (may_hold_heaps(map) && map->start >= libc->start && map->end <= libc->end)
-			err = vec_push(&walk->data, ((struct heap_map){ .start = map->start,
-									.end = map->end }));
+		/* The kernel makes its bss one with anonymous memory that follows. */
+		if (may_hold_heaps(map) && map->start >= libc->start && map->start < libc->end)
+			err = vec_push(&walk->data, ((struct heap_map){
+				.start = map->start, .end = MIN(map->end, libc->end) }));
 	}
 	walk->libc[walk->nr_libcs++] = (struct heap_libc){ .nr_data = walk->data.nr - before,
 							   .main_arena = libc->main_arena };
