@@ -22,6 +22,7 @@ const struct allocator allocator_tcmalloc = {
 	.name		= "tcmalloc",
 	.files		= { "libtcmalloc" },
 	.walk		= tcmalloc_walk,
+	.all_inside	= true,
 	.spaced_from	= 17,
 	.purge		= "MallocExtension_ReleaseFreeMemory",
 	FUNCTIONS(functions),

@@ -77,6 +77,16 @@ const struct allocator *allocator_by_file(const char *name)
 	return NULL;
 }
 
+bool allocator_is_inside(const struct module *module, uint64_t pc)
+{
+	const struct allocator *allocator;
+
+	if (pc < module->exec_start || pc >= module->exec_end)
+		return false;
+	allocator = allocator_by_file(path_base(module->path));
+	return allocator && allocator->all_inside;
+}
+
 const struct allocator *allocator_built_in(const char *symbol)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)

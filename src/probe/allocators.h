@@ -68,6 +68,11 @@ struct allocator {
 	void (*version)(const struct module *module, char *ret, size_t room);
 	bool frees_own;			/* only its own functions free its blocks */
 	/*
+	 * A thread in any code of its library (files) is inside the allocator, as its functions go
+	 * on by jumps to others. No thread stays there.
+	 */
+	bool all_inside;
+	/*
 	 * Blocks of so many bytes and more begin LOG_SPACING bytes apart, or more, because its size
 	 * classes are so; 0: not known.
 	 */
@@ -112,6 +117,8 @@ extern const struct allocator *const allocator_guess;
 const struct allocator *allocator_built_in(const char *symbol);
 /* Find an allocator by the last component of a module's path; NULL: not known. */
 const struct allocator *allocator_by_file(const char *name);
+/* Is pc in code of this module, and is that a library of which all code is its allocator's? */
+bool allocator_is_inside(const struct module *module, uint64_t pc);
 /*
  * The allocator of a module that has an ELF file, or NULL. text is what to print for it in both
  * cases.

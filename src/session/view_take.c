@@ -11,6 +11,8 @@
  * Threads inside an earlier mdbg's code cannot be recognised by this one's areas: as long as that
  * code is there, all threads count as inside.
  *
+ * In a library that is an allocator and nothing else (allocator.all_inside), all code counts.
+ *
  * Where there are no probes (`--no-arm`, a core), the allocator's functions are known by their
  * symbols. If one of them has called abort, its thread is inside as well; but it changes nothing
  * any more: it has found damage.
@@ -23,6 +25,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "probe/allocators.h"
 #include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"
@@ -66,7 +69,7 @@ static bool in_probed(const struct probes *probes, uint64_t pc)
 		 * Functions are short: the extent of a function that is farther away is not read.
 		 */
 		if (probe_of_allocator(probe) && probe->state != PROBE_REFUSED &&
-		    (in_tail(probe, pc) ||
+		    (in_tail(probe, pc) || allocator_is_inside(probe->module, pc) ||
 		     (pc - probe->address < 65536 && in_function(probe, pc))))
 			return true;
 	}
@@ -300,6 +303,9 @@ static struct err *take_code(const struct allocator *allocator, struct module *m
 {
 	struct err *err = NULL;
 
+	if (allocator_is_inside(module, module->exec_start))
+		return vec_push(&view->code, ((struct probe_code){
+			module->exec_start, module->exec_end - module->exec_start }));
 	for (size_t i = 0; i < allocator->nr_functions && !err; i++) {
 		struct probe probe = { .module = module };
 		uint64_t size;
