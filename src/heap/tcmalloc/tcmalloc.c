@@ -131,24 +131,41 @@ static struct err *walk_module(struct tcmalloc *tc)
 	return err ? err : check_sums(tc);
 }
 
+struct tcmalloc *tcmalloc_open(const struct heap_source *source, size_t libc,
+			       struct heap_walk *walk)
+{
+	struct tcmalloc *tc = calloc(1, sizeof(*tc));
+
+	if (!tc)
+		return NULL;
+	tc->bare = (struct bare_walk)BARE_WALK_INIT(source, walk);
+	tc->libc = libc;
+	tc->reader.bytes = malloc(READER_PAGES * PAGE);
+	if (tc->reader.bytes)
+		return tc;
+	free(tc);
+	return NULL;
+}
+
+void tcmalloc_close(struct tcmalloc *tc)
+{
+	if (!tc)
+		return;
+	bare_walk_free(&tc->bare);
+	free(tc->reader.bytes);
+	free(tc->state);
+	vec_free(&tc->spans);
+	free(tc);
+}
+
 /* The heap of one of the source's modules. */
 static struct err *walk_libc(const struct heap_source *source, size_t libc, struct heap_walk *ret)
 {
 	struct heap_walk walk = HEAP_WALK_INIT;
-	struct tcmalloc *tc = calloc(1, sizeof(*tc));
-	struct err *err = tc ? NULL : err_nomem;
+	struct tcmalloc *tc = tcmalloc_open(source, libc, &walk);
+	struct err *err = tc ? walk_module(tc) : err_nomem;
 
-	if (tc) {
-		tc->bare = (struct bare_walk)BARE_WALK_INIT(source, &walk);
-		tc->libc = libc;
-		tc->reader.bytes = malloc(READER_PAGES * PAGE);
-		err = tc->reader.bytes ? walk_module(tc) : err_nomem;
-		bare_walk_free(&tc->bare);
-		free(tc->reader.bytes);
-		free(tc->state);
-		vec_free(&tc->spans);
-	}
-	free(tc);
+	tcmalloc_close(tc);
 	vec_each(arena, &walk.arenas)
 		arena->libc = (uint16_t)libc;
 	if (err)

@@ -122,6 +122,11 @@ static inline unsigned tcmalloc_leaf_bits(const struct tcmalloc *tc)
 	return (tcmalloc_page_bits(tc) + 1) / 2;
 }
 
+/* NULL: no memory. walk gets what is damaged. */
+struct tcmalloc *tcmalloc_open(const struct heap_source *source, size_t libc,
+			       struct heap_walk *walk);
+void tcmalloc_close(struct tcmalloc *tc);
+
 /* False: it cannot be read. */
 bool tcmalloc_read(struct tcmalloc *tc, uint64_t address, void *buf, size_t len);
 bool tcmalloc_word(struct tcmalloc *tc, uint64_t address, uint64_t *ret);
@@ -137,6 +142,12 @@ struct err *tcmalloc_layout_find(struct tcmalloc *tc) MUST_CHECK;
 uint64_t tcmalloc_layout_page(struct tcmalloc *tc, uint64_t page);
 /* Find the spans, and room for the states of their objects. */
 struct err *tcmalloc_spans_find(struct tcmalloc *tc) MUST_CHECK;
+/*
+ * For looks without a walk: open one of the source's modules, and find its spans. *ret is the caller's
+ * to close, in any case.
+ */
+struct err *tcmalloc_spans_look(const struct heap_source *source, size_t libc,
+				struct tcmalloc **ret) MUST_CHECK;
 /* Find out which objects are free. */
 struct err *tcmalloc_lists_mark(struct tcmalloc *tc) MUST_CHECK;
 /* CHUNK_USED, CHUNK_CACHED or CHUNK_FREE. */

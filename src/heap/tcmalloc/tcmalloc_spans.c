@@ -131,3 +131,17 @@ struct err *tcmalloc_spans_find(struct tcmalloc *tc)
 	tc->state = calloc(tc->objects / 4 + 1, 1);
 	return tc->state ? NULL : err_nomem;
 }
+
+struct err *tcmalloc_spans_look(const struct heap_source *source, size_t libc,
+			       struct tcmalloc **ret)
+{
+	struct heap_walk walk = HEAP_WALK_INIT;
+	struct err *err;
+
+	*ret = tcmalloc_open(source, libc, &walk);
+	err = *ret ? tcmalloc_layout_find(*ret) : err_nomem;
+	if (!err)
+		err = tcmalloc_spans_find(*ret);
+	heap_walk_free(&walk);
+	return err;
+}

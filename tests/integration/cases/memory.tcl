@@ -441,7 +441,8 @@ case memory-not-permitted 60 {
 }
 
 # Of allocators that do not say without a stop where their heaps are, the heap is what nobody else has, before and after
-# blocks are seen, and it is never called free. jemalloc's tree says so, and what a purge would give back.
+# blocks are seen, and it is never called free. jemalloc's tree and tcmalloc's spans
+# say so, and what a purge would give back.
 case memory-other-allocators 60 {
 	set tried 0
 	foreach library {libjemalloc.so.2 libmimalloc.so.2 libtcmalloc_minimal.so.4} {
@@ -468,6 +469,10 @@ case memory-other-allocators 60 {
 		if {[string match libjemalloc* $library]} {
 			check {[dict get $is verdict kind] eq "free" && [dict get $is verdict ask] eq "malloc trim"} {[dict get $is verdict]}
 			check {[dict get $is verdict gives] > 7000000} {a trim gives [dict get $is verdict]}
+		} elseif {[string match libtcmalloc* $library]} {
+			# (tcmalloc itself gives some back meanwhile; without time for all of it nothing is foretold.)
+			check {[dict get $is verdict kind] eq "free"} {[dict get $is verdict]}
+			check {[dict get $is verdict gives] eq "-" || [dict get $is verdict gives] > 5000000} {[dict get $is verdict]}
 		} else {
 			check {[dict get $is verdict kind] in {unclear heap nothing}} {$library: [dict get $is verdict]}
 		}

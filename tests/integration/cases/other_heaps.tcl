@@ -28,7 +28,7 @@ proc check_all_early {t m} {
 		set size [dict get $block size]
 		if {![dict exists $truth $address]} {
 			incr others
-			check {$size in {288 320 81920} && $others <= 9} {[format 0x%x $address] of $size is listed, but not held}
+			check {$size in {8 16 288 320 73728 81920} && $others <= 11} {[format 0x%x $address] of $size is listed, but not held}
 			continue
 		}
 		check {[dict get $truth $address] == $size} {[format 0x%x $address] of $size has [dict get $truth $address]}
@@ -39,7 +39,7 @@ proc check_all_early {t m} {
 	return [expr {$early - $others}]
 }
 
-foreach {allocator library} {jemalloc libjemalloc.so.2} {
+foreach {allocator library} {jemalloc libjemalloc.so.2 tcmalloc libtcmalloc_minimal.so.4} {
 	by_both case heap-of-$allocator 120 [string map [list LIBRARY $library] {
 		set t [start_below LIBRARY heaps 60000]
 		set before [state [pid_of $t]]
