@@ -67,6 +67,96 @@ foreach {allocator library} {jemalloc libjemalloc.so.2 tcmalloc libtcmalloc_mini
 	}]
 }
 
+# What is lost, by the kinds that the target knows: blocks from after the attach, whose sizes tell the cases apart.
+foreach {allocator library} {jemalloc libjemalloc.so.2 tcmalloc libtcmalloc_minimal.so.4} {
+	case leaks-below-$allocator 60 [string map [list LIBRARY $library] {
+		set t [start_below LIBRARY leaks]
+		set m [live_start -p [pid_of $t]]
+		set cases [ask_list $t names]
+		foreach line $cases {
+			order $t "case [lindex $line 0]"
+		}
+		set wrong {}
+		foreach line $cases {
+			set got [count_kinds $m [lindex $line 1]]
+			if {$got ne [lrange $line 2 end]} {
+				lappend wrong "[lindex $line 0]: $got and not [lrange $line 2 end]"
+			}
+		}
+		check {$wrong eq {}} {[join $wrong {; }]}
+		live_end $m
+		order $t verify
+		quit $t
+	}]
+}
+
+# jemalloc's own figures, asked for by the program, which then waits: bytes allocated (with those in caches, and its caches
+# themselves), bytes of active pages, dirty pages.
+case heap-of-jemalloc-as-mallctl 60 {
+	set source [spit $::tmp/figures.c {
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <stdint.h>
+
+		int mallctl(const char *name, void *old, size_t *old_len, void *new, size_t new_len) __attribute__((weak));
+
+		static size_t figure(const char *name)
+		{
+			size_t is = 0, len = sizeof(is);
+
+			mallctl(name, &is, &len, NULL, 0);
+			return is;
+		}
+
+		int main(void)
+		{
+			static void *kept[20000];
+			static char in[4096], out[4096];
+			uint64_t epoch = 1;
+			char line[80];
+
+			setvbuf(stdin, in, _IOFBF, sizeof(in));
+			setvbuf(stdout, out, _IOFBF, sizeof(out));
+			srand(1);
+			for (int i = 0; i < 20000; i++)
+				kept[i] = malloc(rand() % (i % 50 ? 2000 : 60000));
+			for (int i = 0; i < 20000; i++)
+				if (rand() % 3 || i < 5000)
+					free(kept[i]);
+			puts("ready");
+			fflush(stdout);
+			while (fgets(line, sizeof(line), stdin) && *line != 'q') {
+				mallctl("epoch", NULL, NULL, &epoch, sizeof(epoch));
+				printf("ok %zu %zu %zu\n", figure("stats.allocated"), figure("stats.active"),
+				       figure("stats.arenas.4096.pdirty") + figure("stats.arenas.4096.pmuzzy"));
+				fflush(stdout);
+			}
+			return 0;
+		}
+	}]
+	set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
+	if {$library eq ""} {
+		skip "libjemalloc is not installed"
+	}
+	exec [need cc] -O1 -o $::tmp/figures $source
+	set t [start_command env LD_PRELOAD=$library MALLOC_CONF=dirty_decay_ms:-1 $::tmp/figures]
+	set m [live_start -p [pid_of $t]]
+	lassign [ask $t figures] - allocated active dirty
+	set used 0
+	set system 0
+	set kept 0
+	foreach heap [dict get [live_value $m mdbg::malloc] heaps] {
+		incr used [expr {[dict get $heap used] + [dict get $heap cached]}]
+		incr system [dict get $heap system]
+		incr kept [dict get $heap kept]
+	}
+	check {$used <= $allocated && $allocated - $used < 200000} {held and cached $used, allocated $allocated}
+	check {$kept == $dirty * 4096 && $kept > 0} {kept $kept, dirty pages $dirty}
+	check {$system == $active + $kept} {system $system, active $active, kept $kept}
+	live_end $m
+	quit $t
+}
+
 # A program that has jemalloc linked in, as it is or under a prefix, and no symbols: it is known by its constants, and its
 # heap by what that says of itself.
 foreach {kind prefix} {plain {} prefixed _rjem_} {
