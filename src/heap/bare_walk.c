@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
@@ -111,24 +110,14 @@ static struct heap_doubt doubt_of(const struct heap_source *source)
 struct err *bare_walk_damage(struct bare_walk *bare, struct heap_damage damage, const char *fmt,
 			     ...)
 {
-	struct heap_walk *walk = bare->walk;
+	struct err *err;
 	va_list ap;
 
 	damage.doubt = doubt_of(bare->source);
-	if (damage.heap < walk->arenas.nr) {
-		walk->arenas.at[damage.heap].whole = false;
-		walk->arenas.at[damage.heap].damaged |= !damage.doubt.why;
-	}
-	if (damage.doubt.why)
-		walk->uncertain++;
-	else
-		walk->damages++;
-	if (walk->damage.nr == HEAP_DAMAGE_MAX)
-		return NULL;
 	va_start(ap, fmt);
-	vsnprintf(damage.what, sizeof(damage.what), fmt, ap);
+	err = heap_walk_damage(bare->walk, damage, fmt, ap);
 	va_end(ap);
-	return vec_push(&walk->damage, damage);
+	return err;
 }
 
 const void *bare_walk_read(struct bare_walk *bare, uint64_t address, size_t len, size_t want)

@@ -40,7 +40,7 @@
 #pragma once
 
 #include "base/word_list.h"
-#include "heap/heap_walk.h"
+#include "heap/bare_walk.h"
 
 #define JEMALLOC_FANOUT		(1u << 18)	/* words of the root, and of a leaf */
 #define JEMALLOC_EXTENT		128u		/* bytes of a descriptor */
@@ -79,6 +79,7 @@ struct jemalloc_page {
 struct jemalloc {
 	const struct heap_source *source;
 	struct heap_walk *walk;
+	struct bare_walk bare;
 	const struct jemalloc_layout *layout;
 	uint64_t root;
 	uint16_t module;		/* place of its module in the source */
@@ -113,8 +114,5 @@ struct err *jemalloc_extents_each(struct jemalloc *jemalloc, jemalloc_extent_fn 
 /* Find all base blocks. ERR_NOMEM, ERR_MEMORY. */
 struct err *jemalloc_extents_bases(struct jemalloc *jemalloc) MUST_CHECK;
 void jemalloc_extents_free(struct jemalloc *jemalloc);
-/* For walks: add damage of what lies at an address. */
-PRINTF(4, 5) struct err *jemalloc_extents_damage(struct jemalloc *jemalloc, uint16_t arena,
-					 uint64_t address, const char *fmt, ...) MUST_CHECK;
 /* The base block that has this address becomes one of `bases`, if it is one. */
 struct err *jemalloc_root_base_add(struct jemalloc *jemalloc, uint64_t address) MUST_CHECK;

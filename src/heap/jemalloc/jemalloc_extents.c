@@ -9,22 +9,6 @@
 
 #define LEAF_PART	512u		/* words of a leaf that are read at a time */
 
-struct err *jemalloc_extents_damage(struct jemalloc *jemalloc, uint16_t arena, uint64_t address,
-			    const char *fmt, ...)
-{
-	const struct heap_source *source = jemalloc->source;
-	struct heap_damage is = { .address = address, .heap = arena };
-	struct err *err;
-	va_list ap;
-
-	if (source->nr_inside)
-		is.doubt = (struct heap_doubt){ HEAP_DOUBT_INSIDE, source->inside[0].tid };
-	va_start(ap, fmt);
-	err = heap_walk_damage(jemalloc->walk, is, fmt, ap);
-	va_end(ap);
-	return err;
-}
-
 /* A word of a leaf, which stands for the page at an address. */
 static struct err *look_at(struct jemalloc *jemalloc, uint64_t word, uint64_t page,
 			   jemalloc_extent_fn fn)
@@ -36,8 +20,9 @@ static struct err *look_at(struct jemalloc *jemalloc, uint64_t word, uint64_t pa
 	if (!jemalloc_root_extent_read(jemalloc, jemalloc_root_extent_of(word), &extent) ||
 	    page < extent.base || page - extent.base >= extent.pages)
 		return jemalloc->looks ? NULL :
-			jemalloc_extents_damage(jemalloc, 0, jemalloc_root_extent_of(word),
-					"the page 0x%" PRIx64 " leads to no extent of it", page);
+			bare_walk_damage(&jemalloc->bare, (struct heap_damage){
+						 .address = jemalloc_root_extent_of(word) },
+					 "the page 0x%" PRIx64 " leads to no extent of it", page);
 	return page == extent.base ? fn(jemalloc, &extent) : NULL;
 }
 
@@ -96,6 +81,7 @@ struct err *jemalloc_extents_bases(struct jemalloc *jemalloc)
 void jemalloc_extents_free(struct jemalloc *jemalloc)
 {
 	free(jemalloc->page);
+	bare_walk_free(&jemalloc->bare);
 	vec_free(&jemalloc->leaves.vec);
 	vec_free(&jemalloc->cached.vec);
 	vec_free(&jemalloc->own.vec);

@@ -28,7 +28,7 @@ static struct err *add_pulse(struct jemalloc *jemalloc, const struct jemalloc_ex
 struct err *jemalloc_pulse(const struct heap_source *source, struct heap_pulse *ret)
 {
 	struct pulse pulse = {
-		.jemalloc = { .source = source, .looks = true,
+		.jemalloc = { .source = source, .bare = BARE_WALK_INIT(source, NULL), .looks = true,
 			      .page = calloc(PAGES_KEPT, sizeof(struct jemalloc_page)) },
 		.ret = ret,
 	};

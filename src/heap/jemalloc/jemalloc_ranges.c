@@ -88,7 +88,7 @@ struct err *jemalloc_ranges(const struct heap_source *source, struct heap_ranges
 {
 	struct heap_ranges found = { .vec = VEC_INIT };
 	struct ranges ranges = {
-		.jemalloc = { .source = source, .page = calloc(PAGES_KEPT,
+		.jemalloc = { .source = source, .bare = BARE_WALK_INIT(source, NULL), .page = calloc(PAGES_KEPT,
 							       sizeof(struct jemalloc_page)) },
 		.ret = &found,
 		.until = source->free_ns ? now() + source->free_ns : 0,

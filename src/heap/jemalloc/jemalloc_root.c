@@ -12,7 +12,6 @@
 #define ADDRESS_BITS	48u
 #define ADDRESS_END	(1ull << 47)
 #define LOW_BITS	63ull		/* descriptors are aligned to 64 bytes at least */
-#define DATA_MAX	(64ull << 20)	/* bytes of a mapping of the module's that are searched */
 #define BASE_ALIGN	(2ull << 20)
 #define BASE_MOST	(1ull << 32)
 #define BASES_MISSED	64u
@@ -174,43 +173,31 @@ static bool may_be_leaf(const struct jemalloc *jemalloc, uint64_t word)
 	return map && map->anonymous && map->end - word >= LEAF_BYTES;
 }
 
-/* Is there a root, one of whose words is at `at`, and leads to this leaf? */
-static bool is_root(struct jemalloc *jemalloc, const struct heap_map *data, uint64_t at,
-		    uint64_t leaf)
+/* The module's data that an address is in, or NULL. */
+static const struct heap_map *data_of(const struct heap_libc *libc, uint64_t address)
 {
+	for (size_t i = 0; i < libc->nr_data; i++)
+		if (address >= libc->data[i].start && address < libc->data[i].end)
+			return &libc->data[i];
+	return NULL;
+}
+
+/* A bare_look: is this one of the words of the root, and leads to a leaf? */
+static bool look_for_root(void *ctx, uint64_t at, const uint64_t *word)
+{
+	struct jemalloc *jemalloc = ctx;
+	const struct heap_map *data = data_of(&jemalloc->source->libc[jemalloc->module], at);
 	const struct jemalloc_layout *layout;
 	uint64_t gb, root;
 
-	if (!is_leaf(jemalloc, leaf, &layout, &gb))
+	if (!may_be_leaf(jemalloc, *word) || !is_leaf(jemalloc, *word, &layout, &gb))
 		return false;
 	root = at - gb * 8;
-	if (at < gb * 8 || root < data->start || data->end - root < LEAF_BYTES)
+	if (!data || at < gb * 8 || root < data->start || data->end - root < LEAF_BYTES)
 		return false;
 	jemalloc->root = root;
 	jemalloc->layout = layout;
 	return true;
-}
-
-/* Search the pages of one of the module's mappings that were written. */
-static bool search(struct jemalloc *jemalloc, const struct heap_map *data)
-{
-	struct memory *memory = jemalloc->source->memory;
-	uint64_t end = MIN(data->end, data->start + DATA_MAX), start = data->start, part, part_end;
-	uint64_t word[PAGE / 8];
-	size_t len;
-
-	while (memory_next(memory, start, end, &part, &part_end)) {
-		for (start = part; start < part_end; start += len) {
-			len = MIN(PAGE, part_end - start);
-			if (memory_read_some(memory, start, word, len, &len) || len < 8)
-				return false;
-			for (size_t i = 0; i < len / 8; i++)
-				if (may_be_leaf(jemalloc, word[i]) &&
-				    is_root(jemalloc, data, start + i * 8, word[i]))
-					return true;
-		}
-	}
-	return false;
 }
 
 static struct err *add_leaf(struct jemalloc *jemalloc, uint64_t gb, uint64_t leaf)
@@ -250,14 +237,15 @@ static struct err *read_root(struct jemalloc *jemalloc)
 
 struct err *jemalloc_root_find(struct jemalloc *jemalloc)
 {
-	const struct heap_source *source = jemalloc->source;
+	bool found = false;
+	struct err *err = NULL;
 
-	for (size_t i = 0; i < source->nr_libcs; i++)
-		for (size_t j = 0; j < source->libc[i].nr_data; j++)
-			if (search(jemalloc, &source->libc[i].data[j])) {
-				jemalloc->module = (uint16_t)i;
-				return read_root(jemalloc);
-			}
+	for (size_t i = 0; i < jemalloc->source->nr_libcs && !err && !found; i++) {
+		jemalloc->module = (uint16_t)i;
+		err = bare_walk_search(&jemalloc->bare, i, 1, look_for_root, jemalloc, &found);
+	}
+	if (err || found)
+		return err ? err : read_root(jemalloc);
 	return err_create(ERR_NOTFOUND, "no tree of jemalloc's (5.0 to 5.3) was found: nothing was "
 			  "allocated yet, or it is laid out otherwise");
 }

@@ -7,35 +7,29 @@
 #include "base/page.h"
 #include "heap/jemalloc/jemalloc.h"
 
+/* Damage of an extent. */
+#define damage(jemalloc, extent, ...) \
+	bare_walk_damage(&(jemalloc)->bare, (struct heap_damage){ .address = (extent)->at, \
+								  .heap = (extent)->arena }, \
+			 __VA_ARGS__)
+
 /* Make the arenas up to this number. */
 static struct err *make_arena(struct jemalloc *jemalloc, uint16_t arena)
 {
 	struct err *err = NULL;
 
 	while (!err && jemalloc->walk->arenas.nr <= arena)
-		err = vec_push(&jemalloc->walk->arenas,
-			       ((struct heap_arena){ .libc = jemalloc->module, .bare = true,
-						     .main = !jemalloc->walk->arenas.nr,
-						     .whole = true }));
+		err = bare_walk_arena(&jemalloc->bare, 0);
 	return err;
 }
 
+/* Chunks of one extent do not become one with those of another. */
 static struct err *add_span(struct jemalloc *jemalloc, uint64_t start, uint64_t end, uint16_t arena)
 {
-	return vec_push(&jemalloc->walk->spans, ((struct heap_span){ start, end, arena }));
-}
+	struct err *err = bare_walk_end(&jemalloc->bare);
 
-static struct err *add_chunk(struct jemalloc *jemalloc, uint64_t address, uint64_t size,
-			     uint16_t arena, enum chunk_kind kind)
-{
-	const struct heap_chunk chunk = { .address = address, .size = size, .heap = arena,
-					  .kind = kind, .bare = true };
-	struct heap_walk *walk = jemalloc->walk;
-	bool new_run;
-
-	if (jemalloc->source->most_chunks && walk->chunks.nr == jemalloc->source->most_chunks)
-		return err_create(ERR_RANGE, "more than %" PRIu64 " chunks", walk->chunks.nr);
-	return heap_chunks_add(&walk->chunks, &chunk, &new_run);
+	return err ? err : vec_push(&jemalloc->walk->spans,
+				    ((struct heap_span){ start, end, arena }));
 }
 
 /* Is one of the sorted words in [start, end)? All questions are in order. */
@@ -69,33 +63,28 @@ static struct err *check_slab(struct jemalloc *jemalloc, const struct jemalloc_e
 		free += is_free(slab, i);
 	if (free == slab->free)
 		return NULL;
-	return jemalloc_extents_damage(jemalloc, slab->arena, slab->at, "%" PRIu64 " blocks of the slab at 0x%" PRIx64
+	return damage(jemalloc, slab, "%" PRIu64 " blocks of the slab at 0x%" PRIx64
 		      " are free by its map, and %u by its count", free, slab->base, slab->free);
 }
 
 static struct err *add_slab(struct jemalloc *jemalloc, const struct jemalloc_extent *slab)
 {
-	uint64_t nr = slab->size ? slab->pages / slab->size : 0, run;
+	uint64_t nr = slab->size ? slab->pages / slab->size : 0;
 	struct err *err;
 
 	if (!nr || nr > 64 * JEMALLOC_MAP_WORDS || slab->pages % slab->size)
-		return jemalloc_extents_damage(jemalloc, slab->arena, slab->at, "a slab of %" PRIu64 " bytes for "
+		return damage(jemalloc, slab, "a slab of %" PRIu64 " bytes for "
 			      "blocks of %" PRIu64, slab->pages, slab->size);
 	err = check_slab(jemalloc, slab, nr);
 	if (!err)
 		err = add_span(jemalloc, slab->base, slab->base + slab->pages, slab->arena);
-	for (uint64_t i = 0; i < nr && !err; i += run) {
+	for (uint64_t i = 0; i < nr && !err; i++) {
 		uint64_t address = slab->base + i * slab->size;
 
-		for (run = 0; i + run < nr && is_free(slab, i + run);)
-			run++;
-		if (run) {
-			err = add_chunk(jemalloc, address, run * slab->size, slab->arena, CHUNK_FREE);
-			continue;
-		}
-		run = 1;
-		err = add_chunk(jemalloc, address, slab->size, slab->arena,
-				kind_of(jemalloc, address, slab->size));
+		err = bare_walk_add(&jemalloc->bare, address, slab->size,
+				    is_free(slab, i) ? CHUNK_FREE :
+						       kind_of(jemalloc, address, slab->size),
+				    slab->arena);
 	}
 	return err;
 }
@@ -108,18 +97,19 @@ static struct err *add_large(struct jemalloc *jemalloc, const struct jemalloc_ex
 
 	if (!size || size % PAGE || large->pages < size || large->pages > size + PAGE ||
 	    large->address + size > large->base + large->pages)
-		return jemalloc_extents_damage(jemalloc, large->arena, large->at, "%" PRIu64 " bytes for a block of %"
+		return damage(jemalloc, large, "%" PRIu64 " bytes for a block of %"
 			      PRIu64 " at 0x%" PRIx64, large->pages, size, large->address);
 	err = add_span(jemalloc, large->base, large->base + large->pages, large->arena);
-	return err ? err : add_chunk(jemalloc, large->address, size, large->arena,
-				     kind_of(jemalloc, large->address, size));
+	return err ? err : bare_walk_add(&jemalloc->bare, large->address, size,
+					 kind_of(jemalloc, large->address, size), large->arena);
 }
 
 static struct err *add_kept(struct jemalloc *jemalloc, const struct jemalloc_extent *kept)
 {
 	struct err *err = add_span(jemalloc, kept->base, kept->base + kept->pages, kept->arena);
 
-	return err ? err : add_chunk(jemalloc, kept->base, kept->pages, kept->arena, CHUNK_KEPT);
+	return err ? err : bare_walk_add(&jemalloc->bare, kept->base, kept->pages, CHUNK_KEPT,
+					 kept->arena);
 }
 
 /* The base blocks that begin before address: they lie between extents. */
@@ -137,7 +127,7 @@ static struct err *add_bases(struct jemalloc *jemalloc, uint64_t address)
 			continue;
 		err = add_span(jemalloc, start, end, 0);
 		if (!err)
-			err = add_chunk(jemalloc, start, end - start, 0, CHUNK_OWN);
+			err = bare_walk_add(&jemalloc->bare, start, end - start, CHUNK_OWN, 0);
 		jemalloc->done = end;
 	}
 	return err;
@@ -166,7 +156,7 @@ static struct err *add_extent(struct jemalloc *jemalloc, const struct jemalloc_e
 		return err;
 	if (extent->base < jemalloc->done ||
 	    !is_mapped(jemalloc->source, extent->base, extent->base + extent->pages))
-		return jemalloc_extents_damage(jemalloc, extent->arena, extent->at, "the extent 0x%" PRIx64 " of %"
+		return damage(jemalloc, extent, "the extent 0x%" PRIx64 " of %"
 			      PRIu64 " bytes lies in another one, or in no memory", extent->base,
 			      extent->pages);
 	jemalloc->done = extent->base + extent->pages;
@@ -191,6 +181,10 @@ static struct err *walk(struct jemalloc *jemalloc)
 		err = jemalloc_extents_each(jemalloc, add_extent);
 	if (!err)
 		err = add_bases(jemalloc, UINT64_MAX);
+	if (!err)
+		err = bare_walk_end(&jemalloc->bare);
+	vec_each(arena, &jemalloc->walk->arenas)
+		arena->libc = jemalloc->module;
 	return err;
 }
 
@@ -198,7 +192,7 @@ struct err *jemalloc_walk(const struct heap_source *source, struct heap_walk *re
 {
 	struct heap_walk found = HEAP_WALK_INIT;
 	struct jemalloc jemalloc = {
-		.source = source, .walk = &found,
+		.source = source, .walk = &found, .bare = BARE_WALK_INIT(source, &found),
 		.page = calloc(PAGES_KEPT, sizeof(*jemalloc.page)),
 	};
 	struct err *err = jemalloc.page ? walk(&jemalloc) : err_nomem;
@@ -208,7 +202,6 @@ struct err *jemalloc_walk(const struct heap_source *source, struct heap_walk *re
 		heap_walk_free(&found);
 		return err;
 	}
-	heap_walk_add_up(&found);
 	found.mmapped_known = found.mmapped_certain = true;
 	*ret = found;
 	return NULL;
