@@ -22,7 +22,7 @@ static void line(struct out *out, const char *label, uint64_t value)
 static void print_arena(const struct heap_arena *arena, struct totals *totals, struct out *out)
 {
 	uint64_t open = arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] +
-			arena->bytes[CHUNK_TOP];
+			arena->bytes[CHUNK_TOP] + arena->bytes[CHUNK_KEPT];
 	uint64_t used = arena->system_mem - MIN(arena->system_mem, open);
 
 	out_f(out, "Arena %" PRIu64 ":\n", totals->arenas++);

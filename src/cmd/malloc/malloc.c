@@ -201,7 +201,7 @@ static const struct twin twin = {
 const struct cmd cmd_malloc = {
 	.name		= "malloc",
 	.brief		= "what is enabled, and statistics of what is held",
-	.help		= "The process is stopped while the heaps of glibc are walked. The bytes held in\n"
+	.help		= "The process is stopped while the heaps are walked. The bytes held in\n"
 			  "one heap are all bytes of it that are neither free nor cached, with headers;\n"
 			  "the bytes held in all heaps are those that were asked for.\n"
 			  "\n"

@@ -60,9 +60,10 @@ const struct cmd cmd_malloc_freespace = {
 			  "    fastbin    in a fastbin\n"
 			  "    bin        in another bin\n"
 			  "    top        not yet given out, at the end of the heap\n"
+			  "    kept       (not of glibc) whole pages that were taken back, and are kept\n"
 			  "FILTER may use address, size and heap: see `help malloc allocations`. Heaps\n"
 			  "are numbered from the oldest; 0 is the main one. If the heaps cannot be walked\n"
-			  "(another allocator than glibc's), the answer says why and has no line\n"
+			  "(of an allocator that mdbg does not know), it says why and has no line\n"
 			  "`N free chunks`, because the free chunks are not known then.\n",
 	.example	= "malloc freespace size > 1M sort size limit 10\n",
 	.run		= run,

@@ -70,7 +70,7 @@ const struct cmd cmd_malloc_pins = {
 			  "how many blocks are on these pages, and the share of all that is kept so. A\n"
 			  "page with blocks of two sites is one page of both.\n"
 			  "\n"
-			  "The last lines say what is free in glibc's heaps, and why it is resident:\n"
+			  "The last lines say what is free in the heaps, and why it is resident:\n"
 			  "    go by `malloc trim`     whole pages inside of free chunks, and the end of\n"
 			  "                            the main arena\n"
 			  "    kept by live blocks     the sum over all sites\n"
