@@ -36,22 +36,13 @@ static const struct alloc_function functions[] = {
 static void find_version(const struct module *module, char *ret, size_t room)
 {
 	static const char banner[] = "release version ";
-	const struct elf_segment *segment;
-	size_t nr;
+	size_t len;
 
 	*ret = '\0';
-	segment = elf_file_segments(module->elf, &nr);
-	for (size_t i = 0; i < nr; i++) {
-		AUTO_FREE char *bytes = NULL;
-		char *found;
+	for (size_t i = 0; i < ALLOCATOR_CONSTANTS; i++) {
+		AUTO_FREE char *bytes = allocator_constants(module, i, &len);
+		char *found = bytes ? memmem(bytes, len, banner, sizeof(banner) - 1) : NULL;
 
-		if (segment[i].write || segment[i].exec || segment[i].filesz > (16u << 20))
-			continue;
-		bytes = calloc(1, segment[i].filesz + 16);
-		if (!bytes ||
-		    elf_file_read(module->elf, segment[i].vaddr, bytes, segment[i].filesz))
-			continue;
-		found = memmem(bytes, segment[i].filesz, banner, sizeof(banner) - 1);
 		if (found) {
 			found += sizeof(banner) - 1;
 			snprintf(ret, room, "%.*s", (int)strspn(found, "0123456789."), found);

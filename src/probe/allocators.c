@@ -27,6 +27,7 @@ static const struct allocator *const table[] = {
 #define NONE	UINT8_MAX	/* of module.walkable */
 #define SIGN_PART	(256ull << 10)	/* bytes that are read at a time */
 #define SIGN_MOST	(64ull << 20)	/* bytes of a segment that are searched */
+#define CONSTANTS_MOST	(16u << 20)	/* bytes */
 
 const struct allocator *const allocator_guess = &allocator_glibc;
 
@@ -96,6 +97,24 @@ const struct allocator *allocator_built_in(const char *symbol)
 	return NULL;
 }
 
+char *allocator_constants(const struct module *module, size_t number, size_t *len_ret)
+{
+	AUTO_FREE char *bytes = NULL;
+	const struct elf_segment *segment;
+	size_t nr;
+
+	segment = elf_file_segments(module->elf, &nr);
+	if (number >= nr || segment[number].write || segment[number].exec ||
+	    segment[number].filesz > CONSTANTS_MOST)
+		return NULL;
+	bytes = calloc(1, segment[number].filesz + 16);
+	if (!bytes || elf_file_read(module->elf, segment[number].vaddr, bytes,
+				    segment[number].filesz))
+		return NULL;
+	*len_ret = segment[number].filesz;
+	return take(bytes);
+}
+
 static bool has_version(const struct allocator *allocator, const struct module *module,
 			char version[ALLOCATOR_VERSION])
 {
@@ -105,27 +124,20 @@ static bool has_version(const struct allocator *allocator, const struct module *
 	return version[0];
 }
 
-const struct allocator *allocator_of(const struct module *module, char *text, size_t room)
+/*
+ * The allocator by the name of the module's file, or by its version if the file only seems to be
+ * another one's: musl's libc.so. NULL: neither tells.
+ */
+static const struct allocator *named_of(const struct module *module, char version[ALLOCATOR_VERSION])
 {
-	const char *name = path_base(module->path);
-	const struct allocator *found = allocator_by_file(name);
-	char version[ALLOCATOR_VERSION];
+	const struct allocator *found = allocator_by_file(path_base(module->path));
 
-	if (found && !found->version) {
-		snprintf(text, room, "%s", found->name);
+	version[0] = '\0';
+	if (!found || !found->version || has_version(found, module, version))
 		return found;
-	}
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
-		if (has_version(table[i], module, version)) {
-			snprintf(text, room, "%s %s (%s)", table[i]->name, version,
-				 table[i]->algorithm);
+		if (table[i] != found && has_version(table[i], module, version))
 			return table[i];
-		}
-	if (module->walkable && module->walkable != NONE && table[module->walkable - 1]->sign) {
-		snprintf(text, room, "%s (in %.40s)", table[module->walkable - 1]->name, name);
-		return table[module->walkable - 1];
-	}
-	snprintf(text, room, "%.40s's own", name);
 	return NULL;
 }
 
@@ -194,21 +206,44 @@ static bool has_sign(const struct allocator *allocator, const struct module *mod
 	return false;
 }
 
+/* Was it found before that the module has an allocator linked in? */
+static bool is_signed(const struct module *module, const struct allocator **ret)
+{
+	if (!module->walkable || module->walkable == NONE || !table[module->walkable - 1]->sign)
+		return false;
+	*ret = table[module->walkable - 1];
+	return true;
+}
+
+const struct allocator *allocator_of(const struct module *module, char *text, size_t room)
+{
+	char version[ALLOCATOR_VERSION];
+	const struct allocator *found = named_of(module, version);
+
+	for (size_t i = 0; i < ARRAY_SIZE(table) && !found; i++)
+		if (has_version(table[i], module, version) || has_arena(table[i], module))
+			found = table[i];
+	if (found && version[0])
+		snprintf(text, room, "%s %s (%s)", found->name, version, found->algorithm);
+	else if (found)
+		snprintf(text, room, "%s", found->name);
+	else if (is_signed(module, &found))
+		snprintf(text, room, "%s (in %.40s)", found->name, path_base(module->path));
+	else
+		snprintf(text, room, "%.40s's own", path_base(module->path));
+	return found;
+}
+
 /* The place in the table, from 1, of a module's allocator whose heaps can be walked, or NONE. */
 static uint8_t find_walkable(const struct module *module)
 {
-	const struct allocator *named = allocator_by_file(path_base(module->path));
 	char version[ALLOCATOR_VERSION];
+	const struct allocator *named = module->elf ? named_of(module, version) : NULL;
 
-	for (uint8_t i = 0; i < ARRAY_SIZE(table) && module->elf; i++) {
-		const struct allocator *allocator = table[i];
-
-		if (!allocator->walk || (named && named != allocator))
-			continue;
-		if (named ? !named->version || has_version(named, module, version) :
-			    has_arena(allocator, module) || has_sign(allocator, module))
+	for (uint8_t i = 0; i < ARRAY_SIZE(table) && module->elf; i++)
+		if (table[i]->walk && (named ? named == table[i] : has_arena(table[i], module) ||
+								   has_sign(table[i], module)))
 			return i + 1;
-	}
 	return NONE;
 }
 
@@ -237,6 +272,7 @@ static int by_allocator(const void *a, const void *b)
 	return x->module->serial < y->module->serial ? -1 : x->module->serial > y->module->serial;
 }
 
+/* Each allocator whose data its walk finds by themselves; others have nothing there then. */
 static void guess(const struct modules *modules, struct walkable *ret)
 {
 	for (size_t i = 0; i < modules->live.nr; i++)

@@ -113,6 +113,13 @@ extern const struct allocator allocator_glibc, allocator_cxx, allocator_jemalloc
  */
 extern const struct allocator *const allocator_guess;
 
+#define ALLOCATOR_CONSTANTS	32u	/* segments that are looked at */
+
+/*
+ * A copy of the module's segment of this number, from its file, with 16 zeros behind it; NULL: it is
+ * none of constants, or too large. To be freed.
+ */
+char *allocator_constants(const struct module *module, size_t segment, size_t *len_ret);
 /* Find the allocator whose malloc has this name in programs that contain it; NULL: none has. */
 const struct allocator *allocator_built_in(const char *symbol);
 /* Find an allocator by the last component of a module's path; NULL: not known. */
