@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "heap/heap_walk.h"
 
 /* The length of a version, with a zero byte at both ends, at `at`; 0: there is none. */
 static size_t version_at(const char *at, size_t len)
@@ -52,4 +53,6 @@ const struct allocator allocator_musl = {
 	/* Debian's is libc.so, of which only the version tells whose it is */
 	.files		= { "libc.musl", "ld-musl" },
 	.version	= find_version,
+	.walk		= musl_walk,
+	.arena		= "__malloc_context",
 };

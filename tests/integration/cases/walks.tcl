@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Walks of the heaps of other allocators than glibc's: what was there before the attach.
+
+# address → size that was asked for, of what `known` or `exact` holds.
+proc held_by {t} {
+	set held [dict create]
+	foreach line [ask_list $t list 120] {
+		dict set held [expr [lindex $line 0]] [lindex $line 1]
+	}
+	return $held
+}
+
+# The list of mdbg against what the target holds: every block is listed and none that is free, those from before the attach
+# with as many bytes as were asked for or more. Returns the others that are listed, which the libraries have.
+proc check_known {t m} {
+	live $m "malloc allocations > $::tmp/dump" 120
+	set text [slurp $::tmp/dump]
+	check {![regexp {not listed|damage} $text]} {the list is not certain: [lindex [split [string trimright $text] "\n"] end]}
+	set held [held_by $t]
+	set others {}
+	foreach block [parse_allocations $text] {
+		set address [dict get $block address]
+		set size [dict get $block size]
+		if {![dict exists $held $address]} {
+			check {[dict get $block seq] eq "-"} {[format 0x%x $address] of $size is recorded, but not held}
+			lappend others [list [format 0x%x $address] $size]
+			continue
+		}
+		set want [dict get $held $address]
+		check {[dict get $block seq] eq "-" ? $size >= $want : $size == $want} \
+			{[format 0x%x $address] of $size has $want}
+		dict unset held $address
+	}
+	check {[dict size $held] == 0} {[dict size $held] are held, but not listed: [lrange $held 0 5]}
+	return [lsort $others]
+}
+
+# The threads of a target that is at work are looked at, at a random moment; what they hold is compared while they stand
+# still, and what the walk says after that has no damage. `own` is how many blocks its libraries may have, which stay.
+proc walk_at_work {t own} {
+	set others {}
+	order $t go
+	order $t "more 3000"
+	for {set i 0} {$i < $::trials} {incr i} {
+		delay [expr {int(3000 * rand())}]
+		set m [live_start -p [pid_of $t]]
+		live $m "malloc check"
+		order $t pause
+		set others [check_known $t $m]
+		check {[llength $others] <= $own} {[llength $others] blocks that nobody holds: [lrange $others 0 5]}
+		set figures [live_value $m mdbg::malloc]
+		check {[dict get $figures damages] == 0} {round $i: $figures}
+		order $t go
+		live_end $m
+	}
+	order $t pause
+	return $others
+}
+
+# Programs with musl's own allocator.
+foreach {name options} {shared {} static -static} {
+	by_both repeated walk-musl-$name 120 "
+		set t \[start_command \[build_target musl-gcc known.c $options] 4]
+		set before \[state \[pid_of \$t]]
+		order \$t {steady 5000}
+		walk_at_work \$t 0
+		check_state \$before \[pid_of \$t]
+		finish \$t
+	"
+}
+
+# What `known` has lost is lost, and nothing else, by a stop and by a snapshot.
+proc check_lost {t nr} {
+	order $t "lose $nr"
+	set m [live_start -p [pid_of $t]]
+	foreach how {-stop -snapshot} {
+		set count [dict create definite 0 indirect 0 possible 0 reachable 0]
+		foreach leak [live_value $m "mdbg::leaks all $how"] {
+			dict incr count [dict get $leak kind] [dict get $leak count]
+		}
+		check {[lrange [dict values $count] 0 2] eq [list $nr $nr 0]} {leaks $how: $count and not $nr}
+	}
+	check_known $t $m
+	check {[string match "musl*" [dict get [live_value $m mdbg::malloc] algorithm]]} {it is not told by its name: $::result}
+	live_end $m
+}
+
+foreach {name options} {shared {} static -static} {
+	case walk-musl-leaks-$name 60 "
+		set t \[start_command \[build_target musl-gcc known.c $options] 4]
+		order \$t {steady 2000}
+		check_lost \$t 100
+	"
+}
