@@ -229,6 +229,8 @@ struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) 
 struct err *jemalloc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 /* heap/tcmalloc/tcmalloc.h. The same errors; ERR_UNSUPPORTED: its data are laid out otherwise. */
 struct err *tcmalloc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
+/* heap/mimalloc/mimalloc.h. ERR_UNSUPPORTED: its segments or pages are laid out otherwise, or encoded. */
+struct err *mimalloc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 /* heap/musl.c. ERR_NOTFOUND: no context of mallocng is there. */
 struct err *musl_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 void heap_walk_free(struct heap_walk *walk);

@@ -3,6 +3,8 @@
 
 #include "probe/alloc_functions.h"
 
+#include "heap/heap_walk.h"
+
 static const struct alloc_function functions[] = {
 	/* mimalloc.h */
 	NEW("mi_malloc", "mi_malloc", 0),
@@ -34,4 +36,5 @@ const struct allocator allocator_mimalloc = {
 	.purge		= "mi_collect",		/* of the thread that calls it, and of none */
 	.purge_arg	= true,
 	FUNCTIONS(functions),
+	.walk		= mimalloc_walk,
 };

@@ -3,6 +3,7 @@
  * Blocks of all sizes that the program knows, with any C library and any allocator: known [THREADS].
  *
  *	steady N	the main thread allocates N blocks, and frees half of them in random order
+ *	plain N		the same, and none of them is aligned, or so small that what was there before stays in it
  *	go, pause	the threads allocate and free at random, each other's blocks among them; pause returns when each of
  *			them stands still
  *	more N		returns when each thread has done N operations more
@@ -40,6 +41,8 @@ static struct { int lock; struct block block; } shared[SHARED];
 static struct block *steady;
 static long nr_steady;
 static int bad;
+static bool plain;
+static void *volatile kept;
 
 static size_t pick_size(uint64_t *random)
 {
@@ -56,11 +59,13 @@ static size_t pick_size(uint64_t *random)
 
 static NOINLINE void allocate(struct block *block, uint64_t *random)
 {
-	size_t size = pick_size(random), align = 16ul << next_random(random) % 9;
+	size_t size = pick_size(random) + (plain ? 8 : 0), align = 16ul << next_random(random) % 9;
 	void *p = NULL;
 
 	switch (next_random(random) % 16) {
 	case 0:
+		if (plain)
+			align = 16;
 		if (posix_memalign(&p, align, size))
 			bad++;
 		break;
@@ -148,16 +153,23 @@ static void make_steady(long n)
 	}
 }
 
-static NOINLINE void lose(long n)
+static NOINLINE void *make_pair(void)
 {
-	for (long i = 0; i < n; i++) {
-		void **p = malloc(LOST), *q = malloc(LOST_INDIRECTLY);
+	void **p = malloc(LOST), *q = malloc(LOST_INDIRECTLY);
 
-		memset(p, 0, LOST);
-		memset(q, 0, LOST_INDIRECTLY);
-		*p = q;
-		KEEP(p);
-	}
+	memset(p, 0, LOST);
+	memset(q, 0, LOST_INDIRECTLY);
+	*p = q;
+	KEEP(p);
+	return p;
+}
+
+/* What is left in registers and on the stack is of the pair that is made last, which is kept. */
+static void lose(long n)
+{
+	for (long i = 0; i < n; i++)
+		make_pair();
+	kept = make_pair();
 }
 
 static NOINLINE void wipe_stack(void)
@@ -206,7 +218,8 @@ static void answer(const char *line)
 	size_t bytes;
 	long nr;
 
-	if ((rest = after(line, "steady"))) {
+	if ((rest = after(line, "steady")) || (rest = after(line, "plain"))) {
+		plain = line[0] == 'p';
 		make_steady(atol(rest));
 		say("ok");
 	} else if (after(line, "go") || after(line, "pause")) {
