@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Copies the memory of a program that stands still (live_image.h). */
+
+#include "live_image.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/compiler.h"
+#include "log/log.h"
+#include "unit.h"
+
+#define PIECE_MOST	(160ull << 20)	/* the table of the program's blocks is longer */
+#define ROUNDS		1000u
+#define FORGED_MOST	4u
+
+static struct err *read_piece(struct memory *memory, uint64_t addr, void *buf, size_t len,
+			      size_t *len_ret)
+{
+	struct live_image *image = (struct live_image *)memory;
+	size_t low = LOWER_BOUND(i, 0, image->nr_pieces,
+				 image->piece[i].start + image->piece[i].len <= addr);
+	const struct live_piece *piece = &image->piece[low];
+
+	if (low == image->nr_pieces || addr < piece->start)
+		return err_create(ERR_MEMORY, "cannot read memory at 0x%" PRIx64, addr);
+	*len_ret = MIN(len, (size_t)(piece->start + piece->len - addr));
+	memcpy(buf, piece->bytes + (addr - piece->start), *len_ret);
+	return NULL;
+}
+
+static pid_t start(const char *program, const char *preload, FILE **to, FILE **from)
+{
+	int in[2], out[2];
+	pid_t pid;
+
+	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+		abort();
+	pid = fork();
+	if (!pid) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		if (preload)
+			setenv("LD_PRELOAD", preload, 1);
+		execl(program, program, "4", (char *)NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	*to = fdopen(in[1], "w");
+	*from = fdopen(out[0], "r");
+	return pid;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct live_block *x = a, *y = b;
+
+	return (x->address > y->address) - (x->address < y->address);
+}
+
+/* What it says it holds; false: it has ended. */
+static bool read_truth(struct live_image *image, FILE *from)
+{
+	size_t room = 0;
+	char line[256];
+
+	while (fgets(line, sizeof(line), from)) {
+		struct live_block block;
+
+		if (!strncmp(line, "end ", 4)) {
+			qsort(image->block, image->nr_blocks, sizeof(*image->block), by_address);
+			return image->nr_blocks == (size_t)atol(line + 4);
+		}
+		if (sscanf(line, "0x%" SCNx64 " %" SCNu64, &block.address, &block.size) != 2)
+			continue;
+		if (image->nr_blocks == room) {
+			room = room ? 2 * room : 1024;
+			image->block = realloc(image->block, room * sizeof(block));
+		}
+		image->block[image->nr_blocks++] = block;
+	}
+	return false;
+}
+
+static void copy_piece(struct live_image *image, int memory, uint64_t start, uint64_t end,
+		       bool anonymous)
+{
+	struct live_piece *piece = &image->piece[image->nr_pieces];
+	ssize_t got;
+
+	if (image->nr_pieces == LIVE_PIECES || end - start > PIECE_MOST)
+		return;
+	*piece = (struct live_piece){ start, end - start, calloc(1, end - start) };
+	got = pread(memory, piece->bytes, piece->len, (off_t)start);
+	if (got <= 0) {
+		free(piece->bytes);
+		return;
+	}
+	image->map[image->nr_pieces++] = (struct heap_map){
+		.start = start, .end = end, .anonymous = anonymous };
+}
+
+/* A module's data are its mappings, and the anonymous one right behind them, which has its bss. */
+static void copy_memory(struct live_image *image, pid_t pid, const char *module)
+{
+	uint64_t start, end, module_end = 0;
+	char path[64], line[512], how[8];
+	FILE *maps;
+	int memory, at;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	maps = fopen(path, "r");
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	memory = open(path, O_RDONLY | O_CLOEXEC);
+	while (maps && memory >= 0 && fgets(line, sizeof(line), maps)) {
+		bool of_module, anonymous = !strchr(line, '/');
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s%n", &start, &end, how, &at) != 3)
+			continue;
+		of_module = strstr(line + at, module) || (anonymous && start == module_end);
+		module_end = of_module ? end : module_end;
+		if (strncmp(how, "rw-p", 4) || strstr(line, "[v") || strstr(line, "[stack"))
+			continue;
+		if (of_module && image->libc.nr_data < LIVE_DATA)
+			image->data[image->libc.nr_data++] = (struct heap_map){ .start = start, .end = end };
+		copy_piece(image, memory, start, end, anonymous);
+	}
+	if (maps)
+		fclose(maps);
+	close(memory);
+}
+
+bool live_image_take(struct live_image *image, const char *program, const char *preload,
+		     const char *module, const char *orders)
+{
+	FILE *to, *from;
+	pid_t pid;
+	bool ran;
+
+	*image = (struct live_image){ .memory.read = read_piece };
+	pid = start(program, preload, &to, &from);
+	signal(SIGPIPE, SIG_IGN);
+	fprintf(to, "%s\nlist\n", orders);
+	fflush(to);
+	ran = read_truth(image, from);
+	if (ran)
+		copy_memory(image, pid, module);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	fclose(to);
+	fclose(from);
+	image->libc.data = image->data;
+	image->source = (struct heap_source){ .memory = &image->memory, .map = image->map,
+					      .nr_maps = image->nr_pieces, .libc = &image->libc,
+					      .nr_libcs = 1, .all_threads = true };
+	return ran;
+}
+
+void live_image_free(struct live_image *image)
+{
+	for (unsigned i = 0; i < image->nr_pieces; i++)
+		free(image->piece[i].bytes);
+	free(image->block);
+	image->nr_pieces = 0;
+	image->block = NULL;
+}
+
+/*
+ * Each block that is held is in a chunk that is, with room for it, and alone there. Others are held
+ * that the program does not know of, of libraries: not many.
+ */
+const char *live_image_compare(const struct live_image *image, const struct heap_walk *walk)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+	size_t i = 0, others = 0;
+
+	while (heap_chunks_next(&walk->chunks, &at, &chunk)) {
+		const struct live_block *block = &image->block[i];
+
+		if (i < image->nr_blocks && block->address < chunk.address)
+			return "a block is in no chunk";
+		if (i == image->nr_blocks || block->address >= chunk.address + chunk.size) {
+			others += chunk_held(&chunk);
+			continue;
+		}
+		if (!chunk_held(&chunk))
+			return "a block is held, and its chunk is free";
+		if (block->address + block->size > chunk.address + chunk.size)
+			return "a block is longer than its chunk";
+		if (++i < image->nr_blocks && image->block[i].address < chunk.address + chunk.size)
+			return "two blocks are in one chunk";
+	}
+	if (i < image->nr_blocks)
+		return "a block is behind all chunks";
+	return others > 8 ? "chunks are held that are no blocks" : NULL;
+}
+
+static uint8_t *place_of(const struct live_image *image, uint64_t address)
+{
+	for (unsigned i = 0; i < image->nr_pieces; i++) {
+		const struct live_piece *piece = &image->piece[i];
+
+		if (address >= piece->start && address + 8 <= piece->start + piece->len)
+			return piece->bytes + (address - piece->start);
+	}
+	return NULL;
+}
+
+uint64_t live_image_word(const struct live_image *image, uint64_t address)
+{
+	const uint8_t *at = place_of(image, address);
+	uint64_t word = 0;
+
+	if (at)
+		memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+bool live_image_put(struct live_image *image, uint64_t address, uint64_t word)
+{
+	uint8_t *at = place_of(image, address);
+
+	if (at)
+		memcpy(at, &word, sizeof(word));
+	return at;
+}
+
+static const char *check_sums(const struct heap_walk *walk)
+{
+	for (size_t i = 0; i < walk->arenas.nr; i++) {
+		struct chunk_at at = heap_chunks_start();
+		uint64_t bytes[CHUNK_KINDS] = { 0 };
+		struct heap_chunk chunk;
+
+		while (heap_chunks_next(&walk->chunks, &at, &chunk))
+			if (chunk.heap == i)
+				bytes[chunk.kind] += chunk.size;
+		if (memcmp(bytes, walk->arenas.at[i].bytes, sizeof(bytes)))
+			return "sums of a heap are wrong";
+	}
+	return walk->damage.nr > HEAP_DAMAGE_MAX ? "too much damage is listed" : NULL;
+}
+
+static const char *check_walk(const struct heap_walk *walk)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+	uint64_t behind = 0;
+	size_t span = 0;
+
+	while (heap_chunks_next(&walk->chunks, &at, &chunk)) {
+		if (chunk.address < behind)
+			return "chunks overlap";
+		behind = chunk.address + chunk.size;
+		while (span < walk->spans.nr && walk->spans.at[span].end <= chunk.address)
+			span++;
+		if (span == walk->spans.nr || chunk.address < walk->spans.at[span].start)
+			return "a chunk is outside all spans";
+		if (behind > walk->spans.at[span].end)
+			return "a chunk is longer than its span";
+	}
+	for (size_t i = 1; i < walk->spans.nr; i++)
+		if (walk->spans.at[i].start < walk->spans.at[i - 1].end)
+			return "spans overlap";
+	return check_sums(walk);
+}
+
+static uint64_t next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static uint64_t forged(const struct live_image *image, uint64_t word, uint64_t *state)
+{
+	const struct live_block *block = &image->block[next(state) % image->nr_blocks];
+	uint64_t random = next(state);
+
+	switch (random / 64 % 8) {
+	case 0:
+		return random;
+	case 1:
+		return 0;
+	case 2:
+		return block->address;
+	case 3:
+		return block->address - 16;
+	case 4:
+		return word + random / 512 % 16 - 8;
+	case 5:
+		return random / 512 % 4096;
+	default:
+		return word ^ 1ull << random % 64;
+	}
+}
+
+static const char *walk_forged(struct live_image *image, live_walk *fn)
+{
+	struct heap_walk walk;
+	struct err *err = fn(&image->source, &walk);
+	const char *wrong;
+
+	if (err)
+		return err->code == ERR_UNSUPPORTED || err->code == ERR_NOTFOUND ||
+		       err->code == ERR_RANGE ? NULL : err->msg;
+	wrong = check_walk(&walk);
+	heap_walk_free(&walk);
+	return wrong;
+}
+
+unsigned live_image_forge(struct live_image *image, live_walk *walk,
+			  uint64_t (*pick)(const struct live_image *image, uint64_t random))
+{
+	const char *text = getenv("HEAP_ROUNDS"), *wrong;
+	unsigned rounds = text ? (unsigned)atol(text) / 100 : ROUNDS, bad = 0;
+	uint64_t state = 0x9e3779b97f4a7c15;
+
+	image->source.most_chunks = 16 * image->nr_blocks;
+	for (unsigned i = 0; i < rounds; i++) {
+		uint64_t began = state, at[FORGED_MOST], was[FORGED_MOST];
+		unsigned nr = 1 + (unsigned)(next(&state) % FORGED_MOST);
+
+		for (unsigned j = 0; j < nr; j++) {
+			at[j] = pick(image, next(&state));
+			was[j] = live_image_word(image, at[j]);
+			live_image_put(image, at[j], forged(image, was[j], &state));
+		}
+		wrong = walk_forged(image, walk);
+		if (wrong && bad++ < 10)
+			printf("state 0x%" PRIx64 ": %s\n", began, wrong);
+		while (nr--)
+			live_image_put(image, at[nr], was[nr]);
+	}
+	image->source.most_chunks = 0;
+	return bad;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The memory of a program as its allocator has left it, copied: tests/targets/known, with the blocks
+ * that it says it holds.
+ *
+ *	if (live_image_take(&image, program, "libmimalloc.so.2", "libmimalloc", "steady 5000"))
+ *		some_walk(&image.source, &walk)
+ *	live_image_free(&image);
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "heap/heap_walk.h"
+
+#define LIVE_PIECES	256u
+#define LIVE_DATA	8u
+
+struct live_block {
+	uint64_t address, size;
+};
+
+struct live_piece {
+	uint64_t start, len;
+	uint8_t *bytes;
+};
+
+struct live_image {
+	struct memory memory;
+	struct heap_source source;
+	struct live_piece piece[LIVE_PIECES];	/* private writable memory, in order */
+	struct heap_map map[LIVE_PIECES];
+	unsigned nr_pieces;
+	struct heap_libc libc;			/* of the module */
+	struct heap_map data[LIVE_DATA];
+	struct live_block *block;		/* in order of address */
+	size_t nr_blocks;
+};
+
+/*
+ * module: part of the path whose writable mappings are the allocator's data. preload: a library, or NULL.
+ * orders: lines for the program, which are carried out before its memory is copied. False: it cannot be
+ * run.
+ */
+bool live_image_take(struct live_image *image, const char *program, const char *preload,
+		     const char *module, const char *orders);
+void live_image_free(struct live_image *image);
+/* NULL, or how the walk is not the truth of the image: see live_image.c. */
+const char *live_image_compare(const struct live_image *image, const struct heap_walk *walk);
+/* What is there; 0 where nothing is. */
+uint64_t live_image_word(const struct live_image *image, uint64_t address);
+/* False: there is nothing. */
+bool live_image_put(struct live_image *image, uint64_t address, uint64_t word);
+
+typedef struct err *live_walk(const struct heap_source *source, struct heap_walk *ret);
+/*
+ * Forge some words at a time, at places that pick chooses by a random number, and walk: each walk ends
+ * in an error, or in chunks that lie one behind the other in its spans and that its sums count. How
+ * often depends on HEAP_ROUNDS. Returns how often that did not hold.
+ */
+unsigned live_image_forge(struct live_image *image, live_walk *walk,
+			  uint64_t (*pick)(const struct live_image *image, uint64_t random));

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The walk of mimalloc's heap, by the library that is installed. */
+
+#include "heap/mimalloc/mimalloc.h"
+
+#include <glob.h>
+
+#include "live_image.h"
+#include "log/log.h"
+#include "unit.h"
+
+static struct live_image image;
+static bool taken;
+
+static int setup(void)
+{
+	char program[512];
+	glob_t found;
+
+	if (!glob("/usr/lib/*/libmimalloc.so.2", 0, NULL, &found)) {
+		snprintf(program, sizeof(program), "%s/targets/known", getenv("MDBG_BUILD"));
+		taken = live_image_take(&image, program, found.gl_pathv[0], "libmimalloc",
+					"steady 6000\ngo\nmore 2000\npause");
+	}
+	globfree(&found);
+	return 0;
+}
+
+static int teardown(void)
+{
+	if (taken)
+		live_image_free(&image);
+	return 0;
+}
+
+FIXTURE(setup, teardown);
+
+static bool is_there(void)
+{
+	if (!taken)
+		unit_skip("libmimalloc is not installed");
+	return taken;
+}
+
+static uint64_t first_segment(void)
+{
+	for (unsigned i = 0; i < image.nr_pieces; i++)
+		if (image.map[i].anonymous && image.piece[i].start % SEGMENT_STEP == 0)
+			return image.piece[i].start;
+	return 0;
+}
+
+TEST("all blocks are there, and none that is free")
+{
+	struct heap_walk walk;
+	const char *wrong;
+
+	if (!is_there())
+		return;
+	CU_ASSERT_PTR_NULL_FATAL(mimalloc_walk(&image.source, &walk));
+	wrong = live_image_compare(&image, &walk);
+	if (wrong)
+		printf("%s\n", wrong);
+	CU_ASSERT_PTR_NULL(wrong);
+	CU_ASSERT_EQUAL(heap_walk_all_damage(&walk), 0);
+	CU_ASSERT_TRUE(walk.caches_known && walk.mmapped_certain);
+	CU_ASSERT_TRUE(walk.arenas.nr == 1 && walk.arenas.at[0].whole && walk.arenas.at[0].bare);
+	heap_walk_free(&walk);
+}
+
+TEST("where the data do not know the segments nothing is found")
+{
+	struct heap_walk walk;
+	struct err *err;
+
+	if (!is_there())
+		return;
+	image.source.nr_libcs = 0;
+	err = mimalloc_walk(&image.source, &walk);
+	CU_ASSERT_TRUE_FATAL(err != NULL);
+	CU_ASSERT_EQUAL(err->code, ERR_UNSUPPORTED);
+	image.source.nr_libcs = 1;
+}
+
+/* All links of free blocks are other words. */
+TEST("encoded lists are refused")
+{
+	struct heap_walk walk;
+	struct err *err;
+	uint64_t segment, was[1024];
+
+	if (!is_there())
+		return;
+	/* 2.0.9: elements of 80 bytes from byte 264 on, with the lists at 16, 32 and 40 */
+	segment = first_segment();
+	for (unsigned i = 0; i < 512; i++)
+		for (unsigned j = 0; j < 2; j++) {
+			uint64_t at = segment + 264 + 80 * i + (j ? 32 : 16);
+
+			was[2 * i + j] = live_image_word(&image, at);
+			live_image_put(&image, at, was[2 * i + j] ^ 0x5a5a5a5a5a5a5a5a);
+		}
+	err = mimalloc_walk(&image.source, &walk);
+	CU_ASSERT_TRUE_FATAL(err != NULL);
+	CU_ASSERT_EQUAL(err->code, ERR_UNSUPPORTED);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err->msg, "encoded"));
+	for (unsigned i = 0; i < 1024; i++)
+		live_image_put(&image, segment + 264 + 80 * (i / 2) + (i % 2 ? 32 : 16), was[i]);
+}
+
+/* Words of headers, of the library's data, and at the beginning of blocks. */
+static uint64_t pick(const struct live_image *of, uint64_t random)
+{
+	const struct live_block *block = &of->block[random / 16 % of->nr_blocks];
+	const struct heap_map *data = &of->data[random / 16 % of->libc.nr_data];
+
+	switch (random % 8) {
+	case 0:
+		return data->start + random / 256 % ((data->end - data->start) / 8) * 8;
+	case 1:
+		return block->address;
+	case 2:
+		return (block->address & ~(SEGMENT_STEP - 1)) + random / 65536 % 40 * 8;
+	default:
+		return (block->address & ~(SEGMENT_STEP - 1)) + random / 65536 % 2048 * 8;
+	}
+}
+
+TEST("survives any damage")
+{
+	if (is_there())
+		CU_ASSERT_EQUAL(live_image_forge(&image, mimalloc_walk, pick), 0);
+}
+
+TEST("damage is named")
+{
+	struct heap_walk walk;
+	uint64_t at, was;
+
+	if (!is_there())
+		return;
+	/* how many pages of the segment are in use, and then its cookie */
+	for (unsigned word = 26; word < 28; word++) {
+		at = first_segment() + 8 * word;
+		was = live_image_word(&image, at);
+		live_image_put(&image, at, was + 1);
+		CU_ASSERT_PTR_NULL_FATAL(mimalloc_walk(&image.source, &walk));
+		CU_ASSERT_TRUE(walk.damages >= 1);
+		CU_ASSERT_EQUAL(walk.damage.at[0].address, at);
+		heap_walk_free(&walk);
+		live_image_put(&image, at, was);
+	}
+}
