@@ -134,6 +134,19 @@ TEST("a C library's data are what can be written of its module")
 	CU_ASSERT_STRING_EQUAL(heaps.libc[0].name, "libc.so.6");
 }
 
+TEST("a module's bss ends with the module, where its mapping goes on")
+{
+	maps_are("1000-3000 r-xp 00000000 08:01 5 /lib/libtcmalloc.so.4\n"
+		 "3000-4000 rw-p 00002000 08:01 5 /lib/libtcmalloc.so.4\n"
+		 "4000-9000 rw-p 00000000 00:00 0 \n");
+	world.view.libcs.at[0].start = 0x1000;
+	world.view.libcs.at[0].end = 0x6000;
+	run();
+	CU_ASSERT_EQUAL_FATAL(of_view.libc[0].nr_data, 2);
+	CU_ASSERT_EQUAL(of_view.libc[0].data[1].start, 0x4000);
+	CU_ASSERT_EQUAL(of_view.libc[0].data[1].end, 0x6000);
+}
+
 TEST("a thread inside the allocator has the words of its registers and its stack in hand")
 {
 	run();
