@@ -26,6 +26,7 @@ const struct allocator allocator_tcmalloc = {
 	.ranges		= tcmalloc_ranges,
 	.all_inside	= true,
 	.spaced_from	= 17,
+	.sign		= "TCMALLOC_MAX_TOTAL_THREAD_CACHE_BYTES",
 	.purge		= "MallocExtension_ReleaseFreeMemory",
 	FUNCTIONS(functions),
 };
