@@ -8,6 +8,9 @@
 #include "base/page.h"
 #include "heap/tcmalloc/tcmalloc.h"
 
+#define DEBUG_LOOK	512u		/* blocks in use that are looked at */
+#define DEBUG_MAGIC	0xdeadbeefull
+
 bool tcmalloc_is_mapped(const struct tcmalloc *tc, uint64_t address)
 {
 	const struct heap_source *source = tc->bare.source;
@@ -114,6 +117,31 @@ static struct err *check_sums(struct tcmalloc *tc)
 				sum[0], sum[1], sum[2], says[0], says[1], says[2]);
 }
 
+/*
+ * Is it the debugging library? That has a header in each block (debugallocation.cc, MallocBlock: two
+ * sizes, and this number for one that is in use), so that none begins where the program has it. It
+ * keeps what was freed in use for long.
+ */
+static bool debugs(struct tcmalloc *tc)
+{
+	unsigned looked = 0, headers = 0;
+
+	for (size_t i = 0; i < tc->spans.nr && looked < DEBUG_LOOK; i++) {
+		const struct tcmalloc_span *span = &tc->spans.at[i];
+		uint64_t address = span->start, word;
+
+		for (uint32_t j = 0; j < span->nr && looked < DEBUG_LOOK; j++) {
+			if (tcmalloc_lists_kind(tc, span->first + j) == CHUNK_USED &&
+			    tcmalloc_word(tc, address + 16, &word)) {
+				looked++;
+				headers += word == DEBUG_MAGIC;
+			}
+			address += tc->class[span->class].size;
+		}
+	}
+	return headers * 4 > looked;
+}
+
 static struct err *walk_module(struct tcmalloc *tc)
 {
 	struct heap_walk *walk = tc->bare.walk;
@@ -126,6 +154,9 @@ static struct err *walk_module(struct tcmalloc *tc)
 		err = tcmalloc_spans_find(tc);
 	if (!err)
 		err = tcmalloc_lists_mark(tc);
+	if (!err && debugs(tc))
+		err = err_create(ERR_UNSUPPORTED, "tcmalloc: the blocks of its debugging library lie "
+				 "inside of those of the heap");
 	if (!err)
 		err = add_chunks(tc);
 	return err ? err : check_sums(tc);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The walk of tcmalloc's heap (gperftools 2.6 to 2.16, 64 bits). Shared by the files of the walk.
+ * The walk of tcmalloc's heap (gperftools 2.10, and others of its layout; 64 bits). Shared by the files
+ * of the walk.
  *
  * tcmalloc takes memory from the kernel and never unmaps it. All of it is divided into spans of whole
  * pages of its own (mostly 8 KB). A span is a block, or is cut into objects of one size class, or is
@@ -25,7 +26,7 @@
  *	page map	A table of leaves. Of a span that the central lists lead to, the entry for
  *			its first page must lead to it; only one word of the data is the leaf that
  *			makes this so.
- *	threads' caches	A cache has a list for each class, with the size of the class (since 2.6).
+ *	threads' caches	A cache has a list for each class, with the size of the class.
  *			A word of the data leads to one. Behind the lists are next and prev: they
  *			are where all caches lead to one another.
  *
@@ -43,7 +44,8 @@
  * figures count it as free in the central cache.
  *
  * Not supported: a page map of three levels (TCMALLOC_SMALL_BUT_SLOW), which is refused, as is the
- * tcmalloc that Google publishes by itself, whose data are others. Before 2.6 caches are not found.
+ * tcmalloc that Google publishes by itself, whose data are others; and the debugging library, whose blocks
+ * lie in the heap's. Where lists of caches have no sizes (old versions), caches are not found.
  */
 #pragma once
 

@@ -269,8 +269,7 @@ static struct err *lacks(struct tcmalloc *tc, const char *what)
 		return err;
 	if (!any)
 		return err_create(ERR_NOTFOUND, "tcmalloc: nothing was allocated yet");
-	return err_create(ERR_UNSUPPORTED, "tcmalloc: %s not found as gperftools 2.6 and later "
-			  "have %s", what, "them");
+	return err_create(ERR_UNSUPPORTED, "tcmalloc: no %s found, as gperftools 2.10 has them", what);
 }
 
 struct err *tcmalloc_layout_find(struct tcmalloc *tc)
@@ -280,19 +279,19 @@ struct err *tcmalloc_layout_find(struct tcmalloc *tc)
 	struct err *err = bare_walk_search(&tc->bare, tc->libc, 6, look_for_lists, tc, &found);
 
 	if (!err && !found)
-		return lacks(tc, "the lists of free spans are");
+		return lacks(tc, "lists of free spans are");
 	if (!err)
 		err = bare_walk_search(&tc->bare, tc->libc, 13, look_for_central, tc, &found);
 	if (!err && !found)
-		return lacks(tc, "the central lists are");
+		return lacks(tc, "central lists are");
 	if (!err)
 		err = bare_walk_search(&tc->bare, tc->libc, 3, look_for_sizes, tc, &found);
 	if (!err && !found)
-		return lacks(tc, "the sizes of the classes are");
+		return lacks(tc, "sizes of classes are");
 	if (err)
 		return err;
 	if (!find_span(tc, &root))
 		return err_create(ERR_NOTFOUND, "tcmalloc: nothing was allocated yet");
 	err = bare_walk_search(&tc->bare, tc->libc, 1, look_for_root, &root, &found);
-	return err || found ? err : lacks(tc, "the leaves of the page map are");
+	return err || found ? err : lacks(tc, "leaves of a page map are");
 }

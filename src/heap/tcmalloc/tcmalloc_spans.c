@@ -127,7 +127,7 @@ struct err *tcmalloc_spans_find(struct tcmalloc *tc)
 		return err;
 	if (pages.nr_bad > BAD_MOST && pages.nr_bad > tc->spans.nr / 4)
 		return err_create(ERR_UNSUPPORTED, "tcmalloc: its spans are not laid out as in "
-				  "gperftools 2.6 and later");
+				  "gperftools 2.10");
 	tc->state = calloc(tc->objects / 4 + 1, 1);
 	return tc->state ? NULL : err_nomem;
 }

@@ -369,3 +369,31 @@ TEST("too many chunks")
 	CU_ASSERT_EQUAL(err->code, ERR_RANGE);
 	tc.loaded.source.most_chunks = 0;
 }
+
+/* Each of its blocks has a header, which is not where the program's block begins. */
+TEST("the debugging library is not walked")
+{
+	void *(*allocate)(size_t size);
+	void (*release)(void *p);
+	struct loaded debugging;
+	struct heap_walk found;
+	void *block[100];
+	struct err *err;
+
+	if (!loaded_open(&debugging, "libtcmalloc_minimal_debug.so.4")) {
+		unit_skip("libtcmalloc_minimal_debug is not installed");
+		return;
+	}
+	*(void **)&allocate = loaded_function(&debugging, "tc_malloc");
+	*(void **)&release = loaded_function(&debugging, "tc_free");
+	for (unsigned i = 0; i < ARRAY_SIZE(block); i++)
+		block[i] = allocate(i);
+	loaded_look(&debugging);
+	err = tcmalloc_walk(&debugging.source, &found);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_UNSUPPORTED);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err->msg, "debugging"));
+	for (unsigned i = 0; i < ARRAY_SIZE(block); i++)
+		release(block[i]);
+	loaded_close(&debugging);
+}
