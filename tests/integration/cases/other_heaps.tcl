@@ -67,7 +67,33 @@ foreach {allocator library} {jemalloc libjemalloc.so.2 tcmalloc libtcmalloc_mini
 	}]
 }
 
-# What is lost, by the kinds that the target knows: blocks from after the attach, whose sizes tell the cases apart.
+# Of what was there before the attach only the size of its class is known: what points behind a block's end may be inside,
+# and inner pointers that tell by the exact size do not, so that such a block is possibly lost.
+proc check_early_kinds {t cases} {
+	set m [live_start -p [pid_of $t]]
+	foreach block [parse_allocations [live $m "malloc allocations"]] {
+		dict set classes [dict get $block size] 1
+	}
+	set classes [lsort -integer [dict keys $classes]]
+	foreach line $cases {
+		lassign $line name size definite indirect
+		foreach class $classes {
+			if {$class >= $size} break
+		}
+		dict incr want$class definite [expr {$name eq "behind_end" ? 0 : $definite}]
+		dict incr want$class indirect $indirect
+		dict set of $class 1
+	}
+	foreach class [dict keys $of] {
+		lassign [count_kinds $m $class] definite indirect
+		check {[dict create definite $definite indirect $indirect] eq [set want$class]} \
+			{of $class bytes $definite and $indirect are lost, and not [set want$class]}
+	}
+	live_end $m
+}
+
+# What is lost, by the kinds that the target knows: blocks from after the attach, whose sizes tell the cases apart; and
+# then, those of each class, as they are for somebody who comes later.
 foreach {allocator library} {jemalloc libjemalloc.so.2 tcmalloc libtcmalloc_minimal.so.4} {
 	case leaks-below-$allocator 60 [string map [list LIBRARY $library] {
 		set t [start_below LIBRARY leaks]
@@ -85,6 +111,7 @@ foreach {allocator library} {jemalloc libjemalloc.so.2 tcmalloc libtcmalloc_mini
 		}
 		check {$wrong eq {}} {[join $wrong {; }]}
 		live_end $m
+		check_early_kinds $t $cases
 		order $t verify
 		quit $t
 	}]
@@ -157,13 +184,75 @@ case heap-of-jemalloc-as-mallctl 60 {
 	quit $t
 }
 
-# A program that has jemalloc linked in, as it is or under a prefix, and no symbols: it is known by its constants, and its
-# heap by what that says of itself.
-foreach {kind prefix} {plain {} prefixed _rjem_} {
-	case heap-of-jemalloc-linked-in-$kind 60 [string map [list PREFIX $prefix] {
-		set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.a] 0]
+# tcmalloc's own figures, asked for by the program, which then waits: bytes held, in caches, free in the central lists (with
+# what is left over of spans), kept, and of all its memory.
+case heap-of-tcmalloc-as-its-figures 60 {
+	set library [lindex [glob -nocomplain /usr/lib/*/libtcmalloc_minimal.so.4] 0]
+	if {$library eq ""} {
+		skip "libtcmalloc is not installed"
+	}
+	set source [spit $::tmp/figures.c {
+		#include <stdio.h>
+		#include <stdlib.h>
+
+		int MallocExtension_GetNumericProperty(const char *name, size_t *value) __attribute__((weak));
+
+		static size_t figure(const char *name)
+		{
+			size_t is = 0;
+
+			MallocExtension_GetNumericProperty(name, &is);
+			return is;
+		}
+
+		int main(void)
+		{
+			static void *kept[20000];
+			static char in[4096], out[4096];
+			char line[80];
+
+			setvbuf(stdin, in, _IOFBF, sizeof(in));
+			setvbuf(stdout, out, _IOFBF, sizeof(out));
+			for (int i = 0; i < 20000; i++)
+				kept[i] = malloc(rand() % (i % 50 ? 2000 : 600000));
+			for (int i = 0; i < 20000; i++)
+				if (rand() % 3 || i < 5000)
+					free(kept[i]);
+			puts("ready");
+			fflush(stdout);
+			while (fgets(line, sizeof(line), stdin) && *line != 'q') {
+				printf("ok %zu %zu %zu %zu %zu\n", figure("generic.current_allocated_bytes"),
+				       figure("tcmalloc.thread_cache_free_bytes") + figure("tcmalloc.transfer_cache_free_bytes"),
+				       figure("tcmalloc.central_cache_free_bytes"), figure("tcmalloc.pageheap_free_bytes"),
+				       figure("generic.heap_size") - figure("tcmalloc.pageheap_unmapped_bytes"));
+				fflush(stdout);
+			}
+			return 0;
+		}
+	}]
+	exec [need cc] -O1 -o $::tmp/figures $source
+	set t [start_command env LD_PRELOAD=$library $::tmp/figures]
+	set m [live_start -p [pid_of $t]]
+	set figures [lrange [ask $t figures] 1 end]
+	set heap [lindex [dict get [live_value $m mdbg::malloc] heaps] 0]
+	dict with heap {
+		set listed [list $used $cached [expr {$free + $own}] $kept $system]
+	}
+	check {$listed eq $figures} {listed $listed, but tcmalloc says $figures}
+	live_end $m
+	quit $t
+}
+
+# A program that has an allocator linked in, as it is or under a prefix, and no symbols: it is known by its constants, and
+# its heap by what that says of itself.
+foreach {allocator archive kind prefix} {
+	jemalloc libjemalloc.a plain {} jemalloc libjemalloc.a prefixed _rjem_
+	tcmalloc libtcmalloc_minimal.a plain {} tcmalloc libtcmalloc_minimal.a prefixed own_
+} {
+	case heap-of-$allocator-linked-in-$kind 60 [string map [list ALLOCATOR $allocator ARCHIVE $archive PREFIX $prefix] {
+		set library [lindex [glob -nocomplain /usr/lib/*/ARCHIVE] 0]
 		if {$library eq "" || [auto_execok g++] eq ""} {
-			skip "no libjemalloc.a, or no compiler"
+			skip "no ARCHIVE, or no compiler"
 		}
 		set source [spit $::tmp/linked.c {
 			#include <stdio.h>
@@ -195,7 +284,7 @@ foreach {kind prefix} {plain {} prefixed _rjem_} {
 			-lpthread -ldl
 		set t [start_command $::tmp/linked]
 		set m [live_start -p [pid_of $t]]
-		check {[string match "*jemalloc (in linked)*" [live $m malloc]]} {[live $m malloc]}
+		check {[string match "*ALLOCATOR (in linked)*" [live $m malloc]]} {[live $m malloc]}
 		set blocks [live_value $m {mdbg::allocations size == 48}]
 		check {[llength $blocks] == 5000} {[llength $blocks] blocks and not 5000}
 		check {[dict get [live_value $m mdbg::malloc] damages] == 0} {$::result}
