@@ -118,9 +118,9 @@ static struct err *check_sums(struct tcmalloc *tc)
 }
 
 /*
- * Is it the debugging library? That has a header in each block (debugallocation.cc, MallocBlock: two
- * sizes, and this number for one that is in use), so that none begins where the program has it. It
- * keeps what was freed in use for long.
+ * Is it the debugging library? That has a header in each block (debugallocation.cc, MallocBlock:
+ * two sizes, and this number for one that is in use), so that none begins where the program has
+ * it. It keeps what was freed in use for long.
  */
 static bool debugs(struct tcmalloc *tc)
 {
@@ -155,7 +155,7 @@ static struct err *walk_module(struct tcmalloc *tc)
 	if (!err)
 		err = tcmalloc_lists_mark(tc);
 	if (!err && debugs(tc))
-		err = err_create(ERR_UNSUPPORTED, "tcmalloc: the blocks of its debugging library lie "
+		err = err_create(ERR_UNSUPPORTED, "tcmalloc: its debugging library's blocks lie "
 				 "inside of those of the heap");
 	if (!err)
 		err = add_chunks(tc);

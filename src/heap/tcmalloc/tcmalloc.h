@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The walk of tcmalloc's heap (gperftools 2.10, and others of its layout; 64 bits). Shared by the files
- * of the walk.
+ * The walk of tcmalloc's heap (gperftools 2.10, and others of its layout; 64 bits). Shared by the
+ * files of the walk.
  *
- * tcmalloc takes memory from the kernel and never unmaps it. All of it is divided into spans of whole
- * pages of its own (mostly 8 KB). A span is a block, or is cut into objects of one size class, or is
- * free: kept (normal), or returned to the kernel by madvise. Small blocks that are free are in the
- * list of their span, in a transfer cache (chains of them, one for each slot of their class), or in
- * the list of a thread's cache. A list goes through the first words of its blocks and ends with 0.
+ * tcmalloc takes memory from the kernel and never unmaps it. All of it is divided into spans of
+ * whole pages of its own (mostly 8 KB). A span is a block, or is cut into objects of one size
+ * class, or is free: kept (normal), or returned to the kernel by madvise. Small blocks that are
+ * free are in the list of their span, in a transfer cache (chains of them, one for each slot of
+ * their class), or in the list of a thread's cache. A list goes through the first words of its
+ * blocks and ends with 0.
  *
- * Nothing is known of the build but the order of some fields. It is found in the module's data, and
- * no symbol is needed:
+ * Nothing is known of the build but the order of some fields. It is found in the module's data,
+ * and no symbol is needed:
  *
  *	free_		Two heads of lists of spans, normal and returned, for each length up to a
  *			megabyte: a row of heads, 48 bytes each, most of which lead back to
@@ -30,22 +31,23 @@
  *			A word of the data leads to one. Behind the lists are next and prev: they
  *			are where all caches lead to one another.
  *
- * A span counts if the page map's entries of its first and its last page lead to it, and it says that
- * it begins there. Entries inside of a span are stale. Then its class, and where it is, must fit. Its
- * objects that are not free must be as many as it says, the spans of a class and their free objects
- * as many as the class says, and all spans together as long as the sums say. What does not fit is
- * damage; it is in doubt as long as a thread is inside tcmalloc. If most spans do not fit, the build
- * is another one, and nothing is walked.
+ * A span counts if the page map's entries of its first and its last page lead to it, and it says
+ * that it begins there. Entries inside of a span are stale. Then its class, and where it is, must
+ * fit. Its objects that are not free must be as many as it says, the spans of a class and their
+ * free objects as many as the class says, and all spans together as long as the sums say. What
+ * does not fit is damage; it is in doubt as long as a thread is inside tcmalloc. If most spans do
+ * not fit, the build is another one, and nothing is walked.
  *
- * A thread that is inside may have a chain on its way between a cache and the central lists: nothing
- * but its words in flight lead to it. Such chains are loose (heap_walk.h).
+ * A thread that is inside may have a chain on its way between a cache and the central lists:
+ * nothing but its words in flight lead to it. Such chains are loose (heap_walk.h).
  *
  * The rest of a span behind its last object belongs to the allocator (CHUNK_OWN); tcmalloc's own
  * figures count it as free in the central cache.
  *
  * Not supported: a page map of three levels (TCMALLOC_SMALL_BUT_SLOW), which is refused, as is the
- * tcmalloc that Google publishes by itself, whose data are others; and the debugging library, whose blocks
- * lie in the heap's. Where lists of caches have no sizes (old versions), caches are not found.
+ * tcmalloc that Google publishes by itself, whose data are others; and the debugging library,
+ * whose blocks lie in the heap's. Where lists of caches have no sizes (old versions), caches are
+ * not found.
  */
 #pragma once
 
@@ -85,6 +87,7 @@ struct tcmalloc {
 	struct tcmalloc_reader reader;
 	size_t libc;		/* whose data are searched: its place in the source */
 	unsigned page_shift;
+	unsigned tried;		/* places that were looked at closely */
 	uint64_t sums;		/* of bytes, behind free_ */
 	uint64_t slots;		/* of a class's transfer cache */
 	struct tcmalloc_class class[TCMALLOC_CLASSES];
@@ -136,17 +139,21 @@ bool tcmalloc_word(struct tcmalloc *tc, uint64_t address, uint64_t *ret);
 bool tcmalloc_is_mapped(const struct tcmalloc *tc, uint64_t address);
 
 /*
- * Find all of tc but the spans. ERR_NOTFOUND: nothing was allocated yet; ERR_UNSUPPORTED: it is laid
- * out otherwise.
+ * Find all of tc but the spans. ERR_NOTFOUND: nothing was allocated yet; ERR_UNSUPPORTED: it is
+ * laid out otherwise.
  */
 struct err *tcmalloc_layout_find(struct tcmalloc *tc) MUST_CHECK;
+/* May one more place be looked at closely? Whatever is in the data, the search ends. */
+bool tcmalloc_layout_tries(struct tcmalloc *tc);
+/* Is address near the central lists? All of tcmalloc's data is, also where it is linked in. */
+bool tcmalloc_layout_is_near(const struct tcmalloc *tc, uint64_t address);
 /* What the page map has for a page; 0: nothing. */
 uint64_t tcmalloc_layout_page(struct tcmalloc *tc, uint64_t page);
 /* Find the spans, and room for the states of their objects. */
 struct err *tcmalloc_spans_find(struct tcmalloc *tc) MUST_CHECK;
 /*
- * For looks without a walk: open one of the source's modules, and find its spans. *ret is the caller's
- * to close, in any case.
+ * For looks without a walk: open one of the source's modules, and find its spans. *ret is the
+ * caller's to close, in any case.
  */
 struct err *tcmalloc_spans_look(const struct heap_source *source, size_t libc,
 				struct tcmalloc **ret) MUST_CHECK;

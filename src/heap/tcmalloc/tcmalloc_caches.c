@@ -9,15 +9,15 @@
 
 #define LIST_SIZE	32u	/* bytes of a list of a cache: head, length, three numbers, size */
 #define LIST_CLASS	24u	/* the size of its blocks, 4 bytes */
-#define LISTS_BEFORE	64u	/* bytes of a cache before its lists, at most ... */
-#define LISTS_BEHIND	256u	/* ... and behind them */
+#define LISTS_BEFORE	16u	/* bytes of a cache before its lists: none, or these ... */
+#define LISTS_BEHIND	256u	/* ... and behind them, at most */
 #define CACHES_MOST	65536u
 
 struct caches {
 	struct tcmalloc *tc;
 	VEC(uint64_t) head;	/* what words of the data lead to */
 	uint64_t lists;		/* offset of the lists in a cache */
-	uint64_t next;		/* of the pointer to the next one; 0: not known. prev is behind it */
+	uint64_t next;		/* of the pointer to the next one; prev is behind it */
 };
 
 /* Are there lists at address, with the sizes of all classes? */
@@ -25,7 +25,9 @@ static bool are_lists(struct tcmalloc *tc, uint64_t address)
 {
 	uint32_t size;
 
-	/* The first class first: most words lead elsewhere. */
+	if (!tcmalloc_layout_tries(tc))
+		return false;
+	/* The last class first: most words lead elsewhere. */
 	for (unsigned i = tc->classes - 1; i < tc->classes; i--)
 		if (!tcmalloc_read(tc, address + i * LIST_SIZE + LIST_CLASS, &size, sizeof(size)) ||
 		    size != tc->class[i].size)
@@ -33,13 +35,14 @@ static bool are_lists(struct tcmalloc *tc, uint64_t address)
 	return true;
 }
 
-static bool look_for_cache(void *ctx, uint64_t address UNUSED, const uint64_t *word)
+static bool look_for_cache(void *ctx, uint64_t address, const uint64_t *word)
 {
 	struct caches *caches = ctx;
 
-	if (!*word || *word % 8 || !tcmalloc_is_mapped(caches->tc, *word))
+	if (!*word || *word % 8 || !tcmalloc_layout_is_near(caches->tc, address) ||
+	    !tcmalloc_is_mapped(caches->tc, *word))
 		return false;
-	for (uint64_t lists = 0; lists <= LISTS_BEFORE; lists += 8)
+	for (uint64_t lists = 0; lists <= LISTS_BEFORE; lists += LISTS_BEFORE)
 		if (are_lists(caches->tc, *word + lists)) {
 			caches->lists = lists;
 			/* Without memory it is not found. */
@@ -115,7 +118,8 @@ struct err *tcmalloc_caches_mark(struct tcmalloc *tc)
 	struct caches caches = { .tc = tc };
 	uint64_t cache = 0;
 	bool stopped;
-	struct err *err = bare_walk_search(&tc->bare, tc->libc, 1, look_for_cache, &caches, &stopped);
+	struct err *err = bare_walk_search(&tc->bare, tc->libc, 1, look_for_cache, &caches,
+					   &stopped);
 
 	if (!err && stopped)
 		err = err_nomem;

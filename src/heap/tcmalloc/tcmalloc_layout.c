@@ -13,6 +13,18 @@
 #define SLOTS_MOST	256u
 #define SIZE_MOST	(1u << 20)	/* of a class */
 #define OUR_PAGE	4096u
+#define NEAR		(8ull << 20)	/* bytes; tcmalloc has less than two million of data */
+#define TRIES_MOST	(1u << 22)
+
+bool tcmalloc_layout_tries(struct tcmalloc *tc)
+{
+	return tc->tried < TRIES_MOST && ++tc->tried;
+}
+
+bool tcmalloc_layout_is_near(const struct tcmalloc *tc, uint64_t address)
+{
+	return address - tc->class[0].at + NEAR < 2 * NEAR;
+}
 
 static bool leads_home(uint64_t address, const uint64_t *word)
 {
@@ -25,7 +37,8 @@ static bool may_be_head(struct tcmalloc *tc, uint64_t address, bool *sure_ret)
 	uint64_t link[2], back[2];
 
 	*sure_ret = false;
-	if (!tcmalloc_read(tc, address + SPAN_NEXT, link, sizeof(link)) || !link[0] || !link[1] ||
+	if (!tcmalloc_layout_tries(tc) ||
+	    !tcmalloc_read(tc, address + SPAN_NEXT, link, sizeof(link)) || !link[0] || !link[1] ||
 	    link[0] % 8 || link[1] % 8 || !tcmalloc_word(tc, link[0] + SPAN_PREV, &back[0]) ||
 	    !tcmalloc_word(tc, link[1] + SPAN_NEXT, &back[1]))
 		return false;
@@ -61,7 +74,9 @@ static uint64_t row_end(struct tcmalloc *tc, uint64_t address)
 	return 0;
 }
 
-/* How many heads there are before end: a power of two, and most of them certain. 0: there are not. */
+/*
+ * How many heads there are before end: a power of two, and most of them certain. 0: there are not.
+ */
 static unsigned row_length(struct tcmalloc *tc, uint64_t end)
 {
 	unsigned nr = 0, heads = LISTS_LEAST, certain = 0;
@@ -100,7 +115,8 @@ static bool is_element(struct tcmalloc *tc, uint64_t address, uint64_t class)
 	uint64_t is;
 	bool sure;
 
-	return tcmalloc_word(tc, address + CENTRAL_CLASS, &is) && is == class &&
+	return tcmalloc_layout_tries(tc) && tcmalloc_word(tc, address + CENTRAL_CLASS, &is) &&
+	       is == class &&
 	       may_be_head(tc, address + CENTRAL_EMPTY, &sure) &&
 	       may_be_head(tc, address + CENTRAL_NONEMPTY, &sure);
 }
@@ -228,7 +244,8 @@ static bool look_for_root(void *ctx, uint64_t address, const uint64_t *word)
 	unsigned bits = tcmalloc_leaf_bits(tc);
 	uint64_t is;
 
-	if (!*word || *word % 8 || !tcmalloc_is_mapped(tc, *word) ||
+	if (!*word || *word % 8 || !tcmalloc_layout_is_near(tc, address) ||
+	    !tcmalloc_is_mapped(tc, *word) || !tcmalloc_layout_tries(tc) ||
 	    !tcmalloc_word(tc, *word + (root->page & ((1ull << bits) - 1)) * 8, &is) ||
 	    is != root->span)
 		return false;
@@ -269,7 +286,8 @@ static struct err *lacks(struct tcmalloc *tc, const char *what)
 		return err;
 	if (!any)
 		return err_create(ERR_NOTFOUND, "tcmalloc: nothing was allocated yet");
-	return err_create(ERR_UNSUPPORTED, "tcmalloc: no %s found, as gperftools 2.10 has them", what);
+	return err_create(ERR_UNSUPPORTED, "tcmalloc: no %s found, as gperftools 2.10 has them",
+			  what);
 }
 
 struct err *tcmalloc_layout_find(struct tcmalloc *tc)

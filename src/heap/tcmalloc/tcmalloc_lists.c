@@ -90,7 +90,8 @@ struct err *tcmalloc_lists_follow(struct tcmalloc *tc, const struct tcmalloc_lis
 		const char *why = mark(tc, list, &near, at);
 
 		if (why)
-			return bare_walk_damage(&tc->bare, damage, "a list of free blocks of %" PRIu64
+			return bare_walk_damage(&tc->bare, damage,
+						"a list of free blocks of %" PRIu64
 						" bytes leads to %s: 0x%" PRIx64,
 						tc->class[list->class].size, why, at);
 		damage.address = damage.before = at;
@@ -100,11 +101,15 @@ struct err *tcmalloc_lists_follow(struct tcmalloc *tc, const struct tcmalloc_lis
 	if (!list->count_at || nr == list->count)
 		return NULL;
 	return bare_walk_damage(&tc->bare, (struct heap_damage){ .address = list->count_at },
-				"%" PRIu64 " blocks of %" PRIu64 " bytes are in a list, which should "
-				"have %" PRIu64, nr, tc->class[list->class].size, list->count);
+				"%" PRIu64 " blocks of %" PRIu64 " bytes are in a list, which "
+				"should have %" PRIu64, nr, tc->class[list->class].size,
+				list->count);
 }
 
-/* The objects that are in a span's own list. One that has lent none is just being made, or given back. */
+/*
+ * The objects that are in a span's own list. One that has lent none is just being made, or given
+ * back.
+ */
 static struct err *mark_span(struct tcmalloc *tc, const struct tcmalloc_span *span)
 {
 	const struct tcmalloc_list list = {
@@ -151,13 +156,17 @@ static struct err *check_class(struct tcmalloc *tc, const struct tcmalloc_class 
 	if (!tcmalloc_read(tc, class->at + CENTRAL_SPANS, says, sizeof(says)) ||
 	    (says[0] == class->spans && says[1] == class->free))
 		return NULL;
-	return bare_walk_damage(&tc->bare, (struct heap_damage){ .address = class->at + CENTRAL_SPANS },
+	return bare_walk_damage(&tc->bare,
+				(struct heap_damage){ .address = class->at + CENTRAL_SPANS },
 				"%" PRIu64 " spans with %" PRIu64 " free blocks of %" PRIu64
 				" bytes, and %" PRIu64 " with %" PRIu64 " are noted",
 				class->spans, class->free, class->size, says[0], says[1]);
 }
 
-/* A chain that is on its way, from one of its blocks on: none but free blocks are linked up to a 0. */
+/*
+ * A chain that is on its way, from one of its blocks on: none but free blocks are linked up to a
+ * 0.
+ */
 static struct err *follow_loose(struct tcmalloc *tc, uint64_t address)
 {
 	const struct tcmalloc_span *span, *first = NULL;
@@ -188,9 +197,9 @@ struct err *tcmalloc_lists_mark(struct tcmalloc *tc)
 	vec_each_while(span, &tc->spans, !err)
 		if (span->nr && span->refs > span->nr)
 			err = bare_walk_damage(&tc->bare, (struct heap_damage){
-					       .address = span->at + SPAN_BITS, .after = span->start },
-					       "%u blocks of a span that has %" PRIu32 " are in use",
-					       span->refs, span->nr);
+					.address = span->at + SPAN_BITS, .after = span->start },
+					"%u blocks of a span that has %" PRIu32 " are in use",
+					span->refs, span->nr);
 		else if (span->nr && span->refs < span->nr)
 			err = mark_span(tc, span);
 	for (unsigned i = 1; i < tc->classes && !err; i++)

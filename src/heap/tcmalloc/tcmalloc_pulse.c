@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How many blocks tcmalloc's heap has, and whether it changes, while the process runs (heap_walk.h). */
+/*
+ * How many blocks tcmalloc's heap has, and whether it changes, while the process runs
+ * (heap_walk.h).
+ */
 
 #include "heap/tcmalloc/tcmalloc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where tcmalloc's heap is, and what is free in it, while the process runs (heap_walk.h). Its spans say
- * that, and no list is followed. One that is changing is passed over.
+ * Where tcmalloc's heap is, and what is free in it, while the process runs (heap_walk.h). Its
+ * spans say that, and no list is followed. One that is changing is passed over.
  */
 
 #include <time.h>
@@ -14,10 +14,13 @@
 struct ranges {
 	const struct heap_source *source;
 	struct heap_ranges *ret;
-	uint64_t until;			/* of the clock, for what is free; 0: it is not looked for */
+	uint64_t until;		/* of the clock, for what is free; 0: it is not looked for */
 };
 
-/* Of a span that is cut, what is resident and lent to nobody: blocks that are held were written to. */
+/*
+ * Of a span that is cut, what is resident and lent to nobody: blocks that are held were written
+ * to.
+ */
 static void add_free(struct ranges *ranges, const struct tcmalloc *tc,
 		     const struct tcmalloc_span *span)
 {
@@ -56,7 +59,10 @@ static void join(struct heap_ranges *ranges)
 	ranges->vec.nr = nr;
 }
 
-/* The spans, what describes them, and the leaves of the page map. Few bytes more are tcmalloc's own. */
+/*
+ * The spans, what describes them, and the leaves of the page map. Few bytes more are tcmalloc's
+ * own.
+ */
 static struct err *add_ranges(struct ranges *ranges, struct tcmalloc *tc)
 {
 	unsigned bits = tcmalloc_leaf_bits(tc);

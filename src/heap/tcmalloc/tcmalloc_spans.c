@@ -8,7 +8,7 @@
 
 #define CUT_MOST	(8ull << 20)	/* bytes of a span that is cut into objects */
 #define STATES_A_CHUNK	16u		/* objects for each chunk that there may be */
-#define BAD_MOST	16u		/* entries that lead to no span, before most have to lead to one */
+#define BAD_MOST	16u		/* entries that lead to no span, whatever others do */
 
 /* Goes through the page map. */
 struct pages {
@@ -106,23 +106,44 @@ static struct err *look_at_leaf(struct tcmalloc *tc, struct pages *pages, uint64
 	return err;
 }
 
-struct err *tcmalloc_spans_find(struct tcmalloc *tc)
+/* How many leaves there is memory for: no more are looked at. */
+static uint64_t leaves_most(const struct tcmalloc *tc)
+{
+	const struct heap_source *source = tc->bare.source;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < source->nr_maps; i++)
+		bytes += source->map[i].end - source->map[i].start;
+	return bytes / (8ull << tcmalloc_leaf_bits(tc));
+}
+
+static struct err *look_at_leaves(struct tcmalloc *tc, struct pages *pages)
 {
 	unsigned bits = tcmalloc_leaf_bits(tc);
-	struct pages pages = { .next = 0 };
+	uint64_t room = leaves_most(tc), leaf;
 	struct err *err = NULL;
 
 	for (uint64_t i = 0; i < 1ull << (tcmalloc_page_bits(tc) - bits) && !err; i++) {
-		uint64_t where = tc->root + i * 8, leaf;
+		uint64_t where = tc->root + i * 8;
 
 		if (!tcmalloc_word(tc, where, &leaf) || !leaf)
 			continue;
-		if (leaf % 8 || !tcmalloc_is_mapped(tc, leaf))
-			err = bare_walk_damage(&tc->bare, (struct heap_damage){ .address = where },
-					       "the page map has no such leaf: 0x%" PRIx64, leaf);
-		else
-			err = look_at_leaf(tc, &pages, i << bits, leaf);
+		if (room && leaf % 8 == 0 && tcmalloc_is_mapped(tc, leaf)) {
+			err = look_at_leaf(tc, pages, i << bits, leaf);
+			room--;
+			continue;
+		}
+		err = bare_walk_damage(&tc->bare, (struct heap_damage){ .address = where },
+				       "the page map has no such leaf: 0x%" PRIx64, leaf);
 	}
+	return err;
+}
+
+struct err *tcmalloc_spans_find(struct tcmalloc *tc)
+{
+	struct pages pages = { .next = 0 };
+	struct err *err = look_at_leaves(tc, &pages);
+
 	if (err)
 		return err;
 	if (pages.nr_bad > BAD_MOST && pages.nr_bad > tc->spans.nr / 4)

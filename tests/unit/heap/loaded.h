@@ -34,7 +34,7 @@ void loaded_look(struct loaded *loaded);
 void loaded_change(struct loaded *loaded, uint64_t address, uint64_t word);
 void loaded_close(struct loaded *loaded);
 /*
- * NULL, or what does not hold of a walk over bare chunks, whatever was changed: they lie one behind
- * the other in the spans of their heaps, and the sums are theirs.
+ * NULL, or what does not hold of a walk over bare chunks, whatever was changed: they lie one
+ * behind the other in the spans of their heaps, and the sums are theirs.
  */
 const char *loaded_check(const struct heap_walk *walk);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The walk of tcmalloc's heap, on the real library: what it lists is compared with what this program
- * has got of it, and its sums with tcmalloc's own figures.
+ * The walk of tcmalloc's heap, on the real library: what it lists is compared with what this
+ * program has got of it, and its sums with tcmalloc's own figures.
  */
 
 #include <malloc.h>
@@ -184,12 +184,15 @@ static void compare_figures(void)
 	CU_ASSERT_EQUAL(bytes[CHUNK_FREE] + bytes[CHUNK_OWN],
 			figure("tcmalloc.central_cache_free_bytes"));
 	CU_ASSERT_EQUAL(bytes[CHUNK_KEPT], figure("tcmalloc.pageheap_free_bytes"));
-	CU_ASSERT_EQUAL(found.arenas.at[0].system_mem, figure("generic.heap_size") -
-							       figure("tcmalloc.pageheap_unmapped_bytes"));
+	CU_ASSERT_EQUAL(found.arenas.at[0].system_mem + figure("tcmalloc.pageheap_unmapped_bytes"),
+			figure("generic.heap_size"));
 	heap_walk_free(&found);
 }
 
-/* Those of tcmalloc itself; also when it has given its free pages back, which are in no chunk then. */
+/*
+ * Those of tcmalloc itself; also when it has given its free pages back, which are in no chunk
+ * then.
+ */
 TEST("figures")
 {
 	if (!is_there())
@@ -199,6 +202,44 @@ TEST("figures")
 	CU_ASSERT_EQUAL(figure("tcmalloc.pageheap_free_bytes"), 0);
 	CU_ASSERT_NOT_EQUAL(figure("tcmalloc.pageheap_unmapped_bytes"), 0);
 	compare_figures();
+}
+
+/* Without a walk: all chunks are in the ranges, and blocks are as many as are held or cached. */
+TEST("ranges and a pulse")
+{
+	struct chunk_at at = heap_chunks_start();
+	uint64_t outside = 0, range = 0;
+	struct heap_pulse pulse, again;
+	struct heap_ranges ranges;
+	struct heap_walk found;
+	struct heap_chunk chunk;
+	void *more;
+
+	if (!is_there())
+		return;
+	walk(&found);
+	tc.loaded.source.free_ns = 1000000000;
+	CU_ASSERT_PTR_NULL_FATAL(tcmalloc_ranges(&tc.loaded.source, &ranges));
+	tc.loaded.source.free_ns = 0;
+	CU_ASSERT_TRUE(ranges.whole && ranges.free.known && ranges.free.whole);
+	CU_ASSERT_EQUAL(ranges.free.trimmed, found.arenas.at[0].bytes[CHUNK_KEPT]);
+	while (heap_chunks_next(&found.chunks, &at, &chunk)) {
+		while (range < ranges.vec.nr && ranges.vec.at[range].end <= chunk.address)
+			range++;
+		outside += range == ranges.vec.nr || ranges.vec.at[range].start > chunk.address ||
+			   ranges.vec.at[range].end < chunk.address + chunk.size;
+	}
+	CU_ASSERT_EQUAL(outside, 0);
+	CU_ASSERT_PTR_NULL_FATAL(tcmalloc_pulse(&tc.loaded.source, &pulse));
+	CU_ASSERT_TRUE(pulse.counted);
+	CU_ASSERT_EQUAL(pulse.blocks, used(&found) + found.arenas.at[0].chunks[CHUNK_CACHED]);
+	CU_ASSERT_EQUAL(pulse.acquired, found.arenas.at[0].system_mem);
+	more = tc.malloc(300000);
+	CU_ASSERT_PTR_NULL_FATAL(tcmalloc_pulse(&tc.loaded.source, &again));
+	CU_ASSERT_NOT_EQUAL(again.sum, pulse.sum);
+	tc.free(more);
+	heap_ranges_free(&ranges);
+	heap_walk_free(&found);
 }
 
 /* The word that leads to the longest chain of a cache, of more than one block. */
@@ -219,7 +260,8 @@ static uint64_t longest_list(uint64_t *head_ret, unsigned *nr_ret)
 		unsigned nr = 0;
 
 		/* A list of a cache: its head and how long it is. */
-		while (heap_chunk_at(&found.chunks, at, &chunk, NULL) && chunk.kind == CHUNK_CACHED) {
+		while (heap_chunk_at(&found.chunks, at, &chunk, NULL) &&
+		       chunk.kind == CHUNK_CACHED) {
 			at = *(const uint64_t *)at;
 			nr++;
 		}
@@ -233,7 +275,9 @@ static uint64_t longest_list(uint64_t *head_ret, unsigned *nr_ret)
 	return where;
 }
 
-/* Blocks that a thread inside tcmalloc carries away from its cache are not found again elsewhere. */
+/*
+ * Blocks that a thread inside tcmalloc carries away from its cache are not found again elsewhere.
+ */
 TEST("a chain on its way")
 {
 	struct heap_inside inside = { .tid = 1 };
