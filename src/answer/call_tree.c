@@ -70,21 +70,19 @@ uint64_t call_tree_weight(const struct call_row *row, enum site_sort sort)
 	}
 }
 
-static struct err *add_step(void *ctx, const struct stack_step *step)
+static struct err *add_step(void *ctx, const struct symbol_frame *frame)
 {
 	struct builder *builder = ctx;
 	enum symbol_names form = session_naming(builder->names->session)->names;
-	const char *name = symbol_frame_name(step->frame, form);
+	const char *name = symbol_frame_name(frame, form);
 	AUTO_STR struct str text = STR_INIT;
 	struct err *err;
 	uint32_t number;
 
-	if (!name)
-		err = str_add(&text, stack_names_place(builder->names, step, form));
-	else if (builder->spec->by_function)
+	if (name && builder->spec->by_function)
 		err = str_add(&text, name);
 	else
-		err = function_text(&text, step->frame, form);
+		err = function_text(&text, frame, form);
 	if (!err)
 		err = text_set_copy(builder->tree->texts, str_text(&text), &number);
 	return err ? err : vec_push(&builder->path, number);

@@ -37,6 +37,8 @@ static const struct column site_columns[] = {
 	{ "stack", NULL, "for mdbg::frames", IS(STACK, site.stack) },
 	{ "function", "FUNCTION", "that of the line `in NAME` of `malloc sites`", IS(TEXT, function),
 	  .flags = COLUMN_BRIEF | COLUMN_EMPTY | COLUMN_NOT_EXPORTED },
+	{ "caller", NULL, "the first function with a name behind one without", IS(TEXT, caller),
+	  .flags = COLUMN_EMPTY | COLUMN_NOT_EXPORTED },
 };
 
 const struct relation site_relation = RELATION("sites", site_columns, struct site_row);
@@ -108,7 +110,8 @@ struct err *site_label(const struct stack_names *names, enum site_by by, const s
 struct named_sites {
 	struct sites sites;
 	struct text_set texts;
-	VEC(const char *) labels, functions;	/* by site; no labels by stack */
+	/* by site; no labels by stack; no callers of brief rows */
+	VEC(const char *) labels, functions, callers;
 	size_t done;
 	struct site_row row;
 };
@@ -119,6 +122,7 @@ static void named_sites_free(void *ctx)
 
 	vec_free(&named->labels);
 	vec_free(&named->functions);
+	vec_free(&named->callers);
 	text_set_free(&named->texts);
 	sites_free(&named->sites);
 	free(named);
@@ -135,6 +139,7 @@ static struct err *next_site(void *ctx, const void **ret)
 	named->row = site_row_of(&named->sites, &named->sites.vec.at[i]);
 	named->row.label = named->labels.nr ? named->labels.at[i] : NULL;
 	named->row.function = named->functions.at[i];
+	named->row.caller = named->callers.nr ? named->callers.at[i] : NULL;
 	named->done++;
 	*ret = &named->row;
 	return NULL;
@@ -152,16 +157,24 @@ static struct err *take_label(const struct stack_names *names, enum site_by by,
 	return err ? err : vec_push(&named->labels, label);
 }
 
-/* Take the function that the site is named after; NULL: it has none. */
+/* Take the function that the site is named after, and its caller; NULL: it has none. */
 static struct err *take_function(struct stack_names *names, const struct site *site,
 				 struct named_sites *named)
 {
-	uint64_t key = stack_names_key(names, site->stack, SITE_FUNCTION);
-	const char *function = NULL;
-	struct err *err = key ? text_set_keep(&named->texts, stack_names_name(names, key),
-					      &function) : NULL;
+	enum symbol_names form = session_naming(names->session)->names;
+	const char *function = NULL, *caller = NULL;
+	struct err *err = NULL;
+	struct stack_own own;
 
-	return err ? err : vec_push(&named->functions, function);
+	if (stack_names_own(names, site->stack, &own)) {
+		err = text_set_keep(&named->texts, stack_names_function(&own.frame, form), &function);
+		if (!err && own.caller.pc)
+			err = text_set_keep(&named->texts, stack_names_function(&own.caller, form),
+					    &caller);
+	}
+	if (!err)
+		err = vec_push(&named->functions, function);
+	return err ? err : vec_push(&named->callers, caller);
 }
 
 /* The name of a site in one line. */
@@ -173,10 +186,12 @@ static struct err *take_headline(struct stack_names *names, const struct site *s
 	struct err *err;
 
 	if (named->labels.nr) {
-		function = named->labels.at[named->functions.nr];
-		return vec_push(&named->functions, function);
+		err = str_add(&text, named->labels.at[named->functions.nr]);
+		if (!err)
+			err = stack_names_caller(names, site->stack, ", most of it called by ", &text);
+	} else {
+		err = stack_names_headline(names, site->stack, &text);
 	}
-	err = stack_names_headline(names, site->stack, &text);
 	if (!err && text.len)
 		err = text_set_keep(&named->texts, str_text(&text), &function);
 	return err ? err : vec_push(&named->functions, function);

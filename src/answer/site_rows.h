@@ -14,6 +14,7 @@
 struct site_row {
 	struct site site;
 	const char *label, *function;
+	const char *caller;	/* by name, of a function without one; NULL */
 	double over;		/* seconds that growth is over */
 	/*
 	 * What is known of the site: all-time figures, ages, growth. Not all of it is known for an

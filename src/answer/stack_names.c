@@ -5,26 +5,40 @@
 
 #include <fnmatch.h>
 
+#include "answer/own_frame.h"
 #include "answer/stack.h"
 #include "base/path.h"
 #include "log/log.h"
 #include "session/session.h"
 #include "symbol/symbol.h"
 
+/* Code that a runtime has made, and that nothing names. */
+static const char code_of_no_file[] = "?? (code of no file)";
+
 const char *no_stack_text(bool unrecorded)
 {
 	return unrecorded ? "(not recorded)" : "(allocated before attach)";
 }
 
+const char *stack_names_function(const struct symbol_frame *frame, enum symbol_names names)
+{
+	if (frame->function)
+		return symbol_frame_name(frame, names);
+	if (frame->place)
+		return frame->place;
+	return frame->module ? "??" : code_of_no_file;
+}
+
 struct err *function_text(struct str *str, const struct symbol_frame *frame,
 			  enum symbol_names names)
 {
-	const char *name = symbol_frame_name(frame, names);
-	struct err *err = str_add(str, name ? name : "??");
+	struct err *err = str_add(str, stack_names_function(frame, names));
 
-	if (!err && frame->file && frame->line)
+	if (err || !frame->function)
+		return err;
+	if (frame->file && frame->line)
 		err = str_addf(str, " (%s:%d)", path_base(frame->file), frame->line);
-	else if (!err && frame->module)
+	else if (frame->module)
 		err = str_addf(str, " [%s]", frame->module);
 	return err;
 }
@@ -62,6 +76,7 @@ void stack_names_free(struct stack_names *names)
 	map_free(&names->keys, NULL);
 	map_free(&names->files, NULL);
 	map_free(&names->lines, NULL);
+	map_free(&names->wrappers, NULL);
 }
 
 /* The session is asked once for all stacks: asking it costs as much as many of them. */
@@ -156,65 +171,93 @@ const struct filter_cond *stack_names_nobody(struct stack_names *names, const st
 	return NULL;
 }
 
-bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_frame *ret)
+/* A name is compared with all globs once an answer, not once a stack. */
+static bool is_wrapper(struct stack_names *names, const struct symbol_frame *frame)
+{
+	/* Of inlined functions the file may count, too. */
+	const char *name = frame->function ? frame->function : frame->place;
+	uintptr_t key = frame->inlined ? 0 : (uintptr_t)name;
+	uintptr_t known = key ? (uintptr_t)map_get(&names->wrappers, key) : 0;
+
+	if (known)
+		return known == 2;
+	known = frame_is_skipped(names->session, frame) ? 2 : 1;
+	if (key)
+		err_ignore(map_put(&names->wrappers, key, (void *)known));
+	return known == 2;
+}
+
+static enum own_kind kind_of(struct stack_names *names, const struct symbol_frame *frame)
+{
+	if (is_wrapper(names, frame))
+		return OWN_WRAPPER;
+	return frame->function ? OWN_NAMED : OWN_NAMELESS;
+}
+
+/*
+ * The frames of a code address must not be used after those of the next one: they may be among the
+ * few that are not kept. So what may be needed is copied.
+ */
+static bool find_own(struct stack_names *names, uint32_t stack, bool with_caller,
+		     struct stack_own *ret)
 {
 	struct log_stack_view view = reader_stack(session_log(names->session), stack);
 	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
-	bool found = false;
+	struct own_search search = OWN_SEARCH_INIT;
+	struct symbol_frame first;
+	bool more = true;
 
-	for (uint32_t i = 0; i < view.nr; i++) {
+	search.with_caller = with_caller;
+	ret->caller.pc = 0;
+	for (uint32_t i = 0; more && i < view.nr; i++) {
 		struct stack_functions at = stack_functions(names->session, symbols,
 			(struct stack_pc){ view.pcs[i], view.generation, !i });
 
-		for (size_t j = 0; !at.entry && j < at.nr; j++) {
-			bool skipped = frame_is_skipped(names->session, &at.frames[j]);
+		for (size_t j = 0; more && j < at.nr; j++) {
+			const struct symbol_frame *frame = at.entry ? NULL : &at.frames[j];
+			size_t number = search.next;
 
-			if (!found || !skipped)
-				*ret = at.frames[j];
-			found = true;
-			if (!skipped)
-				return true;
+			more = own_frame_next(&search, frame ? kind_of(names, frame) : OWN_ENTRY,
+					      frame ? frame->module : NULL);
+			if (search.first == number)
+				first = *frame;
+			if (search.own == number)
+				ret->frame = *frame;
+			if (search.caller == number)
+				ret->caller = *frame;
 		}
 	}
-	return found;
+	ret->number = own_frame_end(&search);
+	if (search.own == OWN_NONE && ret->number != OWN_NONE)
+		ret->frame = first;
+	return ret->number != OWN_NONE;
 }
 
-/* Does a walk that looks for the own frame begin at this one? Without one, at the caller of the entry. */
-static bool has_own(struct stack_names *names, uint32_t stack)
+bool stack_names_own(struct stack_names *names, uint32_t stack, struct stack_own *ret)
 {
-	struct symbol_frame own;
-
-	return stack_names_own(names, stack, &own) && !frame_is_skipped(names->session, &own);
+	return find_own(names, stack, true, ret);
 }
 
 struct err *stack_names_each(struct stack_names *names, uint32_t stack,
-			     struct err *(*fn)(void *ctx, const struct stack_step *step), void *ctx)
+			     struct err *(*fn)(void *ctx, const struct symbol_frame *frame), void *ctx)
 {
 	struct log_stack_view view = reader_stack(session_log(names->session), stack);
 	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
-	bool begun = !view.nr || !has_own(names, stack);
 	struct err *err = NULL;
-	size_t nr;
+	struct stack_own own;
+	size_t number = 0;
 
+	if (!find_own(names, stack, false, &own))
+		return NULL;
 	for (uint32_t i = 0; !err && i < view.nr; i++) {
-		const struct symbol_frame *frames;
+		struct stack_functions at = stack_functions(names->session, symbols,
+			(struct stack_pc){ view.pcs[i], view.generation, !i });
 
-		if (!i && session_symbols_entry(names->session, view.pcs[0]))
-			continue;
-		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
-		for (size_t j = 0; !err && j < nr; j++) {
-			begun = begun || !frame_is_skipped(names->session, &frames[j]);
-			if (begun)
-				err = fn(ctx, &(struct stack_step){ &frames[j], view.generation, !i });
-		}
+		for (size_t j = 0; !err && j < at.nr; j++)
+			if (number++ >= own.number)
+				err = fn(ctx, &at.frames[j]);
 	}
 	return err;
-}
-
-const char *stack_names_place(struct stack_names *names, const struct stack_step *step,
-			      enum symbol_names form)
-{
-	return symbols_text(symbols_of(names), step->frame->pc, step->generation, !step->entry, form);
 }
 
 /* The key of a name that has the number `at` in one of the maps; 0 if there is no memory. */
@@ -262,15 +305,18 @@ static uint32_t intern_line(struct stack_names *names, const struct symbol_frame
 uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 {
 	struct stack_names *names = ctx;
-	struct symbol_frame frame;
+	const struct symbol_frame *frame;
+	struct stack_own own;
 
-	if (!stack_names_own(names, stack, &frame))
+	if (!find_own(names, stack, false, &own))
 		return 0;
+	frame = &own.frame;
 	if (by == SITE_MODULE)
-		return intern_name(names, frame.module, frame.module);
-	if (by == SITE_LINE && frame.file && frame.line > 0)
-		return intern_line(names, &frame);
-	return intern_name(names, frame.function, frame.brief);
+		return intern_name(names, frame->module, frame->module);
+	if (by == SITE_LINE && frame->file && frame->line > 0)
+		return intern_line(names, frame);
+	return intern_name(names, stack_names_function(frame, SYMBOL_NAMES_FULL),
+			   stack_names_function(frame, SYMBOL_NAMES_SHORT));
 }
 
 const char *stack_names_name(const struct stack_names *names, uint64_t key)
@@ -289,17 +335,30 @@ int stack_names_line(const struct stack_names *names, uint64_t key)
 	return key && key <= names->names.nr ? names->names.at[key - 1].line : 0;
 }
 
+static struct err *add_caller(struct stack_names *names, const struct stack_own *own,
+			      const char *before, struct str *ret)
+{
+	struct err *err = own->caller.pc ? str_add(ret, before) : NULL;
+
+	return own->caller.pc && !err ?
+		function_text(ret, &own->caller, session_naming(names->session)->names) : err;
+}
+
+struct err *stack_names_caller(struct stack_names *names, uint32_t stack, const char *before,
+			       struct str *ret)
+{
+	struct stack_own own;
+
+	return stack_names_own(names, stack, &own) ? add_caller(names, &own, before, ret) : NULL;
+}
+
 struct err *stack_names_headline(struct stack_names *names, uint32_t stack, struct str *ret)
 {
-	struct log_stack_view view = reader_stack(session_log(names->session), stack);
-	enum symbol_names form = session_naming(names->session)->names;
-	struct symbol_frame frame;
+	struct stack_own own;
+	struct err *err;
 
-	if (!stack_names_own(names, stack, &frame))
+	if (!stack_names_own(names, stack, &own))
 		return NULL;
-	/* Code without a name is shown by its place. */
-	if (frame.function)
-		return function_text(ret, &frame, form);
-	return str_add(ret, symbols_text(names->symbols, frame.pc, view.generation,
-					 frame.pc != view.pcs[0], form));
+	err = function_text(ret, &own.frame, session_naming(names->session)->names);
+	return err ? err : add_caller(names, &own, ", called by ", ret);
 }

@@ -18,7 +18,9 @@ struct session;
  * have been allocated later without being recorded.
  */
 const char *no_stack_text(bool unrecorded);
-/* "push (vector.h:12)", "push [libfoo.so]", "?? [libfoo.so]". */
+/* The name of a function; without one its place, "[libfoo.so+0x1230]", or "?? (code of no file)". */
+const char *stack_names_function(const struct symbol_frame *frame, enum symbol_names names);
+/* The name with its line or file, "push (vector.h:12)", "push [libfoo.so]", or what stands for it. */
 struct err *function_text(struct str *str, const struct symbol_frame *frame,
 			  enum symbol_names names) MUST_CHECK;
 /* Is this a function that sites pass over (`set skip`)? */
@@ -44,6 +46,7 @@ struct stack_names {
 	struct map keys;		/* address of a name in full → its key */
 	struct map files;		/* address of a file's name → its number */
 	struct map lines;		/* number of the file << 32 | line → its key */
+	struct map wrappers;		/* address of a name in full, or place → is it a wrapper's? 1 no, 2 yes */
 };
 
 void stack_names_init(struct stack_names *names, struct session *session);
@@ -55,28 +58,22 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
  * there is none.
  */
 const struct filter_cond *stack_names_nobody(struct stack_names *names, const struct filter *filter);
-/*
- * The frame that a site is named after: the first one, inlined functions too, that is neither an
- * entry of the allocator nor a wrapper that sites pass over; if there is none, the caller of the
- * entry. False: the stack has nothing but the entry.
- */
-bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_frame *ret);
-/* A frame of a stack. */
-struct stack_step {
-	const struct symbol_frame *frame;
-	uint32_t generation;
-	bool entry;		/* the innermost one: its PC is no return address */
+/* The frame that a site is named after (own_frame.h). */
+struct stack_own {
+	struct symbol_frame frame;
+	struct symbol_frame caller;	/* the first named one behind it; pc 0: none is needed, or known */
+	size_t number;		/* of frame in the stack, inlined functions and the entry counted */
 };
+
+/* False: the stack has nothing but the entry. */
+bool stack_names_own(struct stack_names *names, uint32_t stack, struct stack_own *ret);
 /*
  * Call fn for that frame and all that are further out, one after the other, until it fails. Of a
  * stack with nothing but the entry it is not called.
  */
 struct err *stack_names_each(struct stack_names *names, uint32_t stack,
-			     struct err *(*fn)(void *ctx, const struct stack_step *step),
+			     struct err *(*fn)(void *ctx, const struct symbol_frame *frame),
 			     void *ctx) MUST_CHECK;
-/* How code without a name is shown: "[libfoo.so+0x1234]". It lives as long as the symbols. */
-const char *stack_names_place(struct stack_names *names, const struct stack_step *step,
-			      enum symbol_names form);
 /*
  * The key of that frame's function, line or module, by which stacks are added up. 0: it is not
  * known. If a frame's line is not known, the key by line is that of its function.
@@ -88,7 +85,11 @@ const char *stack_names_name(const struct stack_names *names, uint64_t key);
 int stack_names_line(const struct stack_names *names, uint64_t key);
 /*
  * Add the function whose blocks these are, "load_history (history.c:42)": the frame of
- * stack_names_own. If there is none, nothing is added.
+ * stack_names_own. One without a name has its caller behind it: "[postgres+0x5c77f0], called by
+ * CreateCachedPlan [postgres]". If there is none, nothing is added.
  */
 struct err *stack_names_headline(struct stack_names *names, uint32_t stack,
 				 struct str *ret) MUST_CHECK;
+/* Add that caller alone, behind the words `before`; nothing, if that frame has a name. */
+struct err *stack_names_caller(struct stack_names *names, uint32_t stack, const char *before,
+			       struct str *ret) MUST_CHECK;

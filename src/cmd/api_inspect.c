@@ -25,6 +25,7 @@ static Tcl_Obj *frame_dict(struct session *session, const struct symbol_frame *f
 	dict_number(dict, "line", frame->line > 0 ? (uint64_t)frame->line : 0);
 	dict_number(dict, "inline", frame->inlined);
 	dict_text(dict, "full", frame->function);
+	dict_text(dict, "place", frame->place);
 	return dict;
 }
 
@@ -38,6 +39,7 @@ static Tcl_Obj *entry_dict(struct session *session, uint64_t pc, uint32_t genera
 	frames = symbols_resolve(session_symbols(session), pc, generation, false, &nr);
 	frame = frames[nr - 1];
 	frame.function = frame.brief = name;
+	frame.place = NULL;
 	frame.offset = 0;
 	return frame_dict(session, &frame);
 }
@@ -95,7 +97,8 @@ const struct cmd cmd_api_frames = {
 	.brief		= "list of dicts: the frames of a stack, innermost first",
 	.help		= "Each frame has: pc function (as `set names` says) offset module file\n"
 			  "line inline (1: it is inlined into the next one) full (the function's\n"
-			  "whole name). Unknown values are empty or 0. STACK comes from\n"
+			  "whole name) place (of a function without a name: its start,\n"
+			  "`[libfoo.so+0x1230]`). Unknown values are empty or 0. STACK comes from\n"
 			  "mdbg::allocations, mdbg::sites or mdbg::where; a STACK that does not\n"
 			  "exist has no frames.\n",
 	.need		= call_need_log,
@@ -157,7 +160,7 @@ const struct cmd cmd_api_symbol = {
 	.name		= "mdbg::symbol",
 	.usage		= "ADDRESS",
 	.brief		= "dict: the function at an address",
-	.help		= "It has: pc function offset module file line inline full, as in\n"
+	.help		= "It has: pc function offset module file line inline full place, as in\n"
 			  "mdbg::frames. Unknown values are empty or 0.\n",
 	.need		= call_need_log,
 	.value		= symbol,

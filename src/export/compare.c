@@ -234,7 +234,7 @@ static struct err *print_stack(void *ctx, const struct change *change, struct ou
 	innermost = stack->vec.at[0].location;
 	if (stack->vec.nr > 1 || (innermost->pc && !innermost->entry)) {
 		out_text(out, "    in ");
-		print_place(model, model_stack_own(stack), 0, out);
+		print_place(model, model_stack_own(model, stack), 0, out);
 	}
 	vec_each(step, &stack->vec) {
 		out_blanks(out, DIFF_INDENT);

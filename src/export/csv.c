@@ -125,7 +125,7 @@ static struct err *write_frames(const struct export_rows *rows, const struct mod
 	err = model_stack_get(model, site, stack);
 	if (err)
 		return err;
-	own = model_stack_own(stack);
+	own = model_stack_own(model, stack);
 	module = own->location->module;
 	if (!rows->named)
 		write_field(file, own->frame->name);

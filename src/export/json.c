@@ -126,7 +126,7 @@ static json_t *make_row(struct maker *maker, const struct export_rows *rows, con
 	set(maker, object, "end", text_of(maker, site ? site->end : NULL));
 	if (!rows->named)
 		set(maker, object, "function",
-		    text_of(maker, site ? model_stack_own(&maker->stack)->frame->name : NULL));
+		    text_of(maker, site ? model_stack_own(maker->model, &maker->stack)->frame->name : NULL));
 	set(maker, object, "stack", site ? make_stack(maker) : json_null());
 	return object;
 }

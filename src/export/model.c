@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "answer/own_frame.h"
 #include "answer/stack.h"
 #include "answer/stack_names.h"
 #include "base/cancel.h"
@@ -90,13 +91,16 @@ static struct err *add_frame(struct builder *builder, const struct symbol_frame 
 		.linkage = from->linkage,
 		.file = from->line > 0 ? from->file : NULL,
 		.line = from->line > 0 ? from->line : 0,
-		.into = from->function && !from->inlined ? from->offset : 0,
+		.into = from->inlined ? 0 : from->offset,
 		.inlined = from->inlined,
 		.skipped = frame_is_skipped(builder->source->session, from),
+		.nameless = !from->function,
 	};
 
 	if (frame.name ? !*frame.name : frame.inlined)
 		frame.name = "??";
+	else if (!frame.name && from->place)
+		frame.name = from->place;
 	else if (!frame.name)
 		frame.name = keep_text(builder->model, stack_text(builder->source->session,
 								  builder->symbols, pc));
@@ -513,12 +517,27 @@ size_t model_stack_entry(const struct model_stack *stack)
 	return stack->vec.nr > 1 && stack->vec.at[0].location->entry ? 1 : 0;
 }
 
-const struct model_step *model_stack_own(const struct model_stack *stack)
+static enum own_kind kind_of(const struct model_frame *frame)
 {
-	size_t entry = model_stack_entry(stack);
+	if (frame->skipped)
+		return OWN_WRAPPER;
+	return frame->nameless ? OWN_NAMELESS : OWN_NAMED;
+}
 
-	for (size_t i = entry; i < stack->vec.nr; i++)
-		if (!stack->vec.at[i].frame->skipped)
-			return &stack->vec.at[i];
-	return &stack->vec.at[entry];
+const struct model_step *model_stack_own(const struct model *model, const struct model_stack *stack)
+{
+	size_t entry = model_stack_entry(stack), own;
+	struct own_search search = OWN_SEARCH_INIT;
+
+	for (size_t i = 0; i < stack->vec.nr; i++) {
+		const struct model_step *step = &stack->vec.at[i];
+		uint32_t module = step->location->module;
+
+		if (!own_frame_next(&search, i < entry ? OWN_ENTRY : kind_of(step->frame),
+				    module == MODEL_NO_MODULE ? NULL :
+					path_base(model->modules.at[module].path)))
+			break;
+	}
+	own = own_frame_end(&search);
+	return &stack->vec.at[own == OWN_NONE ? entry : own];
 }

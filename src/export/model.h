@@ -41,15 +41,19 @@ struct session;
 
 /* A function at an address: the real one, or one that was inlined into it. */
 struct model_frame {
-	/* as `set names` says; "[libfoo.so+0x1234]" or "0x…" if no name is known; never empty */
+	/*
+	 * as `set names` says; without a name the function's start, "[libfoo.so+0x1230]", or in code
+	 * of no file the address, "0x…"; never empty
+	 */
 	const char *name;
 	const char *full;	/* in full; NULL: not known */
 	const char *linkage;	/* as in the symbol table; NULL: not known, or the same as full */
 	const char *file;	/* as the debug information has it; NULL: not known */
 	int line;		/* 0: not known */
-	uint64_t into;		/* the address less that of the function; 0 if inlined */
+	uint64_t into;		/* the address less that of the function; 0 if inlined, or not known */
 	bool inlined;		/* into the next frame */
 	bool skipped;		/* sites look through it (`set skip`) */
+	bool nameless;		/* name is its place */
 };
 
 #define MODEL_NO_MODULE	UINT32_MAX
@@ -201,7 +205,8 @@ struct err *model_stack_get(const struct model *model, const struct model_site *
  */
 size_t model_stack_entry(const struct model_stack *stack);
 /*
- * Returns the step that a site is named after, by the rules of stack_names_own
- * (answer/stack_names.h). If the stack has nothing but the entry, it is the entry.
+ * Returns the step that a site is named after, by the rules of
+ * answer/own_frame.h. If the stack has nothing but the entry, it is the entry.
  */
-const struct model_step *model_stack_own(const struct model_stack *stack);
+const struct model_step *model_stack_own(const struct model *model,
+					 const struct model_stack *stack);

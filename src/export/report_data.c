@@ -70,11 +70,11 @@ static struct err *own_number(struct data *data, uint32_t stack, uint32_t *ret)
 {
 	enum symbol_names naming = session_naming(data->report->session)->names;
 	AUTO_STR struct str text = STR_INIT;
-	struct symbol_frame frame;
+	struct stack_own own;
 	struct err *err;
 
-	if (stack_names_own(data->report->names, stack, &frame))
-		err = function_text(&text, &frame, naming);
+	if (stack_names_own(data->report->names, stack, &own))
+		err = function_text(&text, &own.frame, naming);
 	else
 		err = str_add(&text, stack == LOG_STACK_NONE ? "(no stack)" : "(unknown)");
 	return err ? err : text_set_copy(&data->strings, str_text(&text), ret);

@@ -393,7 +393,7 @@ static struct err *write_site(struct database *database, const struct export_row
 	add_number(database, site->figures.stack);
 	while ((column = export_rows_column(rows, &at)))
 		add_value(database, column, &row);
-	add_text(database, model_stack_own(stack)->frame->name);
+	add_text(database, model_stack_own(database->model, stack)->frame->name);
 	add_text(database, site->end);
 	return end_row(database);
 }

@@ -141,6 +141,17 @@ struct err *sites_print_headline(struct stack_names *names, uint32_t stack, stru
 	return err;
 }
 
+/* By function, a function without a name has its caller by name. */
+static struct err *print_caller(struct stack_names *names, uint32_t stack, struct out *out)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = stack_names_caller(names, stack, "    called by ", &text);
+
+	if (!err && text.len)
+		out_f(out, "%s\n", str_text(&text));
+	return err;
+}
+
 static struct err *print_site(struct stack_names *names, enum site_by by,
 			      const struct sites *sites, size_t rank, struct stack_texts *texts,
 			      struct out *out)
@@ -160,8 +171,8 @@ static struct err *print_site(struct stack_names *names, enum site_by by,
 	print_counts(sites, site, out);
 	if (by != SITE_STACK)
 		out_text(out, "    most of it from\n");
-	if (by != SITE_FUNCTION)
-		err = sites_print_headline(names, site->stack, out);
+	err = by == SITE_FUNCTION ? print_caller(names, site->stack, out) :
+				    sites_print_headline(names, site->stack, out);
 	out_blanks(out, INDENT);
 	if (!err)
 		err = traceback_texts_print(texts, site->stack, out);

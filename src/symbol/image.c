@@ -26,6 +26,7 @@
 #include "base/str.h"
 #include "base/trace.h"
 #include "elf/elf_view.h"
+#include "symbol/function_start.h"
 
 struct image {
 	int fd;			/* -1: made from bytes */
@@ -47,6 +48,7 @@ struct image {
 	bool symtab_tried;
 	struct source *source;
 	bool source_tried;
+	struct function_starts starts;
 	bool cut;		/* the user was told that a file was cut short */
 };
 
@@ -125,6 +127,7 @@ void image_destroy(struct image *image)
 		return;
 	close_files(image);
 	elf_view_close(&image->view);
+	function_starts_free(&image->starts);
 	if (image->fd >= 0)
 		close(image->fd);
 	free(image->path);
@@ -468,6 +471,11 @@ bool image_ends_in_call(struct image *image, uint64_t addr)
 		return true;
 	}
 	return arch->ends_in_call(code, len);
+}
+
+bool image_function_start(struct image *image, uint64_t addr, uint64_t *ret)
+{
+	return function_start_at(&image->starts, image->fd, image->path, addr, ret);
 }
 
 static struct err *open_alt(struct image *image)

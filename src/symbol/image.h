@@ -37,6 +37,8 @@ bool image_usable(struct image *image);
 struct symtab *image_symtab(struct image *image);
 /* Returns NULL if there is no debug information. */
 struct source *image_source(struct image *image);
+/* Get the start of the function at this address of the file, by its CFI. False: it has none there. */
+bool image_function_start(struct image *image, uint64_t addr, uint64_t *ret);
 /*
  * Can the code right before this address of the file end with a call, so that the address can be a
  * return address? True if the code cannot be read.

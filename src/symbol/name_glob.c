@@ -73,6 +73,8 @@ bool name_glob_matches(const char *glob, const struct symbol_frame *frame)
 		return true;
 	if (frame->brief != frame->function && matches(glob, frame->brief, frame->brief_bare))
 		return true;
+	if (!frame->function)
+		return frame->place && !strcmp(glob, frame->place);
 	return frame->linkage && matches(glob, frame->linkage, strlen(frame->linkage));
 }
 

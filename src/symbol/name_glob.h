@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Globs for names of functions. A glob matches a function if it matches its name, short or full,
- * with or without its parameters, or its name in the symbol table. A name that is written as it is
+ * with or without its parameters, or its name in the symbol table. A function without a name is
+ * matched by its place as it is shown, "[libfoo.so+0x1230]". A name that is written as it is
  * shown always matches, also if it has brackets or asterisks, as names in C++ may.
  */
 #pragma once

@@ -362,6 +362,36 @@ static void query_perf_map(struct symbols *symbols, struct query *query)
 	query->open = false;
 }
 
+/* "[vdso]" has its brackets already: they are left out. */
+static const char *bare_module(const char *name, int *len_ret)
+{
+	int len = (int)strlen(name);
+	bool bracketed = len > 2 && name[0] == '[' && name[len - 1] == ']';
+
+	*len_ret = bracketed ? len - 2 : len;
+	return bracketed ? name + 1 : name;
+}
+
+/* A function without a name gets its start instead. */
+static void query_place(struct symbols *symbols, struct query *query, const struct module *module)
+{
+	struct symbol_frame *real = &query->frames[query->nr - 1];
+	uint64_t at = query->pc - module->bias, start;
+	AUTO_STR struct str text = STR_INIT;
+	const char *name;
+	int len;
+
+	if (module->image &&
+	    image_function_start(module->image, query->addr - module->bias, &start)) {
+		real->offset = at - start;
+		at = start;
+	}
+	name = bare_module(module->name, &len);
+	/* Without memory there is no place. */
+	if (!str_addf(&text, "[%.*s+0x%" PRIx64 "]", len, name, at))
+		real->place = string_pool_keep(&symbols->names, text.at, text.len);
+}
+
 static void query_run(struct symbols *symbols, struct query *query)
 {
 	const struct module *module =
@@ -377,6 +407,8 @@ static void query_run(struct symbols *symbols, struct query *query)
 	} else {
 		query_perf_map(symbols, query);
 	}
+	if (module && !query->frames[query->nr - 1].function)
+		query_place(symbols, query, module);
 	for (size_t i = 0; i < query->nr; i++) {
 		struct symbol_frame *frame = &query->frames[i];
 
@@ -452,14 +484,11 @@ static struct err *add_text(const struct symbols *symbols, const struct resolved
 {
 	const struct symbol_frame *frame = &resolved->frames[resolved->nr - 1];
 	const char *module = frame->module;
-	int len = module ? (int)strlen(module) : 0;
 	struct err *err;
+	int len = 0;
 
-	/* "[vdso]" has its brackets already. */
-	if (len > 2 && module[0] == '[' && module[len - 1] == ']') {
-		module++;
-		len -= 2;
-	}
+	if (module)
+		module = bare_module(module, &len);
 	if (!frame->function && !module)
 		return str_addf(text, "0x%016" PRIx64, frame->pc);
 	if (!frame->function)

@@ -51,7 +51,14 @@ struct symbol_frame {
 	uint32_t function_bare, brief_bare;
 	/* as in the symbol table; NULL if it equals function or is not known */
 	const char *linkage;
-	uint64_t offset;	/* pc - start of the real function */
+	/*
+	 * Of the real function, if it has no name: its start, "[libfoo.so+0x1230]" (address in the
+	 * file), by which nameless functions are told apart; where no CFI tells the start, pc. NULL:
+	 * it has a name, or belongs to no module.
+	 */
+	const char *place;
+	/* pc - start of the real function; 0 if the start is not known */
+	uint64_t offset;
 	const char *module;	/* last component of the path; NULL: none */
 	const char *path;	/* whole path; NULL: none */
 	const char *file;	/* source file as the debug information names it, or NULL */

@@ -434,7 +434,7 @@ static struct err *name_change(const struct diff *diff, struct model_stack *stac
 	struct err *err = model_stack_get(model, site, stack);
 
 	if (!err)
-		err = keep(changes, model_stack_own(stack)->frame->name, &row->function);
+		err = keep(changes, model_stack_own(model, stack)->frame->name, &row->function);
 	vec_each_while(step, &stack->vec, !err)
 		err = vec_push(&changes->steps, &frames[step->frame - model->frames.at]);
 	row->files = true;

@@ -585,7 +585,7 @@ case export-any-list 60 {
 			set object [columns_of [lindex [split [slurp $::tmp/any.json] "\n"] 0]]
 			foreach key $keys {
 				# Exports have the time of a block, the frames of a stack, and what a rate follows from.
-				if {$key in {age heldby label frames callrate} || ($key eq "function" && "stack" in $keys)} continue
+				if {$key in {age heldby label caller frames callrate} || ($key eq "function" && "stack" in $keys)} continue
 				check {$key in $heading} {$list: no $key in $heading}
 				check {![llength $object] || $key in $object} {$list: no $key in $object}
 			}

@@ -200,3 +200,47 @@ case pause-of-lists 60 {
 		}
 	}
 }
+
+# The target with the names of these functions alone.
+proc start_stripped {args} {
+	set keep [lmap name $args {string cat --keep-symbol= $name}]
+	exec [need strip] {*}$keep -o $::tmp/stripped $::build/targets/wrapped
+	return [start_command $::tmp/stripped]
+}
+
+# The functions without a name are three, each with its caller; a wrapper's part without a name is none.
+case names-stripped 60 {
+	set t [start_stripped open_table palloc parse_query]
+	set m [live_start -p [pid_of $t]]
+	order $t "rows 50"
+	order $t "nodes 70"
+	set sites [live_value $m "mdbg::sites by function"]
+	check {[lmap site $sites {dict get $site bytes}] eq {45000 15000 5000 3920}} {$sites}
+	set places {}
+	foreach site $sites {
+		dict with site {}
+		check {[regexp {^function \[stripped\+0x[0-9a-f]+\]$} $label] && $label eq "function $function"} {$label, $function}
+		check {$caller eq ($bytes == 3920 ? "parse_query" : "open_table")} {$function: called by $caller}
+		set places_in [lmap frame [live_value $m "mdbg::frames $stack"] {dict get $frame place}]
+		check {$function in $places_in} {$places_in}
+		lappend places $function
+	}
+	check {[llength [lsort -unique $places]] == 4} {$places}
+	set large [lindex $places 0]
+	set text [live $m "malloc sites by function limit 1"]
+	check {[string first "    most of it from\n    called by open_table \[stripped\]\n" $text] > 0} {$text}
+	set text [live $m "malloc sites limit 1"]
+	check {[string first "    in $large, called by open_table \[stripped\]\n" $text] > 0} {$text}
+	set text [live $m "malloc sites by function limit 1 -brief"]
+	check {[string first "$large, most of it called by open_table" $text] > 0} {$text}
+	check {[llength [live_value $m "mdbg::sites function == {$large}"]] == 1} {$::result}
+	live $m "export csv $::tmp/named.csv"
+	check {[string first "$large" [slurp $::tmp/named.csv]] > 0} {[slurp $::tmp/named.csv]}
+	live $m "export folded $::tmp/named.folded"
+	check {[regexp -line "open_table;[string map {[ \\[ ] \\] + \\+} $large];malloc 45000\$" [slurp $::tmp/named.folded]]} {[slurp $::tmp/named.folded]}
+	live $m "set skip default {$large}"
+	check {[lindex [live_value $m "mdbg::sites by function"] 0] ne [lindex $sites 0]} {passed over: $::result}
+	check {[dict get [lindex [live_value $m "mdbg::sites by function limit 1"] 0] function] eq "open_table"} {$::result}
+	live_end $m
+	finish $t
+}

@@ -110,7 +110,7 @@ static const char *own_name(const struct model *got, size_t site)
 	const char *name;
 
 	CU_ASSERT_PTR_NULL_FATAL(model_stack_get(got, &got->sites.at[site], &stack));
-	name = model_stack_own(&stack)->frame->name;
+	name = model_stack_own(got, &stack)->frame->name;
 	vec_free(&stack.vec);
 	return name;
 }

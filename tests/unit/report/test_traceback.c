@@ -58,7 +58,11 @@ TEST("formats frames")
 	frame.file = NULL;
 	check_frame(&frame, "f [libx.so] (inlined)");
 	frame.function = frame.brief = frame.module = NULL;
+	check_frame(&frame, "?? (code of no file) (inlined)");
+	frame.module = "libx.so";
 	check_frame(&frame, "?? (inlined)");
+	frame.place = "[libx.so+0x10]";
+	check_frame(&frame, "[libx.so+0x10] (inlined)");
 }
 
 TEST("prints stacks")
@@ -229,7 +233,7 @@ TEST("looks through wrappers")
 
 	for (unsigned i = 0; i < ARRAY_SIZE(own); i++) {
 		AUTO_STR struct str text = STR_INIT;
-		struct symbol_frame frame;
+		struct stack_own found;
 		struct stack_names names;
 		struct stack_texts texts;
 		struct out out;
@@ -238,10 +242,10 @@ TEST("looks through wrappers")
 		traceback_texts_init(&texts, session, 2);
 		text_out_init(&out);
 		out.color = true;
-		CU_ASSERT_TRUE(stack_names_own(&names, stack, &frame));
-		CU_ASSERT_STRING_EQUAL(frame.function, own[i]);
+		CU_ASSERT_TRUE(stack_names_own(&names, stack, &found));
+		CU_ASSERT_STRING_EQUAL(found.frame.function, own[i]);
 		CU_ASSERT_PTR_NULL(traceback_texts_print(&texts, stack, &out));
-		CU_ASSERT_FALSE(stack_names_own(&names, LOG_STACK_NONE, &frame));
+		CU_ASSERT_FALSE(stack_names_own(&names, LOG_STACK_NONE, &found));
 		traceback_texts_free(&texts);
 		stack_names_free(&names);
 		text_out_finish(&out, &text);
