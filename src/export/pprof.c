@@ -15,6 +15,7 @@
 #include <zlib.h>
 
 #include "base/cleanup.h"
+#include "export/drop_frames.h"
 #include "export/model.h"
 #include "export/text.h"
 #include "heap/interner.h"
@@ -314,6 +315,16 @@ static struct err *make_comments(struct profile *profile)
 	return add_string(&profile->strings, text, &profile->comment[whole->n_comment++]);
 }
 
+/* Readers leave out what lies between the allocator and the frame that a site is named after. */
+static struct err *make_drop(struct profile *profile)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = drop_frames_add(profile->model, &text);
+
+	return err || !text.len ? err : add_string(&profile->strings, str_text(&text),
+						   &profile->whole.drop_frames);
+}
+
 static struct err *make_parts(struct profile *profile)
 {
 	int64_t none;
@@ -329,6 +340,8 @@ static struct err *make_parts(struct profile *profile)
 		err = make_samples(profile);
 	if (!err)
 		err = make_comments(profile);
+	if (!err)
+		err = make_drop(profile);
 	if (err)
 		return err;
 	profile->function_pointers = calloc(profile->functions.nr + 1,

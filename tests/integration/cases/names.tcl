@@ -244,3 +244,21 @@ case names-stripped 60 {
 	live_end $m
 	finish $t
 }
+
+# In pprof's list what a function holds itself is the program's, not the allocator's or a wrapper's.
+case names-pprof-flat 60 {
+	need go
+	set t [start wrapped]
+	set m [live_start -p [pid_of $t]]
+	order $t "rows 20"
+	order $t "nodes 2000"
+	live $m "set skip default context_alloc"
+	live $m "export pprof $::tmp/flat.pb.gz"
+	set text [exec env HOME=$::tmp PPROF_TMPDIR=$::tmp go tool pprof -top -unit=B $::tmp/flat.pb.gz 2>@1]
+	foreach {bytes function} {112000 make_node 18000 row_large 6000 row_middle 2000 row_small} {
+		check {[regexp -line "^ *${bytes}B +\[\\d.\]+% +\[\\d.\]+% +\\d+B +\[\\d.\]+% +$function\$" $text]} {$function: $text}
+	}
+	check {![regexp -line { (malloc|palloc|context_alloc)$} $text]} {$text}
+	live_end $m
+	finish $t
+}
