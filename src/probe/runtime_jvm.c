@@ -11,4 +11,7 @@ const struct runtime runtime_jvm = {
 	.help		= "`jcmd PID GC.class_histogram` lists it by class, and `jmap "
 			  "-dump:live,format=b,file=FILE PID` writes it to a file; both stop the "
 			  "program meanwhile",
+	.jit		= "`jcmd PID Compiler.perfmap` gives its names to the next answer, "
+			  "without a restart (JDK 17 and later)",
+	.jit_anew	= true,
 };

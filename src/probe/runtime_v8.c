@@ -12,4 +12,6 @@ const struct runtime runtime_v8 = {
 	.help		= "a heap snapshot shows it: v8.writeHeapSnapshot(), or node's options "
 			  "--inspect and --heapsnapshot-signal=SIGUSR2; the program stands "
 			  "meanwhile",
+	.jit		= "started with --perf-basic-prof (and, for functions that are "
+			  "interpreted, --interpreted-frames-native-stack), node gives its names",
 };

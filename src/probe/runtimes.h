@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
@@ -24,6 +25,9 @@ struct runtime {
 	const char *symbols[RUNTIME_FACTS];	/* that the module defines */
 	const char *heap;	/* what mdbg does not see: "Go's heap, which ..." */
 	const char *help;	/* what shows it: "`jmap` ..." */
+	/* What gives the names of code that it compiles to mdbg (symbol/perf_map.h); NULL: nothing. */
+	const char *jit;
+	bool jit_anew;		/* and, done again, those of code that it has compiled since */
 };
 
 extern const struct runtime runtime_dotnet, runtime_ghc, runtime_go, runtime_jvm, runtime_ocaml,

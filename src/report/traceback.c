@@ -87,6 +87,11 @@ void traceback_print_lines(struct out *out, const char *text, size_t len, uint64
 	}
 }
 
+static bool is_unnamed(const struct stack_functions *at, size_t i)
+{
+	return !at->entry && !at->frames[i].module && !at->frames[i].function;
+}
+
 struct err *traceback_lines(struct str *str, struct session *session, struct symbols *symbols,
 			    struct stack_pc pc, size_t indent, uint64_t *dim_ret)
 {
@@ -101,8 +106,10 @@ struct err *traceback_lines(struct str *str, struct session *session, struct sym
 		if (!err && i < at.nr - 1)
 			err = traceback_inlined(str, &frames[i], session_naming(session)->names);
 		else if (!err)
-			err = str_add(str, !at.entry && !frames[i].module && !frames[i].function ?
-				      "??" : stack_text(session, symbols, pc));
+			err = str_add(str, is_unnamed(&at, i) ? "??" :
+				      stack_text(session, symbols, pc));
+		if (is_unnamed(&at, i))
+			session_naming(session)->unnamed = pc.pc;
 		if (!err)
 			err = str_add(str, "\n");
 	}

@@ -74,6 +74,8 @@ struct session_naming {
 	enum symbol_names names;
 	/* Wrappers of allocators: who called them is who allocated a block. */
 	struct name_globs skip;
+	/* An address of no file that a traceback has shown as ??; 0: none (report/unnamed_text.h). */
+	uint64_t unnamed;
 };
 
 struct session_naming *session_naming(struct session *session);

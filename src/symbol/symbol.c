@@ -138,6 +138,11 @@ struct err *symbols_set_debug_path(struct symbols *symbols, const char *path)
 	return NULL;
 }
 
+bool symbols_has_perf_map(const struct symbols *symbols)
+{
+	return symbols->perf_map.fd >= 0;
+}
+
 void symbols_retry(struct symbols *symbols)
 {
 	resolved_free(&symbols->resolved);

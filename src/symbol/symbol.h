@@ -108,6 +108,8 @@ struct err *symbols_set_debug_path(struct symbols *symbols, const char *path) MU
 void symbol_file_set_fetch(struct symbols *symbols,
 			   int (*fetch)(void *ctx, const char *build_id, const char *module_path),
 			   void *ctx);
+/* Is there a /tmp/perf-PID.map, as far as a look in it was needed? */
+bool symbols_has_perf_map(const struct symbols *symbols);
 /* Look again for debug files that were not found. Earlier frames and texts become invalid. */
 void symbols_retry(struct symbols *symbols);
 /* Returns the number of files that lack debug information although a line in them was asked for. */

@@ -16,6 +16,7 @@
 #include "cmd/terminal/pager.h"
 #include "cmd/terminal/redirect.h"
 #include "report/progress.h"
+#include "report/unnamed_text.h"
 
 /* A Tcl command. It stands for all commands with this first word. */
 struct group {
@@ -112,6 +113,8 @@ static struct err *run_printing(struct call *call)
 	call->out = &out;
 	session_stood(call->session);	/* what others stood for is not this one's */
 	err = call->cmd->run(call);
+	if (!err)
+		unnamed_text_print(call->session, &out);
 	write_err = out_finish(&out);
 	pager_end(&pager);
 	return err ? err : write_err;

@@ -262,3 +262,22 @@ case names-pprof-flat 60 {
 	live_end $m
 	finish $t
 }
+
+# Code of no file has names if a map has them; if not, it is said what such code is.
+case names-of-a-jit 60 {
+	foreach named {1 0} {
+		set t [start jitnames]
+		set pid [pid_of $t]
+		if {!$named} {
+			file delete /tmp/perf-$pid.map
+		}
+		set m [live_start -p $pid]
+		order $t make
+		set text [live $m "malloc allocations"]
+		check {$named == ([string first "<script>window.hacked=1</script>" $text] > 0)} {named $named: $text}
+		check {[regexp -all -line {^\?\? is code of no file, which a JIT compiler has made} $text] == !$named} {named $named: $text}
+		check {![regexp -line {^\?\? is} [live $m "malloc sites by function -brief"]]} {$::result}
+		live_end $m
+		finish $t
+	}
+}

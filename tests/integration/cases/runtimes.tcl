@@ -177,11 +177,16 @@ case runtime-java 40 {
 		import java.io.*;
 
 		public class Wait {
+			static java.util.ArrayList<Object> kept = new java.util.ArrayList<>();
+
 			public static void main(String[] args) throws Exception {
 				BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
 				System.out.println("ready");
-				for (String line; (line = lines.readLine()) != null && !line.equals("quit");)
+				for (String line; (line = lines.readLine()) != null && !line.equals("quit");) {
+					if (line.equals("inflate"))
+						kept.add(new java.util.zip.Inflater());
 					System.out.println("ok");
+				}
 			}
 		}
 	}
@@ -189,6 +194,11 @@ case runtime-java 40 {
 	set t [start_command $java -XX:-UsePerfData -cp $::tmp Wait]
 	set m [live_start -p [pid_of $t]]
 	check_runtime $m Java "jcmd PID GC.class_histogram"
+	order $t inflate
+	# What has called the JVM's library is Java's, and only Java has its name.
+	set text [live $m "malloc sites limit 3"]
+	check {[regexp -all -line {^\?\? is code that Java has compiled: `jcmd PID Compiler\.perfmap` } $text] == 1} {$text}
+	check {![regexp -line {^\?\? is} [live $m "malloc"]]} {$::result}
 	live_end $m
 	order $t more
 	quit $t
