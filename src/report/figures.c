@@ -421,8 +421,13 @@ static void print_statistics(const struct figures *figures, struct out *out)
 		out_text(out, "\n");
 		return;
 	}
-	statistic(out, 8, figures->heap.complete ? "of them from before the attach" :
-		  "of them not recorded", figures->early_blocks);
+	if (figures->heap.walked) {
+		statistic(out, 8, figures->heap.complete ? "of them from before the attach" :
+			  "of them not recorded", figures->early_blocks);
+	} else {
+		label(out, 8, "and from before the attach", 33);
+		out_text(out, "not known\n");
+	}
 	statistic(out, 8, "allocations since attach", figures->allocs);
 	statistic(out, 8, "frees since attach", figures->frees);
 	print_free_space(figures, out);

@@ -47,7 +47,9 @@ static void name_allocator(struct naming *naming, struct module *module)
 	if (allocator && allocator->purge)
 		is->purges = allocator;
 	naming->unwalkable += !allocators_walkable_has(&naming->walkable, module);
-	if (!allocator)		/* a static program's own may be */
+	/* A static program's own may be that one. */
+	is->guessed |= !allocator && !is->walkable;
+	if (!allocator)
 		allocator = allocator_guess;
 	if (!is->walkable && allocator->walk)
 		is->walkable = allocator;

@@ -309,6 +309,9 @@ static void say_lacks(struct job *job, const struct err *err)
 		snprintf(why, room, "of its allocators (%.150s) only %s's heaps can be walked%s",
 			 is->text, (is->walkable ? is->walkable : allocator_guess)->name,
 			 err ? ", and nothing is allocated there" : "");
+	else if (err && err->code == ERR_NOTFOUND && is->guessed)
+		snprintf(why, room, "mdbg cannot walk the heaps of %.100s: it is no malloc that mdbg "
+				    "knows, or nothing was allocated from it", is->text);
 	else if (err)
 		snprintf(why, room, "%.255s", err->msg);
 	else if (unknown)

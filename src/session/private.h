@@ -76,6 +76,7 @@ struct session_allocators {
 	unsigned nr;			/* that have a malloc */
 	unsigned others;		/* whose malloc has another name */
 	bool partly;			/* of several, not all can be walked */
+	bool guessed;			/* which one the walkable one is, if it is any that is known */
 	const struct allocator *first;	/* NULL: not known */
 	const struct allocator *purges;	/* the last of them that has a `purge`; or NULL */
 	const struct allocator *walkable;	/* whose heaps may be walkable; or NULL */

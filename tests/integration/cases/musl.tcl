@@ -51,6 +51,23 @@ foreach {name options} {
 	by_both case musl-$name 30 "small_is_watched \[build_target musl-gcc small.c $options]"
 }
 
+# Its heaps are not glibc's, and nothing that is said of them says so.
+foreach {name options} {shared {-g} shared-stripped {-s} static {-static -g}} {
+	case musl-words-$name 30 [string map [list OPTIONS $options] {
+		set t [start_command [build_target musl-gcc small.c {*}{OPTIONS}]]
+		set m [live_start -p [pid_of $t]]
+		order $t f
+		foreach command {malloc "malloc check" "malloc freespace" "malloc allocations" "malloc sites" memory "malloc trim"} {
+			if {[catch {live $m $command} text]} {
+				set text $::result
+			}
+			check {![regexp glibc $text]} {$command: $text}
+		}
+		live_end $m
+		finish $t
+	}]
+}
+
 # It has no restorer, so that a borrowed thread takes another way back when mdbg is killed.
 by_both repeated musl-static-killed 60 {
 	set t [start_command [build_target musl-gcc small.c -static -g]]
