@@ -37,7 +37,7 @@ struct err *function_text(struct str *str, const struct symbol_frame *frame,
 	if (err || !frame->function)
 		return err;
 	if (frame->file && frame->line)
-		err = str_addf(str, " (%s:%d)", path_base(frame->file), frame->line);
+		err = str_addf(str, " (%s:%d)", path_source(frame->file), frame->line);
 	else if (frame->module)
 		err = str_addf(str, " [%s]", frame->module);
 	return err;
@@ -298,7 +298,7 @@ static uint32_t intern_line(struct stack_names *names, const struct symbol_frame
 	uint64_t file = file_number(names, frame->file);
 
 	return file ? intern(names, &names->lines, file << 32 | (uint32_t)frame->line,
-			     (struct stack_name){ frame->file, path_base(frame->file),
+			     (struct stack_name){ frame->file, path_source(frame->file),
 						  frame->line }) : 0;
 }
 

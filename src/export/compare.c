@@ -205,7 +205,7 @@ static void print_place(const struct model *model, const struct model_step *step
 		out_f(out, "+0x%" PRIx64, into);
 	if (frame->file) {
 		out_text(out, " (");
-		print_text(path_base(frame->file), out);
+		print_text(path_source(frame->file), out);
 		out_f(out, ":%d)", frame->line);
 	} else if (module != MODEL_NO_MODULE && *frame->name != '[' && !step->location->entry) {
 		print_module(&model->modules.at[module], out);

@@ -111,7 +111,7 @@ static void write_place(const struct model *model, const struct model_step *step
 	text_write(file, frame->name, "", 0);
 	if (frame->file) {
 		export_file_text(file, " (");
-		text_write(file, path_base(frame->file), "", 0);
+		text_write(file, path_source(frame->file), "", 0);
 		export_file_f(file, ":%d)", frame->line);
 	} else if (step->location->module != MODEL_NO_MODULE) {
 		export_file_text(file, " (in ");

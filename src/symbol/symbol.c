@@ -503,7 +503,7 @@ static struct err *add_text(const struct symbols *symbols, const struct resolved
 	if (!err && frame->offset)
 		err = str_addf(text, "+0x%" PRIx64, frame->offset);
 	if (!err && frame->line)
-		err = str_addf(text, " (%s:%d)", path_base(frame->file), frame->line);
+		err = str_addf(text, " (%s:%d)", path_source(frame->file), frame->line);
 	else if (!err && module)
 		err = str_addf(text, " [%.*s]", len, module);
 	return err;

@@ -26,22 +26,27 @@ static const char *const built_in[] = {
 	"__libc_malloc*", "__libc_calloc*", "__libc_realloc*", "__libc_memalign*", "__libc_free*",
 	"__GI___libc_malloc", "__GI___libc_realloc", "__GI___libc_free", "__expand_heap",
 	"__malloc_alloc_meta",
-	/* C++: operators, allocators, containers. */
-	"operator new*", "std::*", "__gnu_cxx::*",
+	/* C++: operators, those of a class too, allocators, containers. */
+	"operator new*", "*::operator new*", "std::*", "__gnu_cxx::*", "boost::container::*",
+	"boost::unordered::*", "absl::*container_internal::*", "llvm::SmallVector*",
+	"llvm::safe_malloc*", "llvm::safe_calloc*", "llvm::safe_realloc*", "llvm::allocate_buffer*",
 	/*
-	 * Rust's: a name begins with its path, or with `<` and the type that it belongs to. `core` is
-	 * a name that C++ programs use, too, so only its modules are here.
+	 * Rust's: a name begins with its path, or with `<` and the type that it belongs to, or with
+	 * `<TYPE as TRAIT>`: the traits of alloc, and those within functions of the library, have
+	 * their code there, whatever the type. `core` is a name that C++ programs use, too, so only
+	 * its modules are here.
 	 */
-	"__rust_*alloc*", "__rdl_*", "<std::*", "alloc::alloc::*", "<alloc::alloc::*",
-	"alloc::raw_vec::*", "<alloc::raw_vec::*", "alloc::vec::*", "<alloc::vec::*",
-	"alloc::boxed::*", "<alloc::boxed::*", "alloc::rc::*", "<alloc::rc::*", "alloc::sync::*",
-	"<alloc::sync::*", "alloc::slice::*", "<alloc::slice::*", "<* as alloc::slice::*",
-	"alloc::str::*", "<alloc::str::*", "alloc::string::*", "<alloc::string::*",
-	"alloc::borrow::*", "<alloc::borrow::*", "alloc::fmt::*", "<alloc::fmt::*",
-	"alloc::collections::*", "<alloc::collections::*", "core::iter::*", "core::ops::*",
-	"core::option::*", "core::result::*", "core::slice::*", "core::str::*", "core::fmt::*",
-	"core::clone::*", "core::convert::*", "core::ptr::*", "core::alloc::*", "<core::*",
-	"hashbrown::*", "<hashbrown::*", "indexmap::*", "<indexmap::*",
+	"__rust_*alloc*", "__rdl_*", "<std::*", "<alloc::*", "<* as alloc::*", "<* as <alloc::*",
+	"<* as <core::*", "<* as <std::*", "<* as <[[]*", "<* as core::convert::Into<*",
+	"<[[]*]>::*", "<str>::*", "alloc::alloc::*", "alloc::raw_vec::*", "alloc::vec::*",
+	"alloc::boxed::*", "alloc::rc::*", "alloc::sync::*", "alloc::slice::*", "alloc::str::*",
+	"alloc::string::*", "alloc::borrow::*", "alloc::fmt::*", "alloc::ffi::*",
+	"alloc::collections::*", "core::iter::*", "core::ops::*", "core::option::*",
+	"core::result::*", "core::slice::*", "core::str::*", "core::fmt::*", "core::clone::*",
+	"core::convert::*", "core::ptr::*", "core::alloc::*", "core::array::*", "core::cell::*",
+	"core::default::*", "core::mem::*", "core::hash::*", "<core::*", "hashbrown::*",
+	"<hashbrown::*", "indexmap::*", "<indexmap::*", "smallvec::*", "<smallvec::*", "bytes::bytes*",
+	"<bytes::bytes*", "dashmap::*", "<dashmap::*",
 	/* Ada's pools, and Go's way into C. */
 	"__gnat_malloc*", "__gnat_realloc*", "system__memory__*", "system__pool_global__*",
 	"_cgo_*_Cfunc_*", "runtime.asmcgocall*", "runtime.cgocall*", "*._Cfunc_CString*",
@@ -59,26 +64,42 @@ static const char *const built_in[] = {
 	/* nginx and its pools. */
 	"ngx_alloc", "ngx_calloc", "ngx_memalign", "ngx_palloc*", "ngx_pnalloc*", "ngx_pcalloc*",
 	"ngx_pmemalign*", "ngx_create_pool*", "ngx_pstrdup*",
+	/* The pools of Apache's library, Samba's talloc. */
+	"apr_palloc*", "apr_pcalloc*", "apr_pstrdup*", "apr_pstrndup*", "apr_pstrmemdup*",
+	"apr_pstrcat*", "apr_psprintf*", "apr_pvsprintf*", "apr_pmemdup*", "apr_pool_create*",
+	"apr_allocator_alloc*", "allocator_alloc*", "talloc_*", "_talloc*", "__talloc*",
 	/* PostgreSQL: memory contexts. */
 	"palloc*", "repalloc*", "pstrdup*", "pnstrdup*", "psprintf*", "MemoryContextAlloc*",
 	"MemoryContextStrdup*", "AllocSet*", "GenerationAlloc*", "GenerationRealloc*", "SlabAlloc*",
-	"BumpAlloc*", "pg_malloc*", "pg_realloc*", "pg_strdup*", "guc_malloc*", "guc_realloc*",
+	"BumpAlloc*", "initStringInfo*", "enlargeStringInfo*", "pg_malloc*", "pg_realloc*", "pg_strdup*", "guc_malloc*", "guc_realloc*",
 	"guc_strdup*",
 	/* MariaDB and MySQL. */
 	"my_malloc*", "my_realloc*", "my_strdup*", "my_strndup*", "my_memdup*", "my_multi_malloc*",
 	"alloc_root*", "multi_alloc_root*", "init_alloc_root*", "reset_root_defaults*",
-	"strdup_root*", "strmake_root*", "memdup_root*",
+	"strdup_root*", "strmake_root*", "memdup_root*", "my_raw_malloc*", "my_internal_malloc*",
+	"sf_malloc*", "sql_alloc*", "sql_calloc*", "MEM_ROOT::Alloc*", "Query_arena::*alloc*",
+	"ut_allocator*", "ut::*alloc*", "mem_heap_*", "mem_strdup*",
 	/* haproxy. */
 	"pool_get_from_os*", "pool_alloc*", "__pool_alloc*", "pool_refill_local_from_shared*",
-	/* PHP and Ruby. */
+	"__pool_refill*",
+	/* PHP, Ruby, Lua, Perl, Erlang, Tcl. */
 	"_emalloc*", "_ecalloc*", "_erealloc*", "_estrdup*", "_estrndup*", "_safe_emalloc*",
 	"_safe_malloc*", "_safe_realloc*", "__zend_malloc*", "__zend_calloc*", "__zend_realloc*",
 	"zend_mm_*", "ruby_xmalloc*", "ruby_xcalloc*", "ruby_xrealloc*", "ruby_strdup*",
-	"objspace_xmalloc*", "objspace_xcalloc*", "objspace_xrealloc*",
+	"objspace_xmalloc*", "objspace_xcalloc*", "objspace_xrealloc*", "rb_gc_impl_malloc*",
+	"rb_gc_impl_calloc*", "rb_gc_impl_realloc*", "rb_xmalloc_mul_add*", "rb_xcalloc_mul_add*",
+	"rb_xrealloc_mul_add*", "rb_alloc_tmp_buffer*", "ruby_sized_xrealloc*",
+	"smart_str_*realloc*", "zend_strndup*", "zend_arena_*", "spprintf*", "vspprintf*",
+	"luaM_*", "l_alloc", "Perl_safesysmalloc*", "Perl_safesyscalloc*", "Perl_safesysrealloc*",
+	"Perl_savepv*", "erts_alloc*", "erts_realloc*", "erts_sys_*alloc*", "erts_alcu_*",
+	"Tcl_Alloc*", "Tcl_Realloc*", "Tcl_Attempt*", "TclpAlloc*", "TclpRealloc*",
 	/* HotSpot and Qt. */
 	"os::malloc*", "os::realloc*", "os::strdup*", "AllocateHeap*", "ReallocateHeap*",
-	"Arena::grow*", "ChunkPool::*", "Chunk::operator new*", "QArrayData::allocate*",
-	"QArrayData::reallocate*", "QListData::detach*", "QListData::realloc*",
+	"Arena::grow*", "Arena::Amalloc*", "Arena::internal_*", "ChunkPool::*",
+	"resource_allocate_bytes*", "GenericGrowableArray::raw_allocate*", "CHeapObjBase::*",
+	"QArrayData::*", "QTypedArrayData<*", "QArrayDataPointer<*", "QListData::*", "QHashData::*",
+	"QHashPrivate::*", "QMapDataBase::*", "QtSharedPointer::*", "QString::*", "QByteArray::*",
+	"QList<*", "QVector<*", "QHash<*", "QMap<*", "QSet<*", "qMalloc*", "qRealloc*",
 	/* SQLite. */
 	"sqlite3Malloc*", "sqlite3MemMalloc*", "sqlite3MemRealloc*", "sqlite3Realloc*",
 	"sqlite3DbMalloc*", "sqlite3DbRealloc*", "sqlite3DbStrDup*", "sqlite3DbStrNDup*",
@@ -99,7 +120,7 @@ static const char *const built_in[] = {
 	"v8::internal::NewArray*", "v8::internal::StrDup*", "v8::internal::Zone::*",
 	"v8::base::Malloc*", "v8::base::Calloc*", "v8::base::Realloc*", "v8::base::AlignedAlloc*",
 	"uv__malloc*", "uv__calloc*", "uv__realloc*", "uv__strdup*", "uv__strndup*",
-	"uprv_malloc*", "uprv_calloc*", "uprv_realloc*", "icu_*::UMemory::operator new*",
+	"uprv_malloc*", "uprv_calloc*", "uprv_realloc*", "xmlStrdup*", "xmlStrndup*",
 	"CRYPTO_malloc*", "CRYPTO_zalloc*", "CRYPTO_realloc*", "CRYPTO_clear_realloc*",
 	"CRYPTO_strdup*", "CRYPTO_strndup*", "CRYPTO_memdup*", "zcalloc*", "nghttp2_mem_*",
 	"ares_malloc*", "ares_realloc*", "ares_strdup*",

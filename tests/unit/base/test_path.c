@@ -29,3 +29,16 @@ TEST("deleted")
 	CU_ASSERT_STRING_EQUAL(there, "/tmp/a (deleted) b");
 	CU_ASSERT_FALSE(path_cut_deleted(word));
 }
+
+TEST("source")
+{
+	CU_ASSERT_STRING_EQUAL(path_source("/src/history.c"), "history.c");
+	CU_ASSERT_STRING_EQUAL(path_source("/rustc/90b3/library/alloc/src/vec/mod.rs"), "vec/mod.rs");
+	CU_ASSERT_STRING_EQUAL(path_source("/c/hashbrown-0.14/src/lib.rs"), "hashbrown-0.14/src/lib.rs");
+	CU_ASSERT_STRING_EQUAL(path_source("src/main.rs"), "src/main.rs");
+	CU_ASSERT_STRING_EQUAL(path_source("/src/main.rs"), "src/main.rs");
+	CU_ASSERT_STRING_EQUAL(path_source("/main.rs"), "main.rs");
+	CU_ASSERT_STRING_EQUAL(path_source("mod.rs"), "mod.rs");
+	CU_ASSERT_STRING_EQUAL(path_source("/a/b/raw_mod.rs"), "raw_mod.rs");
+	CU_ASSERT_STRING_EQUAL(path_source(""), "");
+}

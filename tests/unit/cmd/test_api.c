@@ -43,7 +43,7 @@ TEST("gives allocations")
 		"malloc fake_load fake_main");
 	CU_ASSERT_STRING_EQUAL(
 		harness_value("dict keys [lindex [mdbg::frames [dict get $b stack]] 1]"),
-		"pc function offset module file line inline full");
+		"pc function offset module file line inline full place");
 	CU_ASSERT_STRING_EQUAL(
 		harness_value("lmap f [mdbg::frames [dict get $b stack]] {dict get $f full}"),
 		"malloc fake_load fake_main");
