@@ -82,6 +82,15 @@ static struct err *line_label(const struct stack_names *names, uint64_t key, str
 	return str_addf(ret, "function %s, line not known", name);
 }
 
+static struct err *heap_label(uint16_t heap, struct str *ret)
+{
+	const char *name = block_heap_name(heap);
+
+	if (heap == LOG_HEAP_UNKNOWN)
+		return str_add(ret, "heap (unknown)");
+	return name ? str_addf(ret, "heap %s", name) : str_addf(ret, "heap %u", heap);
+}
+
 struct err *site_label(const struct stack_names *names, enum site_by by, const struct site *site,
 		       struct str *ret)
 {
@@ -98,6 +107,8 @@ struct err *site_label(const struct stack_names *names, enum site_by by, const s
 		return str_addf(ret, "module %s", stack_names_name(names, site->key));
 	case SITE_SIZE:
 		return str_addf(ret, "blocks of %" PRIu64 " bytes", site->key);
+	case SITE_HEAP:
+		return heap_label((uint16_t)site->key, ret);
 	case SITE_THREAD:
 		break;
 	}

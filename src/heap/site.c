@@ -8,9 +8,6 @@
 #include "heap/u32_lists.h"
 #include "heap/site_rank.h"
 
-#define FEW		256u		/* so many times are sorted to find the median */
-#define DIGIT_BITS	11u
-#define DIGITS		(1u << DIGIT_BITS)
 /*
  * Programs have far fewer; a damaged log can have one for each record, of 200 bytes each here.
  */
@@ -49,7 +46,6 @@ struct site_sums {
 	unsigned shift;
 	struct u32_lists numbers;
 	VEC(struct times) times;	/* by site */
-	uint32_t few[FEW];
 	struct log_older older;
 	/* For sites that hold nothing; NULL: these are not listed. */
 	const struct filter *filter;
@@ -89,6 +85,9 @@ static struct err *site_key(struct site_sums *sums, const struct block *block, u
 		return NULL;
 	case SITE_SIZE:
 		*ret = block->size;
+		return NULL;
+	case SITE_HEAP:
+		*ret = block->heap;
 		return NULL;
 	case SITE_STACK:
 		break;
@@ -390,47 +389,10 @@ static uint64_t age(const struct site_sums *sums, uint64_t time)
 	return sums->now_ns > then ? sums->now_ns - then : 0;
 }
 
-/* The (k + 1)th smallest of many, digit by digit: those that begin as it does are counted. */
-static uint32_t nth_of_many(const struct site_sums *sums, const struct u32_list *list, uint64_t k)
-{
-	uint32_t found = 0, number;
-	unsigned low = 32;
-
-	while (low) {
-		uint64_t count[DIGITS] = { 0 };
-		unsigned high = low, digit = 0;
-		struct u32_cursor at = u32_lists_start(&sums->numbers, list);
-
-		low = low > DIGIT_BITS ? low - DIGIT_BITS : 0;
-		while (u32_lists_next(&sums->numbers, &at, &number))
-			if (!(((uint64_t)number ^ found) >> high))
-				count[number >> low & (DIGITS - 1)]++;
-		for (; k >= count[digit]; digit++)
-			k -= count[digit];
-		found |= digit << low;
-	}
-	return found;
-}
-
-COMPARE_BY(by_number, uint32_t, x, *x)
-
-static uint32_t nth_of(struct site_sums *sums, const struct u32_list *list, uint64_t k)
-{
-	struct u32_cursor at = u32_lists_start(&sums->numbers, list);
-
-	if (list->nr > FEW)
-		return nth_of_many(sums, list, k);
-	for (uint32_t i = 0; i < list->nr &&
-	     u32_lists_next(&sums->numbers, &at, &sums->few[i]); i++)
-		;
-	qsort(sums->few, list->nr, sizeof(*sums->few), by_number);
-	return sums->few[k];
-}
-
 /* The age of the (k + 1)th oldest block of a site; in the middle of its moment. */
 static uint64_t nth_age(struct site_sums *sums, const struct times *times, uint64_t k)
 {
-	uint64_t time = sums->start + ((uint64_t)nth_of(sums, &times->list, k) << sums->shift) +
+	uint64_t time = sums->start + ((uint64_t)u32_lists_nth(&sums->numbers, &times->list, k) << sums->shift) +
 			(1ull << sums->shift >> 1);
 
 	return age(sums, MIN(MAX(time, times->oldest), times->youngest));
@@ -532,6 +494,32 @@ struct err *sites_build(const struct log *log, const struct blocks *blocks,
 	vec_each_while(block, &blocks->vec, !err)
 		err = sums_add(&sums, block, block_share(sums.mean, block));
 	return err ? err : sums_end(&sums, &blocks->live, ret);
+}
+
+struct err *sites_from_list(const struct log *log, struct list *list, const struct site_spec *spec,
+			    uint64_t now_ns, struct sites *ret)
+{
+	struct site_sums sums CLEANUP(sums_free) = sums_begin(log, spec, now_ns);
+	const struct block *block;
+	struct err *err;
+
+	while (!(err = block_list_next(list, &block)) && block) {
+		struct sample_share share = block_share(sums.mean, block);
+
+		/* In a log that samples, the records stand for these, too. */
+		if (block->preattach && sums.mean)
+			continue;
+		err = sums_add(&sums, block, share);
+		if (err)
+			break;
+		if (block->preattach) {
+			sums.sites.early_bytes += share.bytes;
+			sums.sites.early_count += share.blocks;
+		}
+	}
+	if (!err)
+		finish(&sums, ret);
+	return err;
 }
 
 struct adding {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sites: blocks added up by stack, function, line, module, thread or size. */
+/* Sites: blocks added up by stack, function, line, module, thread, size or heap. */
 #pragma once
 
+#include "heap/block_list.h"
 #include "heap/filter.h"
 #include "heap/moment.h"
 #include "log/log_totals.h"
 
-enum site_by { SITE_STACK, SITE_FUNCTION, SITE_LINE, SITE_MODULE, SITE_THREAD, SITE_SIZE };
+enum site_by {
+	SITE_STACK, SITE_FUNCTION, SITE_LINE, SITE_MODULE, SITE_THREAD, SITE_SIZE, SITE_HEAP,
+};
+
 enum site_sort { SITE_SORT_BYTES, SITE_SORT_COUNT, SITE_SORT_AGE, SITE_SORT_GROWTH,
 		SITE_SORT_RATE,
 		/* by all-time figures: */
@@ -18,7 +22,10 @@ static inline bool site_sort_is_all_time(enum site_sort sort)
 }
 
 struct site {
-	/* stack id; function, line or module: number given by key_of; thread: registry index; size */
+	/*
+	 * stack id; function, line or module: number given by key_of; thread: registry index; size;
+	 * heap as in struct block
+	 */
 	uint64_t key;
 	/* a stack of this site (the one with most bytes), LOG_STACK_NONE if none */
 	uint32_t stack;
@@ -29,7 +36,7 @@ struct site {
 	uint64_t bytes, count;
 	/*
 	 * All-time, of all its stacks, whatever a filter keeps; 0 where it is not known (by thread,
-	 * by size). log/log_totals.h says what these are while the target runs.
+	 * size and heap). log/log_totals.h says what these are while the target runs.
 	 */
 	uint64_t total, total_bytes;
 	uint64_t freed, freed_bytes;	/* of total and total_bytes; the rest is live */
@@ -49,8 +56,10 @@ struct site {
 
 struct sites {
 	VEC(struct site) vec;
-	/* sums over all sites, before the limit; shares are parts of these */
-	uint64_t bytes, count;
+	uint64_t bytes, count;	/* sums over all sites, before the limit */
+	/* Of them blocks that are in no record: those from before the attach. Only by size and heap. */
+	uint64_t early_bytes, early_count;
+	uint64_t older_bytes;		/* that are held besides: shares are of both */
 	uint64_t growth_ns;	/* the time over which growth is counted; 0: growth is not known */
 	bool past;		/* of a moment: only bytes, count and growth are known */
 	/* With site_spec.idle: the sums of the all-time figures of all sites, before the limit. */
@@ -96,6 +105,12 @@ struct err *sites_build(const struct log *log, const struct blocks *blocks,
 struct err *sites_from_log(const struct filter_env *env, const struct filter *filter,
 			   const struct in_hand *in_hand, const struct site_spec *spec,
 			   struct sites *ret) MUST_CHECK;
+/*
+ * The sites of the blocks of a list (heap/block_list.h), which may have some that are in no record,
+ * by thread, size or heap. now_ns is as for sites_build.
+ */
+struct err *sites_from_list(const struct log *log, struct list *list, const struct site_spec *spec,
+			    uint64_t now_ns, struct sites *ret) MUST_CHECK;
 /*
  * The sites of a moment, by stack, function or module. The filter must have conditions on function
  * and module only, because a moment has no other attributes of blocks.

@@ -52,6 +52,9 @@ void u32_lists_free(struct u32_lists *numbers);
 /* Divide all numbers by 2^bits; bits < 32. */
 void u32_lists_shift(struct u32_lists *numbers, unsigned bits);
 
+/* The (k + 1)th smallest number of a list, which has more than k. */
+uint32_t u32_lists_nth(const struct u32_lists *numbers, const struct u32_list *list, uint64_t k);
+
 /* Internal, too. */
 static inline struct u32_node *u32_lists_node(const struct u32_lists *numbers, uint32_t node)
 {

@@ -15,6 +15,7 @@
 #include "report/out.h"
 #include "report/progress.h"
 #include "report/rows_text.h"
+#include "report/stood_text.h"
 #include "report/traceback.h"
 #include "session/older.h"
 #include "session/peak_watch.h"
@@ -49,6 +50,11 @@ static const struct site_line {
 	{ "growth", "count", { "growth ", "\n" }, { NULL, NULL } },
 };
 
+static double share(uint64_t bytes, uint64_t all)
+{
+	return all ? 100.0 * (double)bytes / (double)all : 0.0;
+}
+
 /* "+4096 bytes in 5s", or "-". */
 static void print_growth(const struct sites *sites, const struct site *site, struct out *out)
 {
@@ -71,8 +77,9 @@ static void print_value(const struct sites *sites, const struct site_row *row,
 	char age[32];
 
 	if (column->kind == COLUMN_AGE) {
+		/* Of blocks from before the attach no age is known. */
 		number_text_duration(age, sizeof(age), is.number);
-		out_text(out, age);
+		out_text(out, is.number ? age : "-");
 	} else if (column->kind == COLUMN_BYTES) {
 		out_text(out, number_text_size(out, is.number).at);
 	} else if (column->kind == COLUMN_CHANGE) {
@@ -164,7 +171,7 @@ static struct err *print_site(struct stack_names *names, enum site_by by,
 		return err;
 	out_f(out, "#%zu  %s bytes in %" PRIu64 " blocks (%.1f %%)", rank + 1,
 	      number_text_size(out, site->bytes).at, site->count,
-	      sites->bytes ? 100.0 * (double)site->bytes / (double)sites->bytes : 0.0);
+	      share(site->bytes, sites->bytes + sites->older_bytes));
 	if (label.len)
 		out_f(out, ": %s", str_text(&label));
 	out_text(out, "\n");
@@ -191,7 +198,7 @@ static void print_no_growth(enum site_by by, const struct sites *sites, struct o
 {
 	if (sites->growth_ns || sites->past || !sites->vec.nr)
 		return;
-	if (by == SITE_THREAD || by == SITE_SIZE)
+	if (by == SITE_THREAD || by == SITE_SIZE || by == SITE_HEAP)
 		out_text(out, "Growth (-) is known by stack, function, line and module only\n");
 	else
 		out_f(out, "Growth (-) needs a sample of %llu s ago or earlier to compare with\n",
@@ -242,19 +249,26 @@ static struct err *print_blocks(struct stack_names *names, enum site_by by,
 }
 
 /* Print what is held besides, by blocks of which no site is known. */
-static void print_older(struct session *session, const struct sites_when *when, struct out *out)
+static void print_older(const struct sites *sites, const struct sites_when *when, struct out *out)
 {
-	struct older_held older;
+	const struct older_look *older = when->older;
 
-	if (when->at.word || when->filtered)
+	if (sites->early_count)
+		out_f(out, "Of these %" PRIu64 " blocks, %s bytes, are from before the attach\n",
+		      sites->early_count, number_text_size(out, sites->early_bytes).at);
+	if (!older)
 		return;
-	if (!session_older_held(session, &older))
-		out_text(out, "Not in these: blocks from before the attach (`malloc` walks the heaps for "
-			      "them)\n");
-	else if (older.blocks)
+	if (older->known && older->held.blocks)
 		out_f(out, "Not in these: blocks from before the attach, %s%s bytes in %" PRIu64
-		      " blocks\n", older.at_most ? "at most " : "",
-		      number_text_size(out, older.bytes).at, older.blocks);
+		      " blocks (%.1f %% of all; `by size` and `by heap` have them)\n",
+		      older->held.at_most ? "at most " : "",
+		      number_text_size(out, older->held.bytes).at, older->held.blocks,
+		      share(older->held.bytes, sites->bytes + older->held.bytes));
+	else if (!older->known && *older->why)
+		out_f(out, "Not in these: blocks from before the attach (%s)\n", older->why);
+	else if (!older->known)
+		out_text(out, "Not in these: blocks from before the attach\n");
+	stood_text_print(out, older->pause_ns, "");
 }
 
 /* Print how the peak was found, and how much of it the sites are. */
@@ -311,7 +325,7 @@ struct err *sites_print_sums(struct stack_names *names, const struct sites *site
 	      number_text_size(out, sites->bytes).at);
 	print_peak(session, when, sites, out);
 	print_all_time(sites, when, out);
-	print_older(session, when, out);
+	print_older(sites, when, out);
 	sites_print_sampling(session, out);
 	return NULL;
 }

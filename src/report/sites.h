@@ -28,6 +28,8 @@ struct sites_when {
 	struct moment_name since, at;
 	bool filtered;			/* not all blocks are in the answer */
 	bool idle;			/* sites that hold nothing now were asked for */
+	/* What blocks from before the attach hold, which are in no site; NULL: it was not asked for. */
+	const struct older_look *older;
 };
 
 /*

@@ -10,6 +10,7 @@ static struct err *run(struct call *call)
 {
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_sites_listed(call, &query);
+	struct older_look older;
 	struct sites_when when;
 
 	if (err)
@@ -18,6 +19,9 @@ static struct err *run(struct call *call)
 	when.at = moments_chosen_name(&query.at, query.now_ns);
 	when.filtered = query.filter.conds.nr;
 	when.idle = query.all || site_sort_is_all_time(query.sort);
+	err = query_sites_older(call, &query, &older, &when.older);
+	if (err)
+		return err;
 	return call->brief ? sites_print_brief(&query.names, query.by, &query.sites, &when, call->out) :
 			     sites_print(&query.names, query.by, &query.sites, &when, call->out);
 }
@@ -45,7 +49,7 @@ static const struct twin twin = {
 
 const struct cmd cmd_malloc_sites = {
 	.name		= "malloc sites",
-	.usage		= "?all? ?by stack|function|line|module|thread|size? ?FILTER? "
+	.usage		= "?all? ?by stack|function|line|module|thread|size|heap? ?FILTER? "
 			  "?sort bytes|count|age|growth|rate|total|calls|callrate|temporary? ?limit N? "
 			  "?since MOMENT? ?at MOMENT?",
 	.brief		= "the places that hold the most: blocks by traceback",
@@ -78,9 +82,10 @@ const struct cmd cmd_malloc_sites = {
 			  "    callrate   the same a second, since recording began: the same order\n"
 			  "    temporary  blocks that were freed again\n"
 			  "\n"
-			  "Blocks from before the attach are in no site. A line says how much they hold:\n"
-			  "what the last walk of the heaps (`malloc`, `malloc allocations`) has found,\n"
-			  "less what was freed of them since.\n"
+			  "Blocks from before the attach are in no site, but by size and by heap. A line\n"
+			  "says how much they hold, and shares are of both: what the last walk of the\n"
+			  "heaps has found, less what was freed of them since. The first answer makes\n"
+			  "that walk, if the process need not stand still for more than 0.1 s.\n"
 			  "\n"
 			  "`at MOMENT` shows the bytes and blocks that each site held at an earlier\n"
 			  "moment, and with `since` the growth up to that moment. Everything else is left\n"

@@ -87,8 +87,9 @@ static struct err *rows(struct call *call, struct answer *ret)
 static struct err *run(struct call *call)
 {
 	CLEANUP(asked_free) struct asked asked = { .tree.weight = 0 };
-	struct err *err;
+	struct older_look older;
 	struct sites_when when;
+	struct err *err;
 
 	if (call->brief)
 		return query_print_brief(call, rows);
@@ -100,6 +101,9 @@ static struct err *run(struct call *call)
 		.filtered = asked.query.filter.conds.nr,
 		.idle = asked.query.all || site_sort_is_all_time(asked.query.sort),
 	};
+	err = query_sites_older(call, &asked.query, &older, &when.older);
+	if (err)
+		return err;
 	err = tree_print(&asked.tree, &asked.spec, &when.at, call->out);
 	return err ? err : sites_print_sums(&asked.query.names, &asked.query.sites, &when, false,
 					    call->out);

@@ -16,6 +16,7 @@
 #include "report/suppressed.h"
 #include "session/heap.h"
 #include "session/leaks.h"
+#include "session/older.h"
 
 struct call;
 
@@ -69,6 +70,13 @@ struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK
 struct err *query_sites_listed(const struct call *call, struct query *query) MUST_CHECK;
 /* The same for a tree of them: `limit` is kept in query, and not applied to the sites. */
 struct err *query_sites_tree(const struct call *call, struct query *query) MUST_CHECK;
+/*
+ * What blocks hold that are in none of these sites; *asked_ret is ret, or NULL for a filter or an
+ * earlier moment, of which it is not known. By size and by heap the sites have these blocks. The
+ * process may be stopped for it, and its sites have the shares of all.
+ */
+struct err *query_sites_older(const struct call *call, struct query *query, struct older_look *ret,
+			      const struct older_look **asked_ret) MUST_CHECK;
 /*
  * The parts of these questions: where FILTER ends that begins at a word; the words of
  * query_site_words behind it, of which those in `allowed` (1 << word) may be there; and whether

@@ -3,6 +3,8 @@
 
 #include "cmd/query/query.h"
 
+#include <stdio.h>
+
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/shell.h"
@@ -19,7 +21,8 @@
 
 const char *const query_by[] = {
 	[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_LINE] = "line",
-	[SITE_MODULE] = "module", [SITE_THREAD] = "thread",     [SITE_SIZE] = "size", NULL,
+	[SITE_MODULE] = "module", [SITE_THREAD] = "thread",     [SITE_SIZE] = "size",
+	[SITE_HEAP] = "heap",	  NULL,
 };
 const char *const query_sort_keys[] = {
 	[SITE_SORT_BYTES] = "bytes", [SITE_SORT_COUNT] = "count", [SITE_SORT_AGE] = "age",
@@ -50,7 +53,7 @@ static struct err *parse_by(struct query *query, int *at)
 		return NULL;
 	err = choose("group", query->argv[*at + 1], query_by, &by);
 	if (err)
-		return err_hint(err, "by stack, function, line, module, thread or size");
+		return err_hint(err, "by stack, function, line, module, thread, size or heap");
 	query->by = by;
 	*at += 2;
 	return NULL;
@@ -148,7 +151,7 @@ static struct err *not_of_then(const char *what)
 /* A moment has sums by stack only; the names of a stack are known. */
 static struct err *check_past(const struct query *query, const struct site_spec *spec)
 {
-	if (spec->by == SITE_THREAD || spec->by == SITE_SIZE)
+	if (spec->by >= SITE_THREAD)
 		return not_of_then(query_by[spec->by]);
 	if (spec->sort == SITE_SORT_AGE || site_sort_is_all_time(spec->sort) || spec->idle)
 		return not_of_then(spec->sort == SITE_SORT_AGE ? "age" : "what was freed");
@@ -200,6 +203,43 @@ static struct err *find_since(const struct call *call, const struct query *query
 	return err;
 }
 
+static bool is_walked(enum site_by by)
+{
+	return by == SITE_SIZE || by == SITE_HEAP;
+}
+
+/* Of blocks from before the attach the walk tells the size and the heap. */
+static struct err *build_walked(const struct call *call, struct query *query,
+				const struct site_spec *spec)
+{
+	struct err *err = query_walk(call, true, query);
+
+	return err ? err : sites_from_list(session_log(call->session), query->list, spec,
+					   query->now_ns, &query->sites);
+}
+
+struct err *query_sites_older(const struct call *call, struct query *query, struct older_look *ret,
+			      const struct older_look **asked_ret)
+{
+	struct err *err = NULL;
+
+	*asked_ret = NULL;
+	if (query->at.word || query->filter.conds.nr)
+		return NULL;
+	if (is_walked(query->by)) {
+		*ret = (struct older_look){ .known = query->heap.walked,
+					    .pause_ns = query->heap.pause_ns };
+		snprintf(ret->why, sizeof(ret->why), "%s", query->heap.why);
+	} else {
+		err = session_older_find(call->session, ret);
+	}
+	if (err)
+		return err;
+	query->sites.older_bytes = ret->known ? ret->held.bytes : 0;
+	*asked_ret = ret;
+	return NULL;
+}
+
 /* The moment of this answer also becomes a sample. */
 static struct err *build_now(const struct call *call, struct query *query, struct site_spec *spec)
 {
@@ -226,7 +266,9 @@ static struct err *build_sites(const struct call *call, struct query *query, str
 	err = query_sites_check_since(query);
 	if (err)
 		return err;
-	return query->at.word ? build_past(call, query, spec) : build_now(call, query, spec);
+	if (query->at.word)
+		return build_past(call, query, spec);
+	return is_walked(spec->by) ? build_walked(call, query, spec) : build_now(call, query, spec);
 }
 
 enum sites_for { SITES_FOR_OTHERS, SITES_FOR_LIST, SITES_FOR_TREE };
@@ -242,7 +284,7 @@ static bool parse_all(const struct query *query, int *at)
 
 static struct err *check_idle(const struct query *query, const struct site_spec *spec)
 {
-	if ((spec->by != SITE_THREAD && spec->by != SITE_SIZE) ||
+	if (spec->by < SITE_THREAD ||
 	    !(query->all || site_sort_is_all_time(spec->sort)))
 		return NULL;
 	return err_hint(err_create(ERR_USAGE, "by %s, what was freed is not known",

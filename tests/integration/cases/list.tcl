@@ -87,16 +87,22 @@ case sites 60 {
 	with_target 1000 {
 		set all [allocations $m ""]
 		set bytes [expr [join [values $all size] +]]
-		foreach by {stack function module thread size} {
+		# By size and by heap those from before the attach count, too.
+		set whole [live_value $m {set sum 0; foreach block [mdbg::allocations] {incr sum [dict get $block size]}; list $sum [llength [mdbg::allocations]]}]
+		foreach by {stack function module thread size heap} {
 			set sites [live_value $m "mdbg::sites by $by"]
+			if {$by eq "size"} {
+				lassign $whole bytes nr
+			} elseif {$by eq "stack"} {
+				set nr [llength $all]
+			}
 			set sum 0
 			set count 0
 			foreach site $sites {
 				incr sum [dict get $site bytes]
 				incr count [dict get $site count]
 			}
-			check {$sum == $bytes && $count == [llength $all]} \
-				{by $by: $count blocks, $sum bytes; allocations: [llength $all], $bytes}
+			check {$sum == $bytes && $count == $nr} {by $by: $count blocks, $sum bytes; allocations: $nr, $bytes}
 			set order [lmap site $sites {dict get $site bytes}]
 			check {$order eq [lsort -integer -decreasing $order]} {by $by: not the largest first: $order}
 		}
