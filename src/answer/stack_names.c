@@ -53,11 +53,21 @@ static bool is_unscoped_std(const struct symbol_frame *frame)
 	       strstr(frame->file, "/include/c++/");
 }
 
+static bool is_found(const struct session_naming *naming, const struct symbol_frame *frame)
+{
+	const char *name = frame->function ? frame->function : frame->place;
+
+	for (unsigned i = 0; name && i < naming->nr_wrappers; i++)
+		if (!strcmp(naming->wrapper[i].name, name))
+			return true;
+	return false;
+}
+
 bool frame_is_skipped(struct session *session, const struct symbol_frame *frame)
 {
 	const struct name_globs *skip = &session_naming(session)->skip;
 
-	return name_globs_match(skip, frame) ||
+	return is_found(session_naming(session), frame) || name_globs_match(skip, frame) ||
 	       (is_unscoped_std(frame) && name_globs_match_text(skip, "std::"));
 }
 
@@ -209,6 +219,7 @@ static bool find_own(struct stack_names *names, uint32_t stack, bool with_caller
 
 	search.with_caller = with_caller;
 	ret->caller.pc = 0;
+	ret->at = 0;
 	for (uint32_t i = 0; more && i < view.nr; i++) {
 		struct stack_functions at = stack_functions(names->session, symbols,
 			(struct stack_pc){ view.pcs[i], view.generation, !i });
@@ -221,8 +232,10 @@ static bool find_own(struct stack_names *names, uint32_t stack, bool with_caller
 					      frame ? frame->module : NULL);
 			if (search.first == number)
 				first = *frame;
-			if (search.own == number)
+			if (search.own == number) {
 				ret->frame = *frame;
+				ret->at = i;
+			}
 			if (search.caller == number)
 				ret->caller = *frame;
 		}

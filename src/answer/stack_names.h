@@ -63,6 +63,7 @@ struct stack_own {
 	struct symbol_frame frame;
 	struct symbol_frame caller;	/* the first named one behind it; pc 0: none is needed, or known */
 	size_t number;		/* of frame in the stack, inlined functions and the entry counted */
+	uint32_t at;		/* number of its PC */
 };
 
 /* False: the stack has nothing but the entry. */

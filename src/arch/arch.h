@@ -309,6 +309,13 @@ struct arch {
 	 */
 	bool (*changed_registers)(const uint8_t *code, size_t len, uint32_t *changed,
 				  uint32_t *popped);
+	/*
+	 * These bytes are a function from its start up to and with a call. Which of its own
+	 * arguments may be in the arguments `into` of that call, as they are or computed from (a
+	 * size to which a head's is added)? Both are sets, 1 << number, of the first six that are
+	 * words. 0: none, or bytes do not decode.
+	 */
+	unsigned (*passes_on)(const uint8_t *code, size_t len, unsigned into);
 	struct err *(*stub)(const struct stub_spec *spec, struct stub *ret);
 	/* ERR_UNSUPPORTED: a number is out of the bounds given in struct thunk_spec. */
 	struct err *(*thunk)(const struct thunk_spec *spec, struct thunk *ret);

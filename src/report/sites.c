@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answer/older_find.h"
 #include "base/cancel.h"
 #include "base/compiler.h"
 #include "heap/history.h"
@@ -17,7 +18,6 @@
 #include "report/rows_text.h"
 #include "report/stood_text.h"
 #include "report/traceback.h"
-#include "session/older.h"
 #include "session/peak_watch.h"
 #include "session/session.h"
 

@@ -3,11 +3,8 @@
 
 #include "session/older.h"
 
-#include <stdio.h>
-
 #include "heap/early.h"
 #include "inspect/heaps.h"
-#include "session/heap.h"
 #include "session/private.h"
 #include "tracee/region.h"
 
@@ -32,6 +29,13 @@ void older_note(struct session *session, const struct heaps *heap, const struct 
 	};
 }
 
+bool session_older_knowable(const struct session *session)
+{
+	const struct log *log = log_of_one(session);
+
+	return log && log_older(log).known;
+}
+
 bool session_older_held(const struct session *session, struct older_held *ret)
 {
 	const struct older_found *found = &session->older;
@@ -51,40 +55,4 @@ bool session_older_held(const struct session *session, struct older_held *ret)
 		.at_most = now.unsized != found->freed.unsized,
 	};
 	return true;
-}
-
-/* The walk, with a shorter pause at most than other commands may take: nobody has asked for it. */
-static struct err *walk_now(struct session *session, struct older_look *ret)
-{
-	uint64_t most = session->config.max_pause_ns;
-	struct heaps heap = HEAPS_INIT;
-	struct err *err;
-
-	session->config.max_pause_ns = most ? MIN(most, OLDER_PAUSE_NS) : OLDER_PAUSE_NS;
-	err = session_heap(session, SESSION_HEAP_WALK, NULL, &heap);
-	session->config.max_pause_ns = most;
-	if (err && err->code == ERR_STATE) {
-		snprintf(ret->why, sizeof(ret->why), "%.255s", err->msg);
-		return NULL;
-	}
-	if (err)
-		return err;
-	ret->pause_ns = heap.pause_ns;
-	snprintf(ret->why, sizeof(ret->why), "%s", heap.why);
-	heaps_free(&heap);
-	return NULL;
-}
-
-struct err *session_older_find(struct session *session, struct older_look *ret)
-{
-	const struct log *log = log_of_one(session);
-	struct err *err;
-
-	*ret = (struct older_look){ .why = "" };
-	ret->known = session_older_held(session, &ret->held);
-	if (ret->known || !log || !log_older(log).known)
-		return NULL;
-	err = walk_now(session, ret);
-	ret->known = !err && session_older_held(session, &ret->held);
-	return err;
 }

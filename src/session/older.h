@@ -30,22 +30,8 @@ struct older_held {
 /* False: no walk has been made that tells it. */
 bool session_older_held(const struct session *session, struct older_held *ret);
 
-
-/* What was done for it. */
-struct older_look {
-	bool known;
-	struct older_held held;		/* if known */
-	char why[256];			/* why not; "": it is not asked for where the log samples */
-	uint64_t pause_ns;		/* for how long the process stood still; 0: it did not */
-};
-
-/*
- * The same; if no walk was made so far, one is made now, unless the process would stand still for
- * more than OLDER_PAUSE_NS, or max-pause.
- */
-#define OLDER_PAUSE_NS	100000000ull
-
-struct err *session_older_find(struct session *session, struct older_look *ret) MUST_CHECK;
+/* False: no walk can tell it: the log samples, or there are several processes. */
+bool session_older_knowable(const struct session *session);
 
 /* For the session only: a walk was made; freed is what the log had at its moment. */
 void older_note(struct session *session, const struct heaps *heap, const struct log_older *freed);

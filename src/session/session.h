@@ -70,10 +70,22 @@ struct err *session_release(struct session *session) MUST_CHECK;
 void session_destroy(struct session *session);
 struct session_config *session_config(struct session *session);
 /* How functions are named in answers. It may be changed at any time. */
+#define SESSION_WRAPPERS	4u
+
+struct session_wrapper {
+	char name[256];		/* in full; of a function without a name its place */
+	unsigned share;		/* percent of the blocks that it was seen in */
+};
+
 struct session_naming {
 	enum symbol_names names;
 	/* Wrappers of allocators: who called them is who allocated a block. */
 	struct name_globs skip;
+	/* Others that were found (answer/wrapper.h), of the log that began then. */
+	bool find_wrappers;
+	struct session_wrapper wrapper[SESSION_WRAPPERS];
+	unsigned nr_wrappers, nr_said;		/* and of how many the user knows */
+	uint64_t searched_log, searched_blocks;
 	/* An address of no file that a traceback has shown as ??; 0: none (report/unnamed_text.h). */
 	uint64_t unnamed;
 };
@@ -240,6 +252,13 @@ struct err *session_allocator_runtimes(struct session *session,
  * new(unsigned long)"; NULL if pc is no entry of a probed function.
  */
 const char *session_symbols_entry(struct session *session, uint64_t pc);
+
+/*
+ * Is the size of the block that a stack has allocated made of an argument of the function at its PC
+ * number `frame`, by way of all functions from there to the allocator's, whose entry is pcs[0]? The
+ * code is read in the files of the modules that are mapped now. False also if it is not known.
+ */
+bool session_passes_on(struct session *session, const uint64_t *pcs, uint32_t frame);
 
 /* NULL before the first attach; stays until the next one. */
 struct log *session_log(struct session *session);

@@ -171,6 +171,7 @@ const struct arch arch_x86_64 = {
 	.thunk_cfa		= x86_64_thunk_cfa,
 	.stub_cfa		= x86_64_thunk_stub_cfa,
 	.insn_text		= x86_64_insn_text,
+	.passes_on		= x86_64_argument_passes_on,
 	.ends_in_call		= x86_64_insn_ends_in_call,
 
 	.syscall_insn_len	= 2,

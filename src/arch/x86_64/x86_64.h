@@ -15,6 +15,7 @@ enum {
 	SET_RAX, SET_RCX, SET_RDX, SET_RSI, SET_RDI, SET_R8, SET_R9, SET_R10, SET_R11, NR_SET,
 };
 
+unsigned x86_64_argument_passes_on(const uint8_t *code, size_t len, unsigned into);
 struct err *x86_64_displace(const uint8_t *code, size_t len, uint64_t from, uint64_t to,
 			    size_t min_len, struct displaced *ret);
 struct err *x86_64_stub(const struct stub_spec *spec, struct stub *ret);

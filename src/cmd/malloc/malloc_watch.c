@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "answer/wrapper.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/watch_loop.h"
 #include "report/traceback.h"
@@ -98,6 +99,7 @@ static struct err *print(void *ctx, struct out *out)
 		return err;
 	watch->selected = MIN(watch->selected, watch->top.vec.nr ? watch->top.vec.nr - 1 : 0);
 	watch->stack = log_deferred_whole(session_log(session), watch->stack);
+	wrapper_find(session);
 	stack_names_init(&names, session);
 	if (watch->loop.in_place)
 		err = print_frame(watch, &view, out);

@@ -3,6 +3,7 @@
 
 #include "cmd/query/query.h"
 
+#include "answer/wrapper.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/shell.h"
@@ -91,6 +92,7 @@ struct err *query_begin(const struct call *call, struct query *query)
 	log = session_log(call->session);
 	log_clock_update(log);
 	query->now_ns = log_clock_realtime(log, log_now());
+	wrapper_find(call->session);
 	return NULL;
 }
 

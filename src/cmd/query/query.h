@@ -9,6 +9,7 @@
 
 #include "answer/block_rows.h"
 #include "answer/leak_rows.h"
+#include "answer/older_find.h"
 #include "cmd/moments.h"
 #include "heap/leak.h"
 #include "heap/block_list.h"
@@ -16,7 +17,6 @@
 #include "report/suppressed.h"
 #include "session/heap.h"
 #include "session/leaks.h"
-#include "session/older.h"
 
 struct call;
 

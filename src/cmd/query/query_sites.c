@@ -231,7 +231,7 @@ struct err *query_sites_older(const struct call *call, struct query *query, stru
 					    .pause_ns = query->heap.pause_ns };
 		snprintf(ret->why, sizeof(ret->why), "%s", query->heap.why);
 	} else {
-		err = session_older_find(call->session, ret);
+		err = older_find(call->session, ret);
 	}
 	if (err)
 		return err;

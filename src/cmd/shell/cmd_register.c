@@ -17,6 +17,7 @@
 #include "cmd/terminal/redirect.h"
 #include "report/progress.h"
 #include "report/unnamed_text.h"
+#include "report/wrapper_text.h"
 
 /* A Tcl command. It stands for all commands with this first word. */
 struct group {
@@ -113,8 +114,10 @@ static struct err *run_printing(struct call *call)
 	call->out = &out;
 	session_stood(call->session);	/* what others stood for is not this one's */
 	err = call->cmd->run(call);
-	if (!err)
+	if (!err) {
 		unnamed_text_print(call->session, &out);
+		wrapper_text_print(call->session, &out);
+	}
 	write_err = out_finish(&out);
 	pager_end(&pager);
 	return err ? err : write_err;

@@ -309,7 +309,9 @@ static struct err *set_skip(struct shell *shell, const struct setting *setting U
 {
 	struct name_globs *skip = &session_naming(shell->session)->skip, made = { VEC_INIT };
 	AUTO_STR struct str text = STR_INIT;
-	struct err *err = skip_parse(value, &made, &text);
+	struct session_naming *naming = session_naming(shell->session);
+	bool find = false;
+	struct err *err = skip_parse(value, &made, &find, &text);
 
 	if (!err)
 		err = replace(&shell->skip, str_text(&text));
@@ -319,6 +321,9 @@ static struct err *set_skip(struct shell *shell, const struct setting *setting U
 	}
 	name_globs_free(skip);
 	*skip = made;
+	naming->find_wrappers = find;
+	naming->nr_wrappers = naming->nr_said = 0;
+	naming->searched_blocks = 0;
 	return NULL;
 }
 
@@ -365,7 +370,7 @@ static const struct setting settings[] = {
 	{ "sample", "record about one allocation in so many bytes (0: all), at the next attach",
 	  BYTES, .most = SAMPLE_MEAN_MAX, IN_CONFIG(sample) },
 	{ "skip", "functions that `malloc sites` passes over: `set skip` lists them",
-	  LIST, { "default" }, IN_SHELL(skip), .set = set_skip },
+	  LIST, { "default", "found" }, IN_SHELL(skip), .set = set_skip },
 	{ "stack-depth", "frames kept for an allocation, at the next attach",
 	  COUNT, .least = 1, .most = LOG_DEPTH_MAX, IN_CONFIG(stack_depth) },
 	{ "suppressions", "files that say which leaks not to report",
@@ -472,7 +477,7 @@ struct err *settings_init(struct shell *shell)
 	if (!err)
 		err = set_suppressions(shell, NULL, "");
 	if (!err)
-		err = set_skip(shell, NULL, "default");
+		err = set_skip(shell, NULL, "default found");
 	for (i = 0; !err && i < ARRAY_SIZE(settings); i++)
 		err = make_variable(shell, &settings[i]);
 	return err;
@@ -574,7 +579,8 @@ const struct cmd cmd_set = {
 			  "`malloc sites by function` and the line `in NAME` of a site pass over them, to\n"
 			  "the first frame that is the program's own; if there is none, to the innermost\n"
 			  "caller. Tracebacks stay whole. A GLOB matches names with or without\n"
-			  "parameters, short or full. `default` stands for the built-in ones.\n"
+			  "parameters, short or full. `default` stands for the built-in ones; `found`\n"
+			  "lets mdbg find the program's own, as it does at first, and name them once.\n"
 			  "\n"
 			  "All other names are plain variables. A line that makes a variable which looks\n"
 			  "like a setting (stack_depth) gets a warning; a script does not.\n",

@@ -141,17 +141,25 @@ static struct err *add_built_in(struct name_globs *globs, Tcl_Obj *list)
 	return err;
 }
 
-static struct err *add_words(int nr, const char **words, struct name_globs *globs, Tcl_Obj *list)
+static struct err *add_words(int nr, const char **words, struct name_globs *globs, bool *found,
+			     Tcl_Obj *list)
 {
 	struct err *err = NULL;
 
-	for (int i = 0; !err && i < nr; i++)
-		err = !strcmp(words[i], "default") ? add_built_in(globs, list) :
-						     add(words[i], globs, list);
+	for (int i = 0; !err && i < nr; i++) {
+		if (!strcmp(words[i], "found")) {
+			*found = true;
+			Tcl_ListObjAppendElement(NULL, list, Tcl_NewStringObj(words[i], -1));
+		} else {
+			err = !strcmp(words[i], "default") ? add_built_in(globs, list) :
+							     add(words[i], globs, list);
+		}
+	}
 	return err;
 }
 
-struct err *skip_parse(const char *text, struct name_globs *ret, struct str *text_ret)
+struct err *skip_parse(const char *text, struct name_globs *ret, bool *found_ret,
+		       struct str *text_ret)
 {
 	struct name_globs globs = { VEC_INIT };
 	const char **words;
@@ -163,7 +171,8 @@ struct err *skip_parse(const char *text, struct name_globs *ret, struct str *tex
 		return err_create(ERR_USAGE, "skip: '%s' is no list of globs", text);
 	list = Tcl_NewObj();
 	Tcl_IncrRefCount(list);
-	err = add_words(nr, words, &globs, list);
+	*found_ret = false;
+	err = add_words(nr, words, &globs, found_ret, list);
 	if (!err)
 		err = str_add(text_ret, Tcl_GetString(list));
 	Tcl_DecrRefCount(list);

@@ -8,7 +8,9 @@
 struct str;
 
 /*
- * Get the globs of a Tcl list, in which the word `default` stands for the built-in ones. *text_ret
- * is the same list without that word. ERR_USAGE if it is no list.
+ * Get the globs of a Tcl list, in which the word `default` stands for the built-in ones, and `found`
+ * says that wrappers are to be found, too (answer/wrapper.h). *text_ret is the same list without
+ * the word `default`. ERR_USAGE if it is no list.
  */
-struct err *skip_parse(const char *list, struct name_globs *ret, struct str *text_ret) MUST_CHECK;
+struct err *skip_parse(const char *list, struct name_globs *ret, bool *found_ret,
+		       struct str *text_ret) MUST_CHECK;

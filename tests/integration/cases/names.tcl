@@ -281,3 +281,31 @@ case names-of-a-jit 60 {
 		finish $t
 	}
 }
+
+# A wrapper that nobody knows is passed over, and that is said once; what everybody calls but has a size of its own is not.
+case names-found-wrapper 60 {
+	foreach how {named stripped} {
+		set t [expr {$how eq "named" ? [start wrapped] : [start_stripped load_index load_pages make_user make_group]}]
+		set m [live_start -p [pid_of $t]]
+		order $t "fixed 400"
+		check {[dict get [lindex [live_value $m "mdbg::sites by function"] 0] count] == 800} {$::result}
+		order $t "own 1000"
+		set text [live $m "malloc sites by function limit 2"]
+		check {[regexp -all -line {^(\S+) allocates (\d+) % of the blocks, and passes an argument of its own on} $text -> wrapper share] == 1} {$how: $text}
+		check {$wrapper eq "memory_get" || ($how eq "stripped" && [string match {\[stripped+0x*\]} $wrapper])} {$how: $wrapper}
+		check {$share >= 90} {$how: $share}
+		foreach function {load_pages load_index} rank {1 2} {
+			check {[regexp -line "^#$rank .*: function $function\$" $text]} {$how: no $function in $text}
+		}
+		set text [live $m "malloc sites by function limit 2"]
+		check {![regexp {allocates \d+ % of the blocks} $text]} {$how: twice: $text}
+		live $m "export csv $::tmp/found.csv"
+		check {[regexp -all -line {load_pages} [slurp $::tmp/found.csv]] > 0} {[slurp $::tmp/found.csv]}
+		live $m "set skip default"
+		check {[dict get [lindex [live_value $m "mdbg::sites by function"] 0] function] eq $wrapper} {$how: undone: $::result}
+		live $m "set skip default found"
+		check {[dict get [lindex [live_value $m "mdbg::sites by function"] 0] function] eq "load_pages"} {$how: again: $::result}
+		live_end $m
+		finish $t
+	}
+}

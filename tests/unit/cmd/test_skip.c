@@ -12,7 +12,10 @@ static void check(const char *const *names, size_t nr, bool want)
 	AUTO_STR struct str text = STR_INIT;
 	struct name_globs globs = { VEC_INIT };
 
-	CU_ASSERT_PTR_NULL_FATAL(skip_parse("default", &globs, &text));
+	bool found = true;
+
+	CU_ASSERT_PTR_NULL_FATAL(skip_parse("default", &globs, &found, &text));
+	CU_ASSERT_FALSE(found);
 	for (size_t i = 0; i < nr; i++)
 		if (name_globs_match_text(&globs, names[i]) != want)
 			CU_FAIL_FATAL(names[i]);
