@@ -172,9 +172,10 @@ static struct err *add_site(struct graph *graph, const struct model_site *site,
 	const struct cost cost = cost_of(site);
 	uint32_t caller = NO_CALL, level = NO_CALL;
 	int caller_line = 0;
+	size_t own = err ? 0 : model_stack_first(graph->model, stack);
 
 	graph->stack++;
-	for (size_t i = stack->vec.nr; !err && i-- > model_stack_entry(stack);) {
+	for (size_t i = stack->vec.nr; !err && i-- > own;) {
 		const struct model_step *step = &stack->vec.at[i];
 
 		err = level_of(graph, step, &level);

@@ -82,7 +82,9 @@ static struct err *build(const struct model *model, struct tree *tree)
 		uint32_t parent = 0;
 
 		err = model_stack_get(model, &model->sites.at[i], &stack);
-		for (size_t j = model_stack_entry(&stack); !err && j < stack.vec.nr; j++)
+		if (err)
+			break;
+		for (size_t j = model_stack_first(model, &stack); !err && j < stack.vec.nr; j++)
 			err = add_step(tree, model, &stack.vec.at[j], bytes, &parent);
 	}
 	vec_free(&stack.vec);

@@ -512,7 +512,8 @@ struct err *model_stack_get(const struct model *model, const struct model_site *
 	return err;
 }
 
-size_t model_stack_entry(const struct model_stack *stack)
+/* How many of the first steps are the allocator's own function; 0 if it has no caller. */
+static size_t entry_of(const struct model_stack *stack)
 {
 	return stack->vec.nr > 1 && stack->vec.at[0].location->entry ? 1 : 0;
 }
@@ -524,9 +525,9 @@ static enum own_kind kind_of(const struct model_frame *frame)
 	return frame->nameless ? OWN_NAMELESS : OWN_NAMED;
 }
 
-const struct model_step *model_stack_own(const struct model *model, const struct model_stack *stack)
+size_t model_stack_first(const struct model *model, const struct model_stack *stack)
 {
-	size_t entry = model_stack_entry(stack), own;
+	size_t entry = entry_of(stack), own;
 	struct own_search search = OWN_SEARCH_INIT;
 
 	for (size_t i = 0; i < stack->vec.nr; i++) {
@@ -539,5 +540,10 @@ const struct model_step *model_stack_own(const struct model *model, const struct
 			break;
 	}
 	own = own_frame_end(&search);
-	return &stack->vec.at[own == OWN_NONE ? entry : own];
+	return own == OWN_NONE ? entry : own;
+}
+
+const struct model_step *model_stack_own(const struct model *model, const struct model_stack *stack)
+{
+	return &stack->vec.at[model_stack_first(model, stack)];
 }

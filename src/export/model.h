@@ -200,13 +200,13 @@ struct model_stack {
 struct err *model_stack_get(const struct model *model, const struct model_site *site,
 			    struct model_stack *ret) MUST_CHECK;
 /*
- * Returns how many of the first steps are the allocator's own function, which valgrind's formats
- * leave out: 1, or 0 if it has no caller.
- */
-size_t model_stack_entry(const struct model_stack *stack);
-/*
  * Returns the step that a site is named after, by the rules of
  * answer/own_frame.h. If the stack has nothing but the entry, it is the entry.
  */
 const struct model_step *model_stack_own(const struct model *model,
 					 const struct model_stack *stack);
+/*
+ * The number of that step: what is before it, the allocator and its wrappers, valgrind's formats
+ * leave out, so that what a function has itself is the program's.
+ */
+size_t model_stack_first(const struct model *model, const struct model_stack *stack);

@@ -259,6 +259,10 @@ case names-pprof-flat 60 {
 		check {[regexp -line "^ *${bytes}B +\[\\d.\]+% +\[\\d.\]+% +\\d+B +\[\\d.\]+% +$function\$" $text]} {$function: $text}
 	}
 	check {![regexp -line { (malloc|palloc|context_alloc)$} $text]} {$text}
+	# So is what callgrind_annotate lists.
+	live $m "export callgrind $::tmp/flat.callgrind"
+	check {[regexp -line {^c?fn=\(\d+\) make_node$} [slurp $::tmp/flat.callgrind]]} {[slurp $::tmp/flat.callgrind]}
+	check {![regexp -line {^c?fn=\(\d+\) (palloc|context_alloc)$} [slurp $::tmp/flat.callgrind]]} {[slurp $::tmp/flat.callgrind]}
 	live_end $m
 	finish $t
 }

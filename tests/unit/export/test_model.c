@@ -107,14 +107,14 @@ TEST("has sites")
 	CU_ASSERT_STRING_EQUAL(step[2].frame->name, "fake_main");
 	CU_ASSERT_EQUAL(step[2].location->pc, (uintptr_t)fake_main + 2);
 	CU_ASSERT_EQUAL(step[2].location->code, (uintptr_t)fake_main + 1);
-	CU_ASSERT_EQUAL(model_stack_entry(&stack), 1);
+	CU_ASSERT_EQUAL(model_stack_first(model, &stack), 1);
 	CU_ASSERT_PTR_EQUAL(model_stack_own(model, &stack), &step[1]);
 	/* The walk had no more rows, and that is said. */
 	CU_ASSERT_STRING_EQUAL(model->sites.at[0].end, walk_end_name(WALK_NO_ROW));
 	CU_ASSERT_PTR_NULL_FATAL(model_stack_get(model, &model->sites.at[1], &stack));
 	CU_ASSERT_EQUAL_FATAL(stack.vec.nr, 1);
 	CU_ASSERT_STRING_EQUAL(stack.vec.at[0].frame->name, "(no stack)");
-	CU_ASSERT_EQUAL(model_stack_entry(&stack), 0);
+	CU_ASSERT_EQUAL(model_stack_first(model, &stack), 0);
 	CU_ASSERT_PTR_EQUAL(model_stack_own(model, &stack), &stack.vec.at[0]);
 	vec_free(&stack.vec);
 }
