@@ -73,7 +73,7 @@ static void add_share(struct leak_sum *sum, struct sample_share share)
 
 static void add_offset(struct leak *leak, const struct reach_offset *at)
 {
-	leak->sds = at->sds && (leak->sds || !leak->nr_offsets);
+	leak->form = !leak->nr_offsets || leak->form == at->form ? at->form : FORM_NONE;
 	for (uint32_t i = 0; i < leak->nr_offsets; i++)
 		if (leak->offset[i] == at->offset)
 			return;
@@ -91,7 +91,7 @@ static void add_likely(const struct build *build, uint32_t i, struct sample_shar
 	leak->likely_blocks += share.blocks;
 	leak->likely_bytes += share.bytes;
 	leak->likely_kinds |= 1u << likely;
-	if (likely == LIKELY_OFFSET)
+	if (likely == LIKELY_OFFSET || likely == LIKELY_FORM)
 		add_offset(leak, &build->mark->offsets.at[build->mark->offset[i] - 1]);
 }
 

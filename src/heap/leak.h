@@ -18,9 +18,10 @@ struct leak {
 	/* The part of its blocks that is likely to be in use (enum likely), and why. */
 	uint64_t likely_blocks, likely_bytes;
 	uint32_t likely_kinds;			/* bits 1 << enum likely */
-	uint32_t offset[LEAK_OFFSETS];		/* of LIKELY_OFFSET, the first that are met */
+	/* of LIKELY_OFFSET and LIKELY_FORM, the first that are met */
+	uint32_t offset[LEAK_OFFSETS];
 	uint32_t nr_offsets;
-	bool sds;				/* all of these are of sds strings */
+	enum form form;				/* of all these; FORM_NONE: of none, or of several */
 	/* The part of its blocks that only a word of a stack or register holds (reach_holder). */
 	uint64_t stack_blocks, stack_bytes;
 };

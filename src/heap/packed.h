@@ -25,7 +25,7 @@ struct packed_block {
 	 * For the search (reach.c). After it, state is the block's enum leak_kind, and likely its
 	 * enum likely.
 	 */
-	uint64_t state : 3, pending : 1, ready : 1, kept : 2, noted : 1, likely : 2;
+	uint64_t state : 3, pending : 1, ready : 1, kept : 2, noted : 1, likely : 3;
 	uint32_t size;
 	uint32_t stack;
 };

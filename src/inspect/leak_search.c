@@ -464,6 +464,19 @@ static uint64_t unasked(const struct job *job)
 	return 4 * ((status.anonymous_kb + status.swap_kb) << 10) + UNASKED_LEAST;
 }
 
+/* The function for reach_source.frames. */
+static uint32_t frames(void *ctx, uint32_t stack, uint64_t *pcs, uint32_t most)
+{
+	const struct job *job = ctx;
+	struct log_stack_view view = { .nr = 0 };
+
+	if (job->view->region)
+		view = reader_stack(&job->view->region->log, stack);
+	for (uint32_t i = 0; i < MIN(view.nr, most); i++)
+		pcs[i] = view.pcs[i];
+	return MIN(view.nr, most);
+}
+
 static struct reach_source source_of(struct job *job)
 {
 	return (struct reach_source){
@@ -476,6 +489,7 @@ static struct reach_source source_of(struct job *job)
 		.code = job->code.vec.at, .nr_code = job->code.vec.nr,
 		.next_present = next_present,
 		.next_mapped = next_mapped,
+		.frames = frames,
 		.unasked = unasked(job),
 		.ctx = job,
 	};

@@ -52,6 +52,7 @@ static void print_likely(const struct leaks *leaks, struct out *out)
 {
 	static const char *const why[LIKELY_KINDS] = {
 		[LIKELY_OFFSET] = "are pointed to at the same inner byte as others of their site",
+		[LIKELY_FORM] = "are pointed to where their form says",
 		[LIKELY_POOL] = "are an allocator's pools",
 		[LIKELY_VIA] = "are pointed to by these",
 	};
@@ -148,8 +149,8 @@ static void print_offsets(const struct leak *leak, struct out *out)
 {
 	for (uint32_t i = 0; i < leak->nr_offsets; i++)
 		out_f(out, "%s%" PRIu32, i ? ", " : ": pointers to byte ", leak->offset[i]);
-	if (leak->sds)
-		out_text(out, ", as sds strings have");
+	if (leak->nr_offsets && leak->form != FORM_NONE)
+		out_f(out, ", %s", form_text(leak->form));
 }
 
 static void print_notes(const struct leak *leak, struct out *out)

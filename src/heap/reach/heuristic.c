@@ -3,10 +3,13 @@
 
 #include "heap/reach/heuristic.h"
 
+#include <string.h>
+
 #include "heap/reach/reach.h"
 
 #define WORD		8u
 #define STRING_HEADER	(3 * WORD)	/* length, capacity, reference count */
+#define COUNT_MAX	(1u << 24)	/* of owners */
 #define FAR		(1 << 20)	/* no object has its table's object that far away */
 
 /*
@@ -93,4 +96,40 @@ bool heuristic_applies(struct heuristic *heuristic, const struct block *block, u
 		return false;
 	err = memory_read_u64(heuristic->memory, address, &word);
 	return !err && is_table(heuristic, word);
+}
+
+/* The name of the class is that of a type behind the table's second word, if there is one. */
+static bool has_counts_name(const struct heuristic *heuristic, uint64_t type)
+{
+	static const char *const names[] = {
+		"St23_Sp_counted_ptr_inplace",			/* libstdc++ */
+		"St19_Sp_counted_deleter",
+		"NSt3__120__shared_ptr_emplace",		/* libc++ */
+	};
+	char name[40] = "";
+	uint64_t at;
+	size_t len;
+
+	if (memory_read_u64(heuristic->memory, type + WORD, &at) ||
+	    memory_read_some(heuristic->memory, at, name, sizeof(name) - 1, &len))
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(name + (*name == '*'), names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+bool heuristic_is_shared(struct heuristic *heuristic, const struct block *block)
+{
+	uint64_t head[2], type;
+
+	if (block->size < sizeof(head) ||
+	    memory_read(heuristic->memory, block->address, head, sizeof(head)) ||
+	    !is_table(heuristic, head[0]) ||
+	    memory_read_u64(heuristic->memory, head[0] - WORD, &type))
+		return false;
+	if (type)
+		return has_counts_name(heuristic, type);
+	/* Without names of types two counts of 32 bits have to do. */
+	return (uint32_t)head[1] < COUNT_MAX && head[1] >> 32 && head[1] >> 32 < COUNT_MAX;
 }

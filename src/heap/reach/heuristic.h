@@ -25,3 +25,8 @@ struct heuristic {
 
 /* address lies in the block, behind its start. */
 bool heuristic_applies(struct heuristic *heuristic, const struct block *block, uint64_t address);
+/*
+ * Is the block an object of std::make_shared, with its reference counts before it, of libstdc++ or
+ * libc++? Each of its owners points to the start, so that an inner pointer is of none.
+ */
+bool heuristic_is_shared(struct heuristic *heuristic, const struct block *block);

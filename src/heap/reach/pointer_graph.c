@@ -9,7 +9,7 @@
 
 void pointer_graph_init(struct pointer_graph *graph, size_t nr_blocks)
 {
-	*graph = (struct pointer_graph){ .room = MIN(nr_blocks + nr_blocks / 4 + 64,
+	*graph = (struct pointer_graph){ .room = MIN(nr_blocks + nr_blocks / 2 + 64,
 						     (size_t)UINT32_MAX) };
 	/* The part that is not used takes no memory. */
 	graph->at = malloc(graph->room * sizeof(*graph->at));
@@ -31,15 +31,20 @@ void pointer_graph_begin(struct pointer_graph *graph)
 	graph->full = false;
 }
 
-void pointer_graph_add(struct pointer_graph *graph, uint32_t to, bool strong)
+void pointer_graph_add(struct pointer_graph *graph, const struct graph_edge *edge)
 {
-	uint32_t edge = to << 2 | (strong ? GRAPH_STRONG : 0);
+	uint32_t to = edge->to << 2 | (edge->strong ? GRAPH_STRONG : 0), place = edge->offset << 2;
 
-	if (graph->nr > graph->begun && graph->at[graph->nr - 1] == edge)
+	if (graph->nr > graph->begun && graph->at[graph->last] == to &&
+	    (edge->strong || graph->at[graph->last + 1] == place))
 		return;
-	graph->full |= graph->nr == graph->room;
-	if (!graph->full)
-		graph->at[graph->nr++] = edge;
+	graph->full |= graph->nr + 2 > graph->room;
+	if (graph->full)
+		return;
+	graph->last = graph->nr;
+	graph->at[graph->nr++] = to;
+	if (!edge->strong)
+		graph->at[graph->nr++] = place;
 }
 
 enum graph_kept pointer_graph_end(struct pointer_graph *graph, uint32_t block)

@@ -5,6 +5,8 @@
  * of a block lie side by side, and those of a group of blocks one behind the other, so that one
  * place is noted for a group, and which of its blocks have any.
  *
+ * A pointer to a block's inside takes four bytes more, for where it points to.
+ *
  * There is room for somewhat more pointers than there are blocks. If those of a block do not fit,
  * they are not kept, and the block is read again.
  */
@@ -30,12 +32,24 @@ struct graph_group {
 
 #define GRAPH_STRONG	2u
 #define GRAPH_LAST	1u
+#define GRAPH_OFFSET_MAX	((1u << 30) - 1)
+
+struct graph_edge {
+	uint32_t to;
+	uint32_t offset;	/* in the block, at most GRAPH_OFFSET_MAX; 0: strong, or not known */
+	bool strong;
+};
 
 struct pointer_graph {
-	uint32_t *at;		/* block * 4, | STRONG: to its start; | LAST: of its block */
+	/*
+	 * block * 4, | STRONG: it counts as one to the start; else offset * 4 follows. | LAST: of
+	 * its block, and nothing follows.
+	 */
+	uint32_t *at;
 	struct graph_group *group;
 	size_t nr, room;
 	size_t begun;		/* those of the block at hand */
+	size_t last;		/* the last of these */
 	bool full;		/* they did not fit */
 };
 
@@ -45,7 +59,7 @@ void pointer_graph_free(struct pointer_graph *graph);
 
 /* The pointers of one block, behind all that have been added so far. */
 void pointer_graph_begin(struct pointer_graph *graph);
-void pointer_graph_add(struct pointer_graph *graph, uint32_t to, bool strong);
+void pointer_graph_add(struct pointer_graph *graph, const struct graph_edge *edge);
 enum graph_kept pointer_graph_end(struct pointer_graph *graph, uint32_t block);
 
 /* For a block that will be asked for soon, and then for one that will be asked for next. */
@@ -77,16 +91,18 @@ static inline struct graph_cursor graph_of(const struct pointer_graph *graph, ui
 }
 
 static inline bool graph_next(const struct pointer_graph *graph, struct graph_cursor *at,
-			      uint32_t *to_ret,
-			      bool *strong_ret)
+			      struct graph_edge *ret)
 {
-	uint32_t edge;
+	uint32_t word;
 
 	if (at->last)
 		return false;
-	edge = graph->at[at->next++];
-	*to_ret = edge >> 2;
-	*strong_ret = edge & GRAPH_STRONG;
-	at->last = edge & GRAPH_LAST;
+	word = graph->at[at->next++];
+	*ret = (struct graph_edge){ .to = word >> 2, .strong = word & GRAPH_STRONG };
+	if (!ret->strong) {
+		word = graph->at[at->next++];
+		ret->offset = word >> 2;
+	}
+	at->last = word & GRAPH_LAST;
 	return true;
 }

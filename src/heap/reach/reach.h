@@ -62,23 +62,28 @@
 
 #include "base/memory.h"
 #include "heap/packed.h"
+#include "heap/reach/form.h"
 
 /* In the order in which they are reported. */
 enum leak_kind { LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE, LEAK_KINDS };
 
 /*
  * Why a possibly lost block is most likely in use (packed_block.likely): programs keep inner
- * pointers to it on purpose. A block to whose start a likely block points is likely, too.
+ * pointers to it on purpose. A block to whose start a likely block points is likely, too. Only words
+ * of what is in use count (reach_evidence.c).
  *
- *	offset		nearly all blocks of its site (those of its size, if they are in no record)
- *			are pointed to at the same few offsets: they are handed out behind a header
- *			(sds strings, Python's objects), or their header is behind the data
- *			(sqlite's pages)
+ *	offset		nearly all blocks of its site (those of its size, if they are in no record),
+ *			or of the function that the site gets its blocks from, are pointed to at the
+ *			same few offsets: they are handed out behind a header (sds strings, Python's
+ *			objects, my_malloc)
+ *	form		its words prove that the pointer is the one that the program keeps (form.h)
  *	pool		its first words have its own end, and a place in it: an allocator's block
  *			(nginx's pools, obstacks, PostgreSQL's contexts)
  *	via		a likely block points to its start
  */
-enum likely { LIKELY_NOT, LIKELY_OFFSET, LIKELY_POOL, LIKELY_VIA, LIKELY_KINDS };
+enum likely {
+	LIKELY_NOT, LIKELY_OFFSET, LIKELY_FORM, LIKELY_POOL, LIKELY_VIA, LIKELY_KINDS
+};
 
 #define REACH_NO_LEADER	UINT32_MAX
 #define REACH_NO_HOLDER	UINT32_MAX
@@ -103,7 +108,7 @@ struct reach_unread {
 /* An offset at which the blocks of a site are pointed to. */
 struct reach_offset {
 	uint32_t offset;
-	bool sds;		/* there is the header of an sds string before it */
+	enum form form;		/* of those that were examined, if all have the same */
 };
 
 /*
@@ -162,6 +167,11 @@ struct reach_source {
 	 * NULL: not known.
 	 */
 	struct reach_range (*next_mapped)(void *ctx, uint64_t at);
+	/*
+	 * The innermost frames of a stack: return addresses, the caller of the allocator first.
+	 * Returns how many there are, at most `most`. NULL: nothing is known of stacks.
+	 */
+	uint32_t (*frames)(void *ctx, uint32_t stack, uint64_t *pcs, uint32_t most);
 	void *ctx;
 };
 
@@ -175,8 +185,9 @@ struct reach_result {
 	uint32_t *holder;
 	VEC(struct reach_holder) holders;
 	/*
-	 * After the search, for each block with LIKELY_OFFSET alone: the number of its offset, + 1.
-	 * During the search, for each block: the smallest offset in it that a word points to; or 0.
+	 * After the search, for each block with LIKELY_OFFSET or LIKELY_FORM: the number of its
+	 * offset, + 1. During the search, for each block that is not yet likely: its evidence
+	 * (reach_evidence.c), or 0.
 	 */
 	uint32_t *offset;
 	VEC(struct reach_offset) offsets;

@@ -6,6 +6,7 @@
  *	reach_read.c	memory of roots and of blocks, through one buffer, to its words
  *	reach_words.c	blocks that words and kept pointers lead to
  *	reach_stacks.c	blocks that only words of stacks and registers lead to
+ *	reach_evidence.c	words by which a block may be likely
  *	reach_likely.c	possibly lost blocks that are likely to be in use
  */
 #pragma once
@@ -27,8 +28,8 @@ enum strength { FIRM, FAIR, WEAK, LOST };
 
 /* A block that a pointer leads to, while it is being fetched into the cache. */
 struct target {
-	uint32_t block;
-	bool strong;
+	struct graph_edge edge;
+	uint32_t from;
 	enum strength strength;
 };
 
@@ -75,8 +76,11 @@ struct marker {
 	 * the number + 1 of the holder through whose word everything is found now; 0: other roots
 	 */
 	uint32_t holder;
+	bool on_stack;			/* everything is found through words of stacks now */
 	bool collecting;		/* words go to stack_words, and lead nowhere yet */
 	VEC(struct stack_word) stack_words;
+	struct likely_search *likely;	/* while likely blocks are followed; or NULL */
+	uint64_t nr_noted;		/* pieces of evidence, as often as better ones came */
 	bool gathering, draining;	/* draining: pending blocks are followed as they come */
 	/* Draining: blocks whose pointers are kept, to be followed next. */
 	uint32_t ready[REACH_READY];
@@ -115,6 +119,28 @@ struct err *reach_stacks_collect(struct marker *marker, uint64_t place, const ui
 struct err *reach_stacks_scan(struct marker *marker) MUST_CHECK;
 /* Find the likely blocks; it must be known which blocks are reachable, and possibly lost. */
 struct err *reach_likely_find(struct marker *marker) MUST_CHECK;
+/*
+ * A likely block has a pointer to so many bytes behind the start of a possibly lost one: true if
+ * that is one of those that are found where they are usual, or proved; then the block has its reason.
+ */
+bool reach_likely_mark(struct marker *marker, uint32_t block, uint64_t offset);
+
+/*
+ * The evidence of a block (reach_evidence.c) is its best one; 0: there is none. It has the offset
+ * that a word points to, at most GRAPH_OFFSET_MAX.
+ */
+#define EVIDENCE_NO_TABLE	0x80000000u	/* this is no place of a hash table's control bytes */
+#define EVIDENCE_UNSURE		0x40000000u	/* it counts only if the block's form proves it */
+
+static inline uint32_t evidence_offset(uint32_t evidence)
+{
+	return evidence & GRAPH_OFFSET_MAX;
+}
+
+/* Note what a word of a block, or of no block (EXTENT_NONE), says for another one. */
+void reach_evidence_note(struct marker *marker, uint32_t from, uint32_t to, uint64_t offset);
+/* Note the words of stacks that are of a hash table which lies there, whole. */
+void reach_evidence_stacks(struct marker *marker);
 /*
  * Scan the words between blocks of [start, end), which counts as root_bytes; ranges that cannot be
  * read are noted in unread.

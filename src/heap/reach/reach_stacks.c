@@ -129,6 +129,7 @@ struct err *reach_stacks_scan(struct marker *marker)
 	const struct reach_source *source = marker->source;
 	struct err *err = NULL;
 
+	marker->on_stack = true;
 	marker->collecting = true;
 	marker->strength = FIRM;
 	marker->origin = EXTENT_NONE;
@@ -148,6 +149,7 @@ struct err *reach_stacks_scan(struct marker *marker)
 	vec_sort(&marker->stack_words, by_weight);
 	for (size_t i = 0; i < marker->stack_words.nr && !err; i++)
 		err = look_at(marker, &marker->stack_words.at[i]);
+	marker->on_stack = false;
 	add_up(marker);
 	return err;
 }

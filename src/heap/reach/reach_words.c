@@ -59,18 +59,34 @@ static void lose(struct marker *marker, uint32_t block)
 	marker->ret->leader[block] = marker->clique + 1;
 }
 
-static void reach(struct marker *marker, uint32_t block, bool strong)
+/* Is a block likely by an inner pointer from here? If not, it may be so later. */
+static bool is_likely(struct marker *marker, uint32_t from, const struct graph_edge *edge)
+{
+	if (marker->strength > FAIR || from == edge->to ||
+	    marker_at(marker, edge->to)->state >= LIKELY)
+		return false;
+	if (marker->strength == FAIR && reach_likely_mark(marker, edge->to, edge->offset))
+		return true;
+	reach_evidence_note(marker, from, edge->to, edge->offset);
+	return false;
+}
+
+static void reach(struct marker *marker, uint32_t from, const struct graph_edge *edge)
 {
 	static const enum state states[] = {
 		[FIRM] = REACHABLE, [FAIR] = LIKELY, [WEAK] = POSSIBLE,
 	};
+	uint32_t block = edge->to;
 	enum state to;
 
 	if (marker->strength == LOST) {
 		lose(marker, block);
 		return;
 	}
-	to = strong ? states[marker->strength] : POSSIBLE;
+	if (edge->strong)
+		to = states[marker->strength];
+	else
+		to = is_likely(marker, from, edge) ? LIKELY : POSSIBLE;
 	if (marker_at(marker, block)->state >= to)
 		return;
 	if (marker->holder && marker_at(marker, block)->state == UNREACHED)
@@ -99,27 +115,23 @@ static bool is_kept(const struct marker *marker, uint32_t of)
 	       (marker->keeping == of || marker_at(marker, of)->state != REACHABLE);
 }
 
-static void keep(struct marker *marker, uint32_t from, uint32_t to, bool strong)
+static void keep(struct marker *marker, uint32_t from, const struct graph_edge *edge)
 {
 	if (marker->keeping != from) {
 		end_keeping(marker);
 		marker->keeping = from;
 		pointer_graph_begin(&marker->graph);
 	}
-	if (to != from && marker_at(marker, to)->state != REACHABLE)
-		pointer_graph_add(&marker->graph, to, strong);
+	if (edge->to != from && marker_at(marker, edge->to)->state != REACHABLE)
+		pointer_graph_add(&marker->graph, edge);
 }
 
-/*
- * Note the smallest offset that a word outside of the block points to. This is not for likely
- * blocks, which have the number of their offset there (reach_likely.c).
- */
-static void note_offset(struct marker *marker, uint32_t block, uint64_t offset)
+static void take_edge(struct marker *marker, uint32_t of, const struct graph_edge *edge, bool kept)
 {
-	uint32_t *first = &marker->ret->offset[block], is = (uint32_t)MIN(offset, UINT32_MAX);
-
-	if (!*first || is < *first)
-		*first = is;
+	if (kept)
+		keep(marker, of, edge);
+	else
+		reach(marker, of, edge);
 }
 
 /* Handle a word that is an address in a block. `of`: the block that it is in, while gathering. */
@@ -127,30 +139,26 @@ static void found(struct marker *marker, const struct extent_found *is, uint64_t
 		  uint32_t of)
 {
 	const struct packed_block *held = marker_at(marker, is->block);
-	bool kept = is_kept(marker, of), strong;
+	struct graph_edge edge = { .to = is->block, .strong = address == held->address };
+	bool kept = is_kept(marker, of);
 
 	if (held->state == REACHABLE || held->state == INDIRECT || (kept && is->block == of))
 		return;
-	strong = address == held->address;
-	if (!strong && is->block != of && marker->strength != LOST && held->state < LIKELY)
-		note_offset(marker, is->block, address - held->address);
 	if (!kept && held->state == POSSIBLE && marker->strength == WEAK)
 		return;
-	if (!strong && (kept || marker->strength <= FAIR)) {
+	if (!edge.strong && (kept || marker->strength <= FAIR)) {
 		struct block block = packed_block(marker->list, is->block);
 
-		strong = heuristic_applies(&marker->heuristic, &block, address);
+		edge.strong = heuristic_applies(&marker->heuristic, &block, address);
 	}
-	if (kept)
-		keep(marker, of, is->block, strong);
-	else
-		reach(marker, is->block, strong);
+	if (!edge.strong)
+		edge.offset = (uint32_t)MIN(address - held->address, (uint64_t)GRAPH_OFFSET_MAX);
+	take_edge(marker, of, &edge, kept);
 	if (is->outer == EXTENT_NONE)
 		return;
-	if (kept)
-		keep(marker, of, is->outer, strong);
-	else
-		reach(marker, is->outer, strong);
+	edge.to = is->outer;
+	edge.offset = 0;
+	take_edge(marker, of, &edge, kept);
 }
 
 static void look_up_words(struct marker *marker)
@@ -191,20 +199,20 @@ void reach_words_reach_target(struct marker *marker)
 
 	marker->nr_targets--;
 	marker->strength = target.strength;
-	reach(marker, target.block, target.strong);
+	reach(marker, target.from, &target.edge);
 }
 
 void reach_words_follow(struct marker *marker, uint32_t block, enum strength strength)
 {
-	struct graph_cursor edge = graph_of(&marker->graph, block);
-	struct target target = { .strength = strength };
+	struct graph_cursor at = graph_of(&marker->graph, block);
+	struct target target = { .from = block, .strength = strength };
 
-	while (graph_next(&marker->graph, &edge, &target.block, &target.strong)) {
+	while (graph_next(&marker->graph, &at, &target.edge)) {
 		if (marker->nr_targets == REACH_TARGETS)
 			reach_words_reach_target(marker);
-		__builtin_prefetch(marker_at(marker, target.block), 1);
+		__builtin_prefetch(marker_at(marker, target.edge.to), 1);
 		if (marker->holder)
-			__builtin_prefetch(&marker->ret->holder[target.block], 1);
+			__builtin_prefetch(&marker->ret->holder[target.edge.to], 1);
 		marker->target[(marker->first_target + marker->nr_targets++) % REACH_TARGETS] =
 										  target;
 	}

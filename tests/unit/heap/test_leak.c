@@ -162,7 +162,7 @@ TEST("suppressed")
  */
 TEST("of sds strings")
 {
-	struct reach_offset offsets[] = { { 9, true }, { 9, false }, { 9, true } };
+	struct reach_offset offsets[] = { { 9, FORM_SDS }, { 9, FORM_NONE }, { 9, FORM_SDS } };
 	const struct leak_spec spec = { .kinds = 1u << LEAK_POSSIBLE };
 
 	for (uint32_t nr = 1; nr <= ARRAY_SIZE(offsets); nr++) {
@@ -183,7 +183,7 @@ TEST("of sds strings")
 		CU_ASSERT_PTR_NULL_FATAL(leaks_build(&list, &mark, &spec, &leaks));
 		CU_ASSERT_EQUAL_FATAL(leaks.vec.nr, 1);
 		CU_ASSERT_EQUAL(leaks.vec.at[0].nr_offsets, 1);
-		CU_ASSERT_EQUAL(leaks.vec.at[0].sds, nr == 1);
+		CU_ASSERT_EQUAL(leaks.vec.at[0].form, nr == 1 ? FORM_SDS : FORM_NONE);
 		leaks_free(&leaks);
 		packed_free(&list);
 	}

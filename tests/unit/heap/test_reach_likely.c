@@ -48,7 +48,7 @@ TEST("likely by offset")
 		check_likely(&world, 2 * NR + i, LIKELY_NOT, 0);
 	check_likely(&world, world.held.nr - 1, LIKELY_VIA, 0);
 	CU_ASSERT_EQUAL(world.result.offsets.nr, 1);
-	CU_ASSERT_FALSE(world.result.offsets.at[0].sds);
+	CU_ASSERT_EQUAL(world.result.offsets.at[0].form, FORM_NONE);
 	/* Reachable blocks are not asked about. */
 	world.in.word[1] = at(100);
 	run(&world);
