@@ -57,19 +57,18 @@ static bool has_size(const struct block *block, uint64_t size, uint64_t rounded)
 	return size <= block->size && block->size - size < rounded;
 }
 
+/* Is it the size of the block, or of what is behind the offset? */
 static bool is_size(const struct block *block, uint64_t word, uint64_t offset)
 {
-	if (word == block->size)
-		return !block->preattach;
-	return word < block->size && (!block->preattach || word >= SIZE_LEAST) &&
-	       has_size(block, word + offset, ROUNDED);
+	return word <= block->size && (!block->preattach || word >= SIZE_LEAST) &&
+	       (has_size(block, word + offset, ROUNDED) || has_size(block, word, ROUNDED));
 }
 
 static bool is_sized(const struct block *block, const uint64_t *head, uint64_t offset)
 {
 	for (uint64_t i = 0; i < offset / WORD; i++)
-		/* MariaDB has a flag in the lowest bit. */
-		if (is_size(block, head[i], offset) || is_size(block, head[i] & ~1ull, offset))
+		/* MariaDB rounds it up to 8 and has flags in it. */
+		if (is_size(block, head[i], offset) || is_size(block, head[i] & ~7ull, offset))
 			return true;
 	return false;
 }

@@ -7,9 +7,13 @@
 #include "base/memory.h"
 #include "heap/block.h"
 
-#define POOL_WORDS	8u
+#define WORD		8u
+#define POOL_WORDS	8u	/* of its address and its end */
+#define SIZE_WORDS	16u
+#define HEADER_WORDS	4u
 /* a block in no record may be this much longer than the program asked for */
 #define ROUNDED		24u
+#define ROUNDED_UP	15u	/* or, for certain, by this */
 #define SDS_HEADER	17u
 
 /* sds.h of redis: length and room, each with this number of bytes, and one byte of flags. */
@@ -60,15 +64,46 @@ bool inner_is_sds(struct memory *memory, const struct block *block, uint64_t off
 	       room <= block->size + block->size / 4 + 16;
 }
 
+/* Does one of the header's words have the size of the block, or of what is behind the header? */
+static bool header_has(const uint64_t *word, unsigned header, uint64_t rest)
+{
+	for (unsigned i = 0; i < header; i++)
+		if ((word[i] & ~7ull) == rest || word[i] == rest + header * WORD)
+			return true;
+	return false;
+}
+
+/*
+ * Behind an allocator's header with a size: is there the size of what is behind the header, too? So
+ * what got the block gives it out in turn.
+ */
+static bool has_sizes(const struct block *block, const uint64_t *word, unsigned nr)
+{
+	uint64_t rounded = block->preattach ? ROUNDED_UP : 0;
+
+	for (unsigned header = 1; header <= HEADER_WORDS; header++)
+		for (unsigned i = header; i < nr; i++) {
+			uint64_t whole = word[i] + header * WORD;
+
+			if (word[i] < block->size && whole <= block->size &&
+			    block->size - whole <= rounded && header_has(word, header, word[i]))
+				return true;
+		}
+	return false;
+}
+
 bool inner_is_pool(struct memory *memory, const struct block *block)
 {
-	uint64_t word[POOL_WORDS], end = block->address + block->size;
+	uint64_t word[SIZE_WORDS], end = block->address + block->size;
+	unsigned nr = (unsigned)MIN(block->size / WORD, SIZE_WORDS);
 	bool has_end = false, has_place = false;
 	struct err *err;
 
-	if (block->size < sizeof(word))
+	if (nr < POOL_WORDS)
 		return false;
-	err = memory_read(memory, block->address, word, sizeof(word));
+	err = memory_read(memory, block->address, word, nr * WORD);
+	if (!err && has_sizes(block, word, nr))
+		return true;
 	for (unsigned i = 0; !err && i < POOL_WORDS; i++) {
 		if (word[i] > block->address && word[i] <= end &&
 		    (word[i] == end || (block->preattach && end - word[i] < ROUNDED)) && !has_end)

@@ -28,7 +28,8 @@
 #define TABLE_LEAST	1024u	/* bytes; small tables are told from others by nothing but their words */
 #define BESIDE		3u	/* words before and behind the pointer to a hash table */
 
-static bool is_link(const struct marker *marker, uint32_t from, uint32_t to, uint64_t offset)
+bool reach_evidence_is_link(const struct marker *marker, uint32_t from, uint32_t to,
+			    uint64_t offset)
 {
 	const struct packed_block *a, *b;
 
@@ -69,7 +70,8 @@ void reach_evidence_note(struct marker *marker, uint32_t from, uint32_t to, uint
 {
 	if (!offset || (marker->on_stack && from == EXTENT_NONE))
 		return;
-	note(marker, to, offset, marker->on_stack || is_link(marker, from, to, offset));
+	note(marker, to, offset, marker->on_stack ||
+	     reach_evidence_is_link(marker, from, to, offset));
 }
 
 /* Does the number of buckets, less one, stand beside the word? */

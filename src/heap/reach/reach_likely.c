@@ -34,7 +34,7 @@
 #define NEARLY_ALL	90u	/* percent of its blocks are at these */
 #define SURE_PART	8u	/* of the blocks that are possibly lost: one in so many has evidence */
 #define SAMPLES		16u	/* blocks at an offset that are examined to recognise it */
-#define POOL_LEAST	256u	/* bytes; no pool gets its memory in smaller blocks */
+#define POOL_LEAST	128u	/* bytes; no pool gets its memory in smaller blocks */
 #define ROUNDS		8u
 #define FRAMES		3u	/* innermost ones, by which sites are added up */
 
@@ -402,18 +402,22 @@ static void mark_pools(struct marker *marker)
 	}
 }
 
-bool reach_likely_mark(struct marker *marker, uint32_t block, uint64_t offset)
+bool reach_likely_mark(struct marker *marker, uint32_t block, uint64_t offset, bool is_link)
 {
 	struct likely_search *search = marker->likely;
 	const struct packed_block *held = marker_at(marker, block);
 	uint32_t site = interner_find(&search->site_keys, site_key(marker, held));
 	const struct at_offset *at = site == UINT32_MAX ? NULL :
 		find_at(search, site, (uint32_t)offset);
+	enum likely likely;
 
 	/* Those that are in the result have a number. */
-	if (!at || !at->number || (!at->usual && form_at(at) == FORM_NONE))
+	if (!at || !at->number)
 		return false;
-	marker_at(marker, block)->likely = at->usual ? LIKELY_OFFSET : LIKELY_FORM;
+	likely = why(search, block, at, !is_link);
+	if (likely == LIKELY_NOT)
+		return false;
+	marker_at(marker, block)->likely = likely & 7;
 	marker->ret->offset[block] = at->number;
 	return true;
 }

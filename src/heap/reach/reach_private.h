@@ -122,8 +122,9 @@ struct err *reach_likely_find(struct marker *marker) MUST_CHECK;
 /*
  * A likely block has a pointer to so many bytes behind the start of a possibly lost one: true if
  * that is one of those that are found where they are usual, or proved; then the block has its reason.
+ * is_link: as in reach_evidence_is_link.
  */
-bool reach_likely_mark(struct marker *marker, uint32_t block, uint64_t offset);
+bool reach_likely_mark(struct marker *marker, uint32_t block, uint64_t offset, bool is_link);
 
 /*
  * The evidence of a block (reach_evidence.c) is its best one; 0: there is none. It has the offset
@@ -137,6 +138,9 @@ static inline uint32_t evidence_offset(uint32_t evidence)
 	return evidence & GRAPH_OFFSET_MAX;
 }
 
+/* Is this a link between blocks of one site, as a pool has between its slabs? */
+bool reach_evidence_is_link(const struct marker *marker, uint32_t from, uint32_t to,
+			    uint64_t offset);
 /* Note what a word of a block, or of no block (EXTENT_NONE), says for another one. */
 void reach_evidence_note(struct marker *marker, uint32_t from, uint32_t to, uint64_t offset);
 /* Note the words of stacks that are of a hash table which lies there, whole. */

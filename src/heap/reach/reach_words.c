@@ -65,7 +65,9 @@ static bool is_likely(struct marker *marker, uint32_t from, const struct graph_e
 	if (marker->strength > FAIR || from == edge->to ||
 	    marker_at(marker, edge->to)->state >= LIKELY)
 		return false;
-	if (marker->strength == FAIR && reach_likely_mark(marker, edge->to, edge->offset))
+	if (marker->strength == FAIR &&
+	    reach_likely_mark(marker, edge->to, edge->offset,
+			      reach_evidence_is_link(marker, from, edge->to, edge->offset)))
 		return true;
 	reach_evidence_note(marker, from, edge->to, edge->offset);
 	return false;
