@@ -44,10 +44,18 @@ static uint64_t little_endian(const uint8_t *bytes, unsigned nr)
 	return value;
 }
 
+/* A string with room for nothing else fits exactly: any byte could be its header. */
+static bool is_tight(const struct block *block, uint64_t offset, uint64_t length)
+{
+	uint64_t left = block->size - offset - 1 - length;
+
+	return !left || (block->preattach && left < ROUNDED);
+}
+
 bool inner_is_sds(struct memory *memory, const struct block *block, uint64_t offset)
 {
 	unsigned type = sds_type(offset), bytes;
-	uint8_t header[SDS_HEADER];
+	uint8_t header[SDS_HEADER], last;
 	uint64_t length, room;
 	struct err *err;
 
@@ -61,7 +69,9 @@ bool inner_is_sds(struct memory *memory, const struct block *block, uint64_t off
 	room = bytes ? little_endian(header + bytes, bytes) : length;
 	/* The room is what the allocator has rounded the block up to, at most by a quarter. */
 	return length < block->size - offset && length <= room &&
-	       room <= block->size + block->size / 4 + 16;
+	       room <= block->size + block->size / 4 + 16 &&
+	       (bytes || is_tight(block, offset, length)) &&
+	       !memory_read(memory, block->address + offset + length, &last, sizeof(last)) && !last;
 }
 
 /* Does one of the header's words have the size of the block, or of what is behind the header? */
