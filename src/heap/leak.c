@@ -187,12 +187,34 @@ static int by_size(const void *va, const void *vb)
 {
 	const struct leak *a = va, *b = vb;
 	uint64_t one = a->bytes + a->indirect_bytes, other = b->bytes + b->indirect_bytes;
+	uint64_t unknown = a->bytes - a->likely_bytes, other_unknown = b->bytes - b->likely_bytes;
 
 	if (a->kind != b->kind)
 		return a->kind < b->kind ? -1 : 1;
+	if (a->kind == LEAK_POSSIBLE && unknown != other_unknown)
+		return unknown > other_unknown ? -1 : 1;
 	if (one != other)
 		return one > other ? -1 : 1;
 	return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+struct leak_verdict leaks_verdict(const struct leaks *leaks)
+{
+	const struct leak_sum *sum = leaks->sum;
+	struct leak_verdict verdict = {
+		.lost = sum[LEAK_DEFINITE], .in_use = sum[LEAK_REACHABLE],
+		.unknown = sum[LEAK_POSSIBLE],
+	};
+
+	verdict.lost.blocks += sum[LEAK_INDIRECT].blocks;
+	verdict.lost.bytes += sum[LEAK_INDIRECT].bytes;
+	for (unsigned i = LIKELY_NOT + 1; i < LIKELY_KINDS; i++) {
+		verdict.in_use.blocks += leaks->likely[i].blocks;
+		verdict.in_use.bytes += leaks->likely[i].bytes;
+		verdict.unknown.blocks -= leaks->likely[i].blocks;
+		verdict.unknown.bytes -= leaks->likely[i].bytes;
+	}
+	return verdict;
 }
 
 struct err *leaks_build(const struct packed_list *list, const struct reach_result *mark,

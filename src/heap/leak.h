@@ -31,7 +31,11 @@ struct leak_sum {
 };
 
 struct leaks {
-	VEC(struct leak) vec;			/* by kind, the largest first; ties by stack */
+	/*
+	 * By kind, the largest first; of the possibly lost ones that with the most bytes that are
+	 * not likely to be in use. Ties by stack.
+	 */
+	VEC(struct leak) vec;
 	size_t unlisted;			/* how many a limit has left out of vec */
 	/* Sums of all blocks, listed or not: by kind, and of those suppressed. */
 	struct leak_sum sum[LEAK_KINDS], suppressed;
@@ -78,6 +82,17 @@ struct err *leaks_stale(struct packed_list *list, const struct log *log, uint64_
 			uint64_t age,
 			struct blocks *ret) MUST_CHECK;
 void leaks_free(struct leaks *leaks);
+
+/*
+ * What the kinds come to, without suppressed blocks: those that are lost, directly or through
+ * others; those that are in use by evidence, as they are reachable or likely; and the others, which
+ * are possibly lost. They add up to the four sums.
+ */
+struct leak_verdict {
+	struct leak_sum lost, in_use, unknown;
+};
+
+struct leak_verdict leaks_verdict(const struct leaks *leaks);
 
 /* "definitely lost", "still reachable", ... */
 const char *leak_kind_name(enum leak_kind kind);

@@ -45,6 +45,21 @@ static void print_sums(const struct leaks *leaks, struct out *out)
 	      number_text_size(out, all.bytes).at, all.blocks);
 }
 
+static void print_verdict(const struct leaks *leaks, struct out *out)
+{
+	struct leak_verdict verdict = leaks_verdict(leaks);
+
+	out_f(out, "    lost................. %s bytes in %" PRIu64 " blocks: %s bytes directly, ",
+	      number_text_size(out, verdict.lost.bytes).at, verdict.lost.blocks,
+	      number_text_size(out, leaks->sum[LEAK_DEFINITE].bytes).at);
+	out_f(out, "%s bytes through these\n",
+	      number_text_size(out, leaks->sum[LEAK_INDIRECT].bytes).at);
+	out_f(out, "    in use by evidence... %s bytes in %" PRIu64 " blocks\n",
+	      number_text_size(out, verdict.in_use.bytes).at, verdict.in_use.blocks);
+	out_f(out, "    not known............ %s bytes in %" PRIu64 " blocks\n",
+	      number_text_size(out, verdict.unknown.bytes).at, verdict.unknown.blocks);
+}
+
 #define LIKELY_TEXT	"    of those possibly lost, %s bytes in %" PRIu64 " blocks are "
 
 /* Print two figures that add up to those of the possibly lost blocks, which are printed above. */
@@ -235,6 +250,8 @@ static void print_head(struct session *session, const struct leak_marks *found,
 {
 	out_heading(out, "Leak Summary of the Process:");
 	print_sums(leaks, out);
+	out_text(out, "\n");
+	print_verdict(leaks, out);
 	out_text(out, "\n");
 	print_likely(leaks, out);
 	holder_text_print(session, found, leaks, out);

@@ -23,7 +23,7 @@ static struct err *rows(struct call *call, struct answer *ret)
 	struct err *err = query_leaks(call, &query);
 
 	if (!err)
-		err = about_give(call, &query.found);
+		err = about_give(call, &query.found, &query.leaks);
 	if (!err)
 		err = leak_rows(call->session, &query.found, &query.leaks,
 				&call->shell->suppressions, ret);
@@ -52,7 +52,9 @@ static const struct twin twin = {
 			  "    hidden             bytes of heap that are taken for roots\n"
 			  "    underway           blocks that a realloc is at work on\n"
 			  "    snapshot stood     1: one was searched; seconds for which the process\n"
-			  "                       stood still\n",
+			  "                       stood still\n"
+			  "    lost inuse unknown the verdict, in bytes; lostcount inusecount\n"
+			  "                       unknowncount are its blocks\n",
 	.of		= &leak_relation,
 	.rows		= rows,
 	.flags		= CMD_ABOUT,
@@ -76,9 +78,15 @@ const struct cmd cmd_malloc_leaks = {
 			  "`help malloc allocations`, selects blocks.\n"
 			  "\n"
 			  "Lines below the sums say what may hide leaks, or show leaks that are none.\n"
-			  "They say how many of the possibly lost blocks are most likely in use, since\n"
-			  "all of their site are pointed to at the same byte behind their start (sds\n"
-			  "strings, sqlite's pages) or since they are pools.\n"
+			  "First comes the verdict: what is lost, what is in use by evidence (reachable,\n"
+			  "or possibly lost and most likely in use), and what is not known.\n"
+			  "\n"
+			  "A possibly lost block is most likely in use if a pointer into it from what is\n"
+			  "in use is at the byte that nearly all blocks of its site, or of the function\n"
+			  "that the site gets them by, are pointed to; if its own words prove that the\n"
+			  "pointer is the one that programs keep (sds strings, Rust's HashMap and Arc,\n"
+			  "SQLite's pages, headers with the size); or if it is a pool. Words of stacks and\n"
+			  "of lost blocks are no evidence.\n"
 			  "\n"
 			  "And they say how many blocks hang on words of stacks and registers alone. Such\n"
 			  "a word may be a variable of a function that waits. Or a call that is over may\n"
@@ -95,8 +103,9 @@ const struct cmd cmd_malloc_leaks = {
 			  "are built in) are added up separately, and by pattern at the end; `suppressed`\n"
 			  "lists them. See docs/leaks.md.\n"
 			  "\n"
-			  "The records are listed by kind, the largest first; KEY is one of the figures\n"
-			  "of `help mdbg::leaks`. -brief prints a line for each.\n",
+			  "The records are listed by kind, the largest first, possibly lost ones by what\n"
+			  "is not known of them; KEY is one of the figures of `help mdbg::leaks`. -brief\n"
+			  "prints a line for each.\n",
 	.example	= "malloc leaks function == parse* limit 5\n"
 			  "malloc leaks all sort count -brief > leaks.txt\n",
 	.run		= run,

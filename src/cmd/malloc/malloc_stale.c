@@ -14,7 +14,7 @@ static struct err *rows(struct call *call, struct answer *ret)
 	struct err *err = query_leaks_stale(call, &query);
 
 	if (!err)
-		err = about_give(call, &query.found);
+		err = about_give(call, &query.found, NULL);
 	if (!err)
 		err = site_rows(&query.names, query.by, call->brief, &query.sites, ret);
 	return err ? err : query_add_notes(call, &query, true, ret);

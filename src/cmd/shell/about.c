@@ -8,6 +8,7 @@
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
 #include "cmd/shell/shell.h"
+#include "heap/leak.h"
 #include "session/leaks.h"
 
 #define OPTION	"-about"
@@ -30,7 +31,19 @@ struct err *about_take(struct call *call, const char **argv)
 	return NULL;
 }
 
-static Tcl_Obj *about_dict(const struct leak_marks *found)
+static void add_verdict(Tcl_Obj *dict, const struct leaks *leaks)
+{
+	struct leak_verdict verdict = leaks_verdict(leaks);
+
+	dict_number(dict, "lost", verdict.lost.bytes);
+	dict_number(dict, "lostcount", verdict.lost.blocks);
+	dict_number(dict, "inuse", verdict.in_use.bytes);
+	dict_number(dict, "inusecount", verdict.in_use.blocks);
+	dict_number(dict, "unknown", verdict.unknown.bytes);
+	dict_number(dict, "unknowncount", verdict.unknown.blocks);
+}
+
+static Tcl_Obj *about_dict(const struct leak_marks *found, const struct leaks *leaks)
 {
 	const struct reach_result *mark = &found->mark;
 	Tcl_Obj *dict = Tcl_NewDictObj();
@@ -48,13 +61,16 @@ static Tcl_Obj *about_dict(const struct leak_marks *found)
 	dict_number(dict, "underway", found->under_way);
 	dict_number(dict, "snapshot", found->snapshot);
 	dict_double(dict, "stood", (double)found->pause_ns / 1e9);
+	if (leaks)
+		add_verdict(dict, leaks);
 	return dict;
 }
 
-struct err *about_give(const struct call *call, const struct leak_marks *found)
+struct err *about_give(const struct call *call, const struct leak_marks *found,
+		       const struct leaks *leaks)
 {
 	if (!call->about_var || Tcl_ObjSetVar2(call->shell->tcl, call->about_var, NULL,
-					       about_dict(found), TCL_LEAVE_ERR_MSG))
+					       about_dict(found, leaks), TCL_LEAVE_ERR_MSG))
 		return NULL;
 	return err_in_script;
 }

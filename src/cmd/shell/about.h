@@ -10,9 +10,14 @@
 #include "base/err.h"
 
 struct call;
+struct leaks;
 struct leak_marks;
 
 /* Take -about and VAR from the end of the call's words, which are argv, if they are there. */
 struct err *about_take(struct call *call, const char **argv) MUST_CHECK;
-/* Set VAR, if there is one. err_in_script: it cannot be set. */
-struct err *about_give(const struct call *call, const struct leak_marks *found) MUST_CHECK;
+/*
+ * Set VAR, if there is one; leaks, whose verdict is in it, may be NULL. err_in_script: it cannot be
+ * set.
+ */
+struct err *about_give(const struct call *call, const struct leak_marks *found,
+		       const struct leaks *leaks) MUST_CHECK;

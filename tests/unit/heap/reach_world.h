@@ -16,7 +16,16 @@ struct world {
 	struct packed_list held;
 	struct reach_result result;
 	struct reach_range code[1];
+	struct reach_range stack[1];	/* none, if it is empty */
 };
+
+/* Stack i + 1 comes from function i / 4 by its function i: two return addresses. */
+static inline uint32_t world_frames(void *ctx UNUSED, uint32_t stack, uint64_t *pcs, uint32_t most)
+{
+	pcs[0] = 0x1000 + stack / 4;
+	pcs[most > 1] = most > 1 ? 0x2000 + stack : pcs[0];
+	return MIN(most, 2u);
+}
 
 static inline void world_open(struct world *world)
 {
@@ -60,13 +69,15 @@ static inline uint32_t leader(const struct world *world, size_t i)
 
 static inline void run(struct world *world)
 {
-	const struct reach_range root = { BASE, at(ROOT) };
+	const struct reach_range root = { BASE, world->stack->end ? world->stack->start : at(ROOT) };
 	const struct reach_source source = {
 		.unasked = UINT64_MAX,
 		.memory = &world->in.memory,
 		.list = &world->held,
 		.root = &root, .nr_roots = 1,
 		.code = world->code, .nr_code = world->code->end ? 1 : 0,
+		.stack = world->stack, .nr_stacks = world->stack->end ? 1 : 0,
+		.frames = world_frames,
 	};
 
 	reach_free(&world->result);

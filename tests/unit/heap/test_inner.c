@@ -17,6 +17,8 @@ TEST("sds strings")
 	} cases[] = {
 		{ { 5 << 3 }, 7, 1, true },			/* five bytes, no room */
 		{ { 5 << 3 }, 6, 1, false },
+		{ { 5 << 3 }, 8, 1, false },			/* it would have no room */
+		{ { 5, 5, 1, 'a', 'b', 'c', 'd', 'e', 'f' }, 9, 3, false },	/* no zero at its end */
 		{ { 5 << 3 | 1 }, 7, 1, false },		/* another type */
 		{ { 100, 100, 1 }, 104, 3, true },
 		{ { 100, 108, 1 }, 104, 3, true },		/* the room that jemalloc gave */
@@ -79,5 +81,28 @@ TEST("pools")
 	CU_ASSERT_FALSE(inner_is_pool(&in.memory, &block));
 	block.size = 8;
 	CU_ASSERT_FALSE(inner_is_pool(&in.memory, &block));
+	free(in.word);
+}
+
+/* A header of 24 bytes with a size, and what got the block has the size, too. */
+TEST("pools behind a header")
+{
+	struct block block = { .address = at(10), .size = 8184 };
+	struct words in;
+
+	words_open(&in);
+	in.word[10 + 1] = 8160 | 2;
+	CU_ASSERT_FALSE(inner_is_pool(&in.memory, &block));
+	in.word[10 + 5] = 8160;
+	CU_ASSERT_TRUE(inner_is_pool(&in.memory, &block));
+	in.word[10 + 5] = 8152;
+	CU_ASSERT_FALSE(inner_is_pool(&in.memory, &block));
+	in.word[10 + 5] = 8160;
+	in.word[10 + 1] = 8184;			/* of all */
+	CU_ASSERT_TRUE(inner_is_pool(&in.memory, &block));
+	block.size = 8188;
+	CU_ASSERT_FALSE(inner_is_pool(&in.memory, &block));
+	block.preattach = true;
+	CU_ASSERT_TRUE(inner_is_pool(&in.memory, &block));
 	free(in.word);
 }

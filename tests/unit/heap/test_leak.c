@@ -188,3 +188,44 @@ TEST("of sds strings")
 		packed_free(&list);
 	}
 }
+
+/* What is lost comes first; of what is possibly lost, what is not known to be in use. */
+TEST("verdict")
+{
+	static const struct {
+		enum leak_kind kind;
+		enum likely likely;
+		uint64_t size;
+	} blocks[] = {
+		{ LEAK_POSSIBLE, LIKELY_POOL, 5000 }, { LEAK_POSSIBLE, LIKELY_NOT, 70 },
+		{ LEAK_DEFINITE, LIKELY_NOT, 30 }, { LEAK_INDIRECT, LIKELY_NOT, 20 },
+		{ LEAK_REACHABLE, LIKELY_NOT, 900 }, { LEAK_POSSIBLE, LIKELY_VIA, 300 },
+	};
+	const struct leak_spec spec = { .kinds = 1u << LEAK_POSSIBLE | 1u << LEAK_DEFINITE };
+	uint32_t none[ARRAY_SIZE(blocks)] = { 0 };
+	const struct reach_result mark = { .leader = none, .holder = none, .offset = none };
+	struct packed_list list = PACKED_INIT;
+	struct leak_verdict verdict;
+	struct leaks leaks;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(blocks); i++) {
+		CU_ASSERT_PTR_NULL_FATAL(packed_add(&list, &(struct block){
+			.address = 0x10000 * (i + 1), .size = blocks[i].size, .stack = i + 1 }));
+		packed_at(&list, i)->state = blocks[i].kind & 7;
+		packed_at(&list, i)->likely = blocks[i].likely & 7;
+	}
+	CU_ASSERT_PTR_NULL_FATAL(leaks_build(&list, &mark, &spec, &leaks));
+	verdict = leaks_verdict(&leaks);
+	CU_ASSERT_EQUAL(verdict.lost.bytes, 50);
+	CU_ASSERT_EQUAL(verdict.lost.blocks, 2);
+	CU_ASSERT_EQUAL(verdict.in_use.bytes, 6200);
+	CU_ASSERT_EQUAL(verdict.in_use.blocks, 3);
+	CU_ASSERT_EQUAL(verdict.unknown.bytes, 70);
+	CU_ASSERT_EQUAL(verdict.unknown.blocks, 1);
+	CU_ASSERT_EQUAL_FATAL(leaks.vec.nr, 4);
+	CU_ASSERT_EQUAL(leaks.vec.at[0].bytes, 30);
+	CU_ASSERT_EQUAL(leaks.vec.at[1].bytes, 70);
+	CU_ASSERT_EQUAL(leaks.vec.at[2].bytes, 5000);
+	leaks_free(&leaks);
+	packed_free(&list);
+}
