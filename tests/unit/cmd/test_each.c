@@ -120,8 +120,8 @@ TEST("tells of the search")
 	CU_ASSERT_STRING_EQUAL(
 		harness_value("set n 0; mdbg::leaks all -stop -about is -each l {incr n}; "
 			      "list $n [lsort [dict keys $is]]"),
-		"2 {absent blind blocks damages elsewhere hidden roots snapshot stood uncertain underway unread "
-		"walked}");
+		"2 {absent blind blocks damages elsewhere hidden inuse inusecount lost lostcount roots snapshot stood "
+		"uncertain underway unknown unknowncount unread walked}");
 	CU_ASSERT_STRING_EQUAL(
 		harness_value("mdbg::stale 0s -about old; list [dict get $old absent] [dict get $is elsewhere] "
 			      "[dict get $old walked]"), "0 0 0");
