@@ -78,8 +78,8 @@ static void check_stacks(const struct reach_source *source, const struct reach_r
 		    (holder != REACH_NO_HOLDER &&
 		     (holder >= result.holders.nr || kinds[i] < LEAK_POSSIBLE)) ||
 		    (held->likely != LIKELY_NOT && kinds[i] != LEAK_POSSIBLE) ||
-		    (held->likely == LIKELY_OFFSET && (!result.offset[i] ||
-						       result.offset[i] > result.offsets.nr)))
+		    ((held->likely == LIKELY_OFFSET || held->likely == LIKELY_FORM) &&
+		     (!result.offset[i] || result.offset[i] > result.offsets.nr)))
 			abort();
 		sum += holder != REACH_NO_HOLDER;
 	}
