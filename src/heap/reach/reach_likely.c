@@ -16,8 +16,8 @@
  * there is usual for each of the sites.
  *
  * Where an offset is not usual, the block's form may prove it (form.h). Some blocks of a site and an
- * offset are examined. If all of them have a form, the rest has, too; if most of them, each block is
- * asked.
+ * offset are examined. If nearly all of them have the same form, the rest has, too; if most of them
+ * have one, each block is asked.
  *
  * Rounds. What is found in one round has pointers, which are evidence for other blocks. A block that
  * such a pointer leads to is likely at once, if what is known of its site says so. Other evidence is
@@ -27,13 +27,14 @@
 #include "heap/reach/reach_private.h"
 
 #include "heap/reach/inner.h"
+#include "heap/reach/page_reader.h"
 #include "heap/interner.h"
 
 #define LEAST		8u	/* fewer blocks at an offset may be there by chance */
 #define FEW		4u	/* offsets that a site may have */
 #define NEARLY_ALL	90u	/* percent of its blocks are at these */
 #define SURE_PART	8u	/* of the blocks that are possibly lost: one in so many has evidence */
-#define SAMPLES		16u	/* blocks at an offset that are examined to recognise it */
+#define SAMPLES		16u	/* first blocks at an offset that are examined to recognise it */
 #define POOL_LEAST	128u	/* bytes; no pool gets its memory in smaller blocks */
 #define ROUNDS		8u
 #define FRAMES		3u	/* innermost ones, by which sites are added up */
@@ -51,7 +52,7 @@ struct site_offsets {
 
 struct at_offset {
 	uint32_t site, offset;
-	uint64_t blocks;
+	uint64_t blocks, seen;		/* the latter are asked for, in all rounds */
 	uint32_t samples, shared;	/* the latter are objects of make_shared */
 	uint32_t of_form[FORMS];
 	bool usual;
@@ -63,6 +64,7 @@ struct likely_search {
 	struct interner site_keys, offset_keys;
 	VEC(struct site_offsets) sites;
 	VEC(struct at_offset) offsets;
+	struct page_reader reader;
 	uint64_t last_key;	/* of the site that was asked for last, ... */
 	uint32_t last;		/* ... which is this; or NO_SITE */
 };
@@ -180,40 +182,47 @@ static bool is_sure(const struct marker *marker, uint32_t block)
 	return !(marker->ret->offset[block] & EVIDENCE_UNSURE);
 }
 
+/* The first blocks of a process differ from those that come later: some of these are taken, too. */
 static void sample(struct likely_search *search, uint32_t i, struct at_offset *at)
 {
 	struct marker *marker = search->marker;
-	struct block block = packed_block(marker->list, i);
+	struct block block;
 
+	if (at->seen++ >= SAMPLES && at->seen & (at->seen - 1))
+		return;
+	block = packed_block(marker->list, i);
 	at->samples++;
-	at->of_form[form_of(marker->source->memory, &block, at->offset)]++;
+	at->of_form[form_of(&search->reader.memory, &block, at->offset)]++;
 	at->shared += heuristic_is_shared(&marker->heuristic, &block);
 }
 
-static struct err *count_block(struct likely_search *search, uint32_t i)
+/* Count a block that has evidence, or that has got its reason by it, to the place of its offset. */
+static struct err *count_block(struct likely_search *search, uint32_t site, uint32_t i)
 {
 	struct marker *marker = search->marker;
-	uint32_t evidence = marker->ret->offset[i], site;
+	uint32_t *evidence = &marker->ret->offset[i];
 	bool counted = has_number(marker_at(marker, i));
 	struct at_offset *at;
-	struct err *err = site_of(search, marker_at(marker, i), &site);
+	struct err *err = number_at(search, site, counted ?
+				    marker->ret->offsets.at[*evidence - 1].offset :
+				    evidence_offset(*evidence), &at);
 
-	if (!err)
-		err = number_at(search, site, counted ?
-				marker->ret->offsets.at[evidence - 1].offset :
-				evidence_offset(evidence), &at);
 	if (err)
 		return err;
 	if (counted || is_sure(marker, i)) {
 		at->blocks++;
 		search->sites.at[site].blocks++;
 	}
-	if (!counted && at->samples < SAMPLES)
-		sample(search, i, at);
+	if (counted)
+		return NULL;
+	sample(search, i, at);
+	/* Until the marks are set, the number of the place, + 1, stands for the offset. */
+	*evidence += (uint32_t)(at - search->offsets.at) + 1 - at->offset;
 	return NULL;
 }
 
-static struct err *count_blocks(struct likely_search *search)
+/* In the first round, all blocks are counted by their states, too. */
+static struct err *count_blocks(struct likely_search *search, bool first)
 {
 	const struct marker *marker = search->marker;
 	struct err *err = NULL;
@@ -224,28 +233,19 @@ static struct err *count_blocks(struct likely_search *search)
 		at->blocks = 0;
 		at->usual = false;
 	}
-	for (uint32_t i = 0; i < marker->list->nr && !err; i++)
-		if (is_asked(marker, i) || has_number(marker_at(marker, i)))
-			err = count_block(search, i);
-	return err;
-}
-
-static struct err *count_states(struct likely_search *search)
-{
-	const struct marker *marker = search->marker;
-	struct err *err = NULL;
-
 	for (uint32_t i = 0; i < marker->list->nr && !err; i++) {
 		const struct packed_block *held = marker_at(marker, i);
+		bool is_counted = is_asked(marker, i) || has_number(held);
 		uint32_t site;
 
+		if (!first && !is_counted)
+			continue;
 		err = site_of(search, held, &site);
-		if (err)
-			break;
-		if (held->state == POSSIBLE)
-			search->sites.at[site].possible++;
-		else
-			search->sites.at[site].others++;
+		if (!err && first)
+			*(held->state == POSSIBLE ? &search->sites.at[site].possible :
+			  &search->sites.at[site].others) += 1;
+		if (!err && is_counted)
+			err = count_block(search, site, i);
 	}
 	return err;
 }
@@ -318,10 +318,13 @@ static void judge(struct likely_search *search)
 	}
 }
 
+/* The form of the blocks there, if it is the same; of many, nearly all of the examined ones will do. */
 static enum form form_at(const struct at_offset *at)
 {
+	uint32_t enough = at->seen > SAMPLES ? NEARLY_ALL : 100;
+
 	for (unsigned form = FORM_NONE + 1; form < FORMS; form++)
-		if (at->samples && at->of_form[form] == at->samples)
+		if (at->samples && at->of_form[form] * 100 >= at->samples * enough)
 			return form;
 	return FORM_NONE;
 }
@@ -340,7 +343,7 @@ static enum likely why(struct likely_search *search, uint32_t i, const struct at
 	if (at->of_form[FORM_NONE] * 2 > at->samples)
 		return LIKELY_NOT;
 	block = packed_block(marker->list, i);
-	return form_of(marker->source->memory, &block, at->offset) == FORM_NONE ? LIKELY_NOT :
+	return form_of(&search->reader.memory, &block, at->offset) == FORM_NONE ? LIKELY_NOT :
 		LIKELY_FORM;
 }
 
@@ -369,35 +372,38 @@ static struct err *mark_offsets(struct likely_search *search)
 	struct err *err = NULL;
 
 	for (uint32_t i = 0; i < marker->list->nr && !err; i++) {
+		uint32_t *evidence = &marker->ret->offset[i];
 		struct at_offset *at;
 		enum likely likely;
-		uint32_t site;
 
 		if (!is_asked(marker, i))
 			continue;
-		err = site_of(search, marker_at(marker, i), &site);
-		at = err ? NULL : find_at(search, site, evidence_offset(marker->ret->offset[i]));
-		likely = at ? why(search, i, at, is_sure(marker, i)) : LIKELY_NOT;
-		if (likely == LIKELY_NOT)
+		at = &search->offsets.at[evidence_offset(*evidence) - 1];
+		likely = why(search, i, at, is_sure(marker, i));
+		if (likely == LIKELY_NOT) {
+			*evidence -= (uint32_t)(at - search->offsets.at) + 1 - at->offset;
 			continue;
+		}
 		err = number_offset(search, at);
 		if (err)
 			break;
-		marker->ret->offset[i] = at->number;
+		*evidence = at->number;
 		mark(marker, i, likely);
 	}
 	return err;
 }
 
-static void mark_pools(struct marker *marker)
+static void mark_pools(struct likely_search *search)
 {
+	struct marker *marker = search->marker;
+
 	for (uint32_t i = 0; i < marker->list->nr; i++) {
 		struct block block;
 
 		if (!is_asked(marker, i))
 			continue;
 		block = packed_block(marker->list, i);
-		if (block.size >= POOL_LEAST && inner_is_pool(marker->source->memory, &block))
+		if (block.size >= POOL_LEAST && inner_is_pool(&search->reader.memory, &block))
 			mark(marker, i, LIKELY_POOL);
 	}
 }
@@ -422,9 +428,9 @@ bool reach_likely_mark(struct marker *marker, uint32_t block, uint64_t offset, b
 	return true;
 }
 
-static struct err *find_in_round(struct likely_search *search)
+static struct err *find_in_round(struct likely_search *search, bool first)
 {
-	struct err *err = count_blocks(search);
+	struct err *err = count_blocks(search, first);
 
 	if (!err && search->offsets.nr)
 		err = add_up(search);
@@ -434,7 +440,7 @@ static struct err *find_in_round(struct likely_search *search)
 	err = mark_offsets(search);
 	if (err)
 		return err;
-	mark_pools(search->marker);
+	mark_pools(search);
 	return reach_follow_pending(search->marker);
 }
 
@@ -449,12 +455,12 @@ static bool any_asked(const struct marker *marker)
 static struct err *find_all(struct likely_search *search)
 {
 	struct marker *marker = search->marker;
-	struct err *err = count_states(search);
+	struct err *err = NULL;
 	uint64_t noted = UINT64_MAX;
 
 	for (unsigned i = 0; i < ROUNDS && !err && marker->nr_noted != noted; i++) {
 		noted = marker->nr_noted;
-		err = find_in_round(search);
+		err = find_in_round(search, !i);
 	}
 	return err;
 }
@@ -468,6 +474,7 @@ struct err *reach_likely_find(struct marker *marker)
 	reach_evidence_stacks(marker);
 	if (!any_asked(marker))
 		return NULL;
+	page_reader_init(&search.reader, marker->source->memory);
 	marker->likely = &search;
 	err = find_all(&search);
 	marker->likely = NULL;

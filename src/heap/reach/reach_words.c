@@ -215,6 +215,8 @@ void reach_words_follow(struct marker *marker, uint32_t block, enum strength str
 		__builtin_prefetch(marker_at(marker, target.edge.to), 1);
 		if (marker->holder)
 			__builtin_prefetch(&marker->ret->holder[target.edge.to], 1);
+		if (target.edge.offset)
+			__builtin_prefetch(&marker->ret->offset[target.edge.to], 1);
 		marker->target[(marker->first_target + marker->nr_targets++) % REACH_TARGETS] =
 										  target;
 	}
