@@ -161,7 +161,7 @@ static ALWAYS_INLINE struct ledger_call framed_call(const struct agent_frame *fr
 static inline uint64_t size_argument(const struct agent_frame *frame,
 				     const struct agent_probe *probe)
 {
-	return probe->size < 0 ? 0 : size_of_block(frame, probe);
+	return probe->size < 0 ? probe->bytes : size_of_block(frame, probe);
 }
 
 /* The block that the function has returned, or 0. */

@@ -184,6 +184,7 @@ struct agent_probe {
 	uint8_t fast;				/* enum agent_fast: agent_probe_fast() */
 	struct ledger_function ledger;		/* if `entered`, its thunk calls agent_enter */
 	uint8_t call;				/* AGENT_GROWTH: enum growth_call */
+	uint32_t bytes;				/* of each block, where no argument is its size */
 };
 
 struct agent_thread {

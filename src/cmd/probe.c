@@ -45,47 +45,100 @@ const struct cmd cmd_probe = {
 	.run		= list,
 };
 
-/* Parse NAME=ARG. True if word begins with NAME=; *ret is ARG, or 0 for `ret`. */
-static bool parse_arg(const char *word, const char *name, int *ret, struct err **err)
+/* Is word NAME=VALUE? *ret is VALUE. */
+static bool named(const char *word, const char *name, const char **ret)
 {
 	size_t len = strlen(name);
-	uint64_t number;
 
 	if (strncmp(word, name, len) || word[len] != '=')
 		return false;
-	word += len + 1;
-	*ret = 0;
-	if (!strcmp(word, "ret"))
-		return true;
-	*err = parse_number(word, &number);
-	if (*err || number < 1 || number > ARGS_MAX)
-		*err = err_create(ERR_USAGE, "%s=%s: an argument is a number from 1 to %d", name,
-				  word, ARGS_MAX);
-	else
-		*ret = (int)number;
+	*ret = word + len + 1;
 	return true;
+}
+
+/* Parse the number of an argument, at the beginning of text. *end_ret is what stands behind it. */
+static struct err *parse_arg(const char *text, int *ret, const char **end_ret)
+{
+	if (*text < '1' || *text > '0' + ARGS_MAX || (text[1] && text[1] != '*'))
+		return err_create(ERR_USAGE, "%s: an argument is a number from 1 to %d", text,
+				  ARGS_MAX);
+	*ret = *text - '0';
+	*end_ret = text + 1;
+	return NULL;
+}
+
+/* One argument, and nothing behind it. */
+static struct err *parse_one(const char *text, int *ret)
+{
+	const char *end = "";
+	struct err *err = parse_arg(text, ret, &end);
+
+	return err || !*end ? err : err_create(ERR_USAGE, "%s: one argument is wanted", text);
+}
+
+/* ARG, or ARG*ARG. */
+static struct err *parse_size_args(const char *text, struct session_probe_spec *spec)
+{
+	const char *end = "";
+	struct err *err = parse_arg(text, &spec->size, &end);
+
+	return err || !*end ? err : parse_one(end + 1, &spec->count);
+}
+
+static struct err *parse_bytes(const char *text, uint32_t *ret)
+{
+	uint64_t bytes;
+	struct err *err = parse_size(text, &bytes);
+
+	if (err)
+		return err;
+	*ret = (uint32_t)bytes;
+	return bytes && bytes <= UINT32_MAX ? NULL :
+		err_create(ERR_USAGE, "bytes=%s: a number from 1 to 4294967295 is wanted", text);
+}
+
+static struct err *parse_word(const char *word, struct session_probe_spec *spec)
+{
+	const char *value;
+
+	if (named(word, "ptr", &value)) {
+		if (strcmp(value, "ret"))
+			return parse_one(value, &spec->ptr);
+		spec->ptr = 0;
+		return NULL;
+	}
+	if (spec->free)
+		return call_bad_word(word);
+	if (named(word, "size", &value))
+		return parse_size_args(value, spec);
+	if (named(word, "bytes", &value))
+		return parse_bytes(value, &spec->bytes);
+	if (strcmp(word, "nothrow"))
+		return call_bad_word(word);
+	spec->nothrow = true;
+	return NULL;
+}
+
+static struct err *check_spec(const struct session_probe_spec *spec)
+{
+	if (spec->free)
+		return spec->ptr ? NULL : err_create(ERR_USAGE, "which argument is the block?");
+	if (!spec->size && !spec->bytes)
+		return err_create(ERR_USAGE, "which argument is the size?");
+	if (spec->size && spec->bytes)
+		return err_create(ERR_USAGE, "size and bytes cannot both be the size");
+	if (spec->ptr && (spec->ptr == spec->size || spec->ptr == spec->count))
+		return err_create(ERR_USAGE, "argument %d cannot be both", spec->ptr);
+	return NULL;
 }
 
 static struct err *parse_spec(const struct call *call, struct session_probe_spec *spec)
 {
 	struct err *err = NULL;
 
-	for (int i = 1; !err && i < call->argc; i++) {
-		const char *word = call->argv[i];
-
-		if (!spec->free && !strcmp(word, "nothrow"))
-			spec->nothrow = true;
-		else if (!parse_arg(word, "ptr", &spec->ptr, &err) &&
-		    (spec->free || !parse_arg(word, "size", &spec->size, &err)))
-			err = call_bad_word(word);
-	}
-	if (!err && !spec->free && !spec->size)
-		err = err_create(ERR_USAGE, "which argument is the size?");
-	if (!err && spec->free && !spec->ptr)
-		err = err_create(ERR_USAGE, "which argument is the block?");
-	if (!err && spec->ptr && spec->ptr == spec->size)
-		err = err_create(ERR_USAGE, "argument %d cannot be both", spec->ptr);
-	return err;
+	for (int i = 1; !err && i < call->argc; i++)
+		err = parse_word(call->argv[i], spec);
+	return err ? err : check_spec(spec);
 }
 
 static struct err *add(struct call *call, bool is_free)
@@ -103,11 +156,13 @@ static struct err *run_alloc(struct call *call)
 
 const struct cmd cmd_probe_alloc = {
 	.name		= "probe alloc",
-	.usage		= "FUNCTION size=ARG ?ptr=ret|ARG? ?nothrow?",
+	.usage		= "FUNCTION size=ARG|ARG*ARG|bytes=N ?ptr=ret|ARG? ?nothrow?",
 	.brief		= "record the blocks that a function of the program gives out",
 	.help		= "ARG is the number of an argument, from 1. size is the argument with the size\n"
-			  "of the block. ptr says where the block is: the function returns it (ret), or\n"
-			  "it stores it at this argument and returns 0, as posix_memalign does.\n"
+			  "of the block; size=2*3 is the product of two, as calloc has it. bytes=512 says\n"
+			  "that each block has as many. ptr says where the block is: the function returns\n"
+			  "it (ret), or it stores it at this argument and returns 0, as posix_memalign\n"
+			  "does. Blocks of sizes that cannot be are counted under each list.\n"
 			  "\n"
 			  "FUNCTION is a symbol, which may be static, or MODULE`FUNCTION.\n"
 			  "\n"
@@ -121,6 +176,8 @@ const struct cmd cmd_probe_alloc = {
 			  "A coroutine may be suspended in FUNCTION. If one is at the detach, the code\n"
 			  "that it returns through stays, and a later mdbg takes it out.\n",
 	.example	= "probe alloc pool_alloc size=2\n"
+			  "probe alloc table_alloc size=1*2\n"
+			  "probe alloc mbuf_get bytes=512\n"
 			  "probe free pool_free ptr=2\n",
 	.need		= call_need_target,
 	.run		= run_alloc,

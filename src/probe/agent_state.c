@@ -149,6 +149,7 @@ struct err *agent_state_add_probe(struct probes *probes, struct probe *probe, bo
 		.count = fn->count,
 		.ptr = fn->ptr,
 		.call = fn->call,
+		.bytes = fn->bytes,
 		.ledger = trap_ledger_function(probes, probe, entered),
 	};
 	entry->fast = (uint8_t)agent_probe_fast(probes->state, entry);

@@ -48,6 +48,7 @@ struct alloc_function {
 	/* calls malloc in the standard C++ libraries, and is not probed there */
 	bool cxx;
 	bool user;		/* named by the user (user_functions.h) */
+	uint32_t bytes;		/* of the user's: the size of each block; 0: an argument is it */
 	uint8_t growth, call;	/* of ALLOC_GROWTH: its kind, and enum growth_call */
 };
 

@@ -180,6 +180,8 @@ static uint64_t size_argument(const struct probe *probe, const struct thread *th
 {
 	uint64_t size = argument(thread, probe->fn->size);
 
+	if (probe->fn->bytes)
+		return probe->fn->bytes;
 	if (probe->fn->count == ALLOC_NO_ARG)
 		return size;
 	if (__builtin_mul_overflow(size, argument(thread, probe->fn->count), &size))

@@ -13,6 +13,7 @@
 #include "base/path.h"
 #include "probe/probe.h"
 #include "session/private.h"
+#include "session/user_sizes.h"
 #include "tracee/region.h"
 
 /* Warnings of the log that the user has had. */
@@ -299,26 +300,74 @@ static struct err *add_gap(struct session_lacks *lacks, const struct session *se
 	return NULL;
 }
 
-static struct err *lacks_job(struct session *session, void *lacks)
+static bool has_user_probe(const struct probes *probes)
 {
+	for (size_t i = 0; probes && i < probes->all.nr; i++)
+		if (probes->all.at[i]->fn && probes->all.at[i]->fn->user)
+			return true;
+	return false;
+}
+
+struct lacks_job {
+	struct session_lacks *lacks;
+	bool users;		/* the user has named functions */
+	struct user_sizes sizes;
+};
+
+static struct err *lacks_job(struct session *session, void *arg)
+{
+	struct lacks_job *job = arg;
+	struct session_lacks *lacks = job->lacks;
 	struct err *err = add_probes(lacks, session->current->probes);
 
 	for_each_process(process, session)
 		if (!err && process != session->current && process->state == PROCESS_LIVE)
 			err = add_probes(lacks, process->probes);
+	job->users = has_user_probe(session->current->probes);
 	if (!err)
 		err = add_log(lacks, &session->region->log);
 	return err ? err : add_gap(lacks, session);
 }
 
+/* Has the user said of a wrong argument that it is the size? */
+static struct err *sizes_job(struct session *session, void *arg)
+{
+	const struct lacks_job *job = arg;
+	const struct user_sizes *sizes = &job->sizes;
+	struct log_stack_view stack = reader_stack(&session->region->log, sizes->stack);
+	const struct probes *probes = session->current->probes;
+	const char *function = "(unknown)";
+	char text[256];
+
+	for (size_t i = 0; probes && stack.nr && i < probes->all.nr; i++)
+		if (probes->all.at[i]->address == stack.pcs[0] && probes->all.at[i]->fn)
+			function = probes->all.at[i]->fn->name;
+	snprintf(text, sizeof(text), "%" PRIu64 " blocks that `probe alloc` has recorded cannot be: "
+		 "they reach beyond mapped memory, the largest, %.60s's, has %" PRIu64
+		 " bytes; is another argument its size?", sizes->impossible, function,
+		 sizes->bytes);
+	return add(job->lacks, "", text);
+}
+
+/* This takes a look at the whole log, and so is done here. */
+static struct err *add_sizes(struct session *session, struct lacks_job *job)
+{
+	struct err *err = user_sizes(session, &job->sizes);
+
+	return err || !job->sizes.impossible ? err : session_call(session, sizes_job, job);
+}
+
 struct err *session_lacks(struct session *session, struct session_lacks *ret)
 {
+	struct lacks_job job = { .lacks = ret };
 	struct err *err = NULL;
 	bool blind = false;
 
 	*ret = (struct session_lacks){ VEC_INIT };
 	if (session_recorded(session)) {
-		err = session_call(session, lacks_job, ret);
+		err = session_call(session, lacks_job, &job);
+		if (!err && job.users)
+			err = add_sizes(session, &job);
 		if (!err)
 			err = blind_check(session, &blind);
 	}

@@ -14,6 +14,7 @@
  *	new libraries
  *	probes out for a while	by `malloc on` and	yes, until `malloc reset`
  *				others (arm_target.c)
+ *	sizes that cannot be	no			yes (user_sizes.h)
  *	no call is seen		at an answer		yes (blind.h)
  *
  * A function is not watched if its patch could not be put in, or was overwritten. Three cases are

@@ -28,15 +28,24 @@ static const char *why(const struct session *session, const struct probe *probe)
 
 static void describe_user(const struct alloc_function *fn, struct session_probe *ret)
 {
+	char size[32];
+
 	if (!fn->user)
 		return;
-	if (fn->role == ALLOC_FREE)
+	if (fn->role == ALLOC_FREE) {
 		snprintf(ret->user, sizeof(ret->user), "free ptr=%d", fn->ptr + 1);
-	else if (fn->role == ALLOC_NEW)
-		snprintf(ret->user, sizeof(ret->user), "alloc size=%d ptr=ret", fn->size + 1);
+		return;
+	}
+	if (fn->bytes)
+		snprintf(size, sizeof(size), "bytes=%u", fn->bytes);
+	else if (fn->count == ALLOC_NO_ARG)
+		snprintf(size, sizeof(size), "size=%d", fn->size + 1);
 	else
-		snprintf(ret->user, sizeof(ret->user), "alloc size=%d ptr=%d", fn->size + 1,
-			 fn->ptr + 1);
+		snprintf(size, sizeof(size), "size=%d*%d", fn->size + 1, fn->count + 1);
+	if (fn->role == ALLOC_NEW)
+		snprintf(ret->user, sizeof(ret->user), "alloc %s ptr=ret", size);
+	else
+		snprintf(ret->user, sizeof(ret->user), "alloc %s ptr=%d", size, fn->ptr + 1);
 }
 
 static void describe(const struct session *session, const struct probe *probe,

@@ -63,8 +63,9 @@ static struct alloc_function function_of(const struct session_probe_spec *spec)
 {
 	struct alloc_function fn = {
 		.role = ALLOC_NEW,
-		.size = (int8_t)(spec->size - 1),
-		.count = ALLOC_NO_ARG,
+		.size = (int8_t)(spec->size - 1),	/* 0: ALLOC_NO_ARG */
+		.count = (int8_t)(spec->count - 1),
+		.bytes = spec->bytes,
 		.ptr = (int8_t)(spec->ptr - 1),	/* 0, the result: ALLOC_NO_ARG */
 	};
 

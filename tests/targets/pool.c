@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A pool of the program's own: static functions that cut blocks out of chunks of malloc's, the first at the very address
- * of its chunk. Commands: `alloc N` (blocks of 48 bytes), `get N` (of 80 bytes, by reference), `drop` (all back to the
- * pool), `spans N` (N times a block that comes with its length, given back with six arguments; the reply is what
+ * of its chunk. Commands: `alloc N` (blocks of 48 bytes), `get N` (of 80 bytes, by reference), `cells N` (of 96 bytes,
+ * which is no argument), `rows N` (4 times 12 bytes), `drop` (all back to the pool), `spans N` (N times a block that comes with its length, given back with six arguments; the reply is what
  * arrived), `list` (addresses and sizes), `chunks` (addresses), verify, quit.
  */
 #include "target.h"
@@ -51,6 +51,17 @@ static NOINLINE CALLED_AS_DECLARED int pool_get(void **ret, struct pool *from, i
 		return 12;
 	*ret = pool_alloc(from, size);
 	return 0;
+}
+
+/* All cells have one size. */
+static NOINLINE CALLED_AS_DECLARED void *cell_get(struct pool *from)
+{
+	return pool_alloc(from, 96);
+}
+
+static NOINLINE CALLED_AS_DECLARED void *rows_alloc(size_t rows, size_t bytes)
+{
+	return pool_alloc(&pool, rows * bytes);
 }
 
 static NOINLINE CALLED_AS_DECLARED void pool_free(struct pool *to, void *p)
@@ -112,6 +123,19 @@ static NOINLINE void make(long n, int by_reference)
 	}
 }
 
+static NOINLINE void make_cells(long n, int rows)
+{
+	while (n-- > 0) {
+		size_t size = rows ? 48 : 96;
+		void *p = rows ? rows_alloc(4, 12) : cell_get(&pool);
+
+		KEEP(p);
+		block[nr].at = (char *)p;
+		block[nr++].size = size;
+		canary_fill(p, size);
+	}
+}
+
 static NOINLINE void drop(void)
 {
 	while (nr)
@@ -152,6 +176,10 @@ static void answer(const char *line)
 		make(atol(rest), 0);
 	else if ((rest = after(line, "get")))
 		make(atol(rest), 1);
+	else if ((rest = after(line, "cells")))
+		make_cells(atol(rest), 0);
+	else if ((rest = after(line, "rows")))
+		make_cells(atol(rest), 1);
 	else if (after(line, "drop"))
 		drop();
 	say("%s %zu", verify() ? "bad" : "ok", nr);

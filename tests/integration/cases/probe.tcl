@@ -118,6 +118,43 @@ case probe-by-reference 30 {
 	finish $t
 }
 
+# Blocks whose size is no argument, or the product of two.
+by_both case probe-sizes-of-their-own 40 {
+	set t [start pool]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set engine [work jump breakpoint]
+	foreach {function size command} {cell_get bytes=96 cells rows_alloc size=1*2 rows} {
+		live $m "probe alloc $function $size"
+		check {[regexp -line "^$function .* alloc [string map {* \\*} $size] ptr=ret +$engine" [live $m probe]]} \
+			{probe: [live $m probe]}
+		order $t "$command 100"
+		check_pool $t $m
+	}
+	live $m "probe free pool_free ptr=2"
+	order $t drop
+	check {[check_pool $t $m] == 0} {blocks are left}
+	check {![string match "*cannot be*" [live $m "malloc sites heap == user"]]} {possible sizes are said to be impossible}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# The pool's address is taken for the size: all lists say so.
+by_both case probe-size-that-cannot-be 30 {
+	set t [start pool]
+	set m [live_start -p [pid_of $t]]
+	live $m "probe alloc cell_get size=1"
+	order $t "cells 70"
+	foreach list {"malloc sites heap == user" "malloc allocations heap == user limit 1" malloc} {
+		check {[regexp {70 blocks that `probe alloc` has recorded cannot be: .* cell_get's, } [live $m $list]]} \
+			{$list: [live $m $list]}
+	}
+	check {[string match "*70 blocks*cell_get's*" [live_value $m mdbg::lacks]]} {lacks: $::result}
+	live_end $m
+	finish $t
+}
+
 # Off and on again, one deleted, and named anew.
 by_both case probe-delete 60 {
 	set t [start pool]
@@ -155,6 +192,12 @@ case probe-errors 30 {
 		"probe alloc pool_alloc size=two"	"*from 1 to 6*"
 		"probe alloc pool_alloc ptr=ret"	"*which argument is the size*"
 		"probe alloc pool_alloc size=1 ptr=1"	"*both*"
+		"probe alloc pool_alloc size=1*2 ptr=2"	"*both*"
+		"probe alloc pool_alloc size=1*7"	"*from 1 to 6*"
+		"probe alloc pool_alloc size=1*2*3"	"*one argument*"
+		"probe alloc pool_alloc bytes=0"	"*from 1*"
+		"probe alloc pool_alloc bytes=8G"	"*from 1*"
+		"probe alloc pool_alloc bytes=8 size=1"	"*cannot both*"
 		"probe free pool_free size=1"		*size=1*
 		"probe free pool_free ptr=ret"		"*which argument is the block*"
 		"probe alloc malloc size=1"		"*probed already, as malloc*"
