@@ -14,7 +14,7 @@
 struct modules;
 
 #define RUNTIME_FACTS	2u
-#define RUNTIMES_MAX	8u
+#define RUNTIMES_MAX	12u
 
 /* A module belongs to the runtime if any of these holds. A list that is not full ends with NULL. */
 struct runtime {
@@ -30,8 +30,9 @@ struct runtime {
 	bool jit_anew;		/* and, done again, those of code that it has compiled since */
 };
 
-extern const struct runtime runtime_dotnet, runtime_ghc, runtime_go, runtime_jvm, runtime_ocaml,
-	runtime_python, runtime_v8, runtime_zig;
+extern const struct runtime runtime_dotnet, runtime_erlang, runtime_ghc, runtime_go, runtime_jvm,
+	runtime_lua, runtime_ocaml, runtime_php, runtime_python, runtime_ruby, runtime_v8,
+	runtime_zig;
 
 /* Each once, in the order of the table. */
 struct runtimes {

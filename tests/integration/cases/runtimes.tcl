@@ -170,6 +170,52 @@ for line in sys.stdin:
 	quit $t
 }
 
+case runtime-erlang 40 {
+	set program [spit $::tmp/wait.escript {#!/usr/bin/env escript
+main(_) -> io:format("ready~n"), wait(io:get_line("")).
+wait("quit\n") -> ok;
+wait(eof) -> ok;
+wait(_) -> io:format("ok~n"), wait(io:get_line("")).
+}]
+	set t [start_command [need escript] $program]
+	set m [live_start -p [pid_of $t]]
+	check_runtime $m Erlang "instrument:allocations()"
+	live_end $m
+	order $t more
+	quit $t
+}
+
+# (A library stands for PHP: the runtime is known by a function that it defines.)
+case runtime-php-by-name 20 {
+	set source [spit $::tmp/php.c {
+		#include <stdio.h>
+		#include <stdlib.h>
+
+		void *_emalloc(size_t size) { return malloc(size); }
+
+		int main(void)
+		{
+			char line[80];
+
+			puts("ready");
+			fflush(stdout);
+			while (fgets(line, sizeof(line), stdin) && *line != 'q') {
+				free(_emalloc(10));
+				puts("ok");
+				fflush(stdout);
+			}
+			return 0;
+		}
+	}]
+	exec [need cc] -o $::tmp/php $source
+	set t [start_command $::tmp/php]
+	set m [live_start -p [pid_of $t]]
+	check_runtime $m PHP "USE_ZEND_ALLOC=0*memory_get_usage()"
+	live_end $m
+	order $t more
+	quit $t
+}
+
 case runtime-java 40 {
 	need javac
 	set java [need java]

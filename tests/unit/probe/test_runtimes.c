@@ -53,6 +53,10 @@ TEST("by the name of a library")
 		{ "/usr/lib/x86_64-linux-gnu/libnode.so.108", &runtime_v8 },
 		{ "/usr/share/dotnet/shared/8.0.0/libcoreclr.so", &runtime_dotnet },
 		{ "/usr/lib/ghc/lib/libHSrts-1.0.2-ghc9.4.7.so", &runtime_ghc },
+		{ "/usr/lib/apache2/modules/libphp8.2.so", &runtime_php },
+		{ "/usr/lib/x86_64-linux-gnu/libruby-3.1.so.3.1.2", &runtime_ruby },
+		{ "/usr/lib/x86_64-linux-gnu/libluajit-5.1.so.2.1.0", &runtime_lua },
+		{ "/usr/lib/erlang/erts-13.1.5/bin/beam.smp", &runtime_erlang },
 		{ "/usr/lib/libjvm/libz.so.1", NULL },
 		{ "/usr/lib/libj.so", NULL },
 	};
@@ -78,8 +82,9 @@ TEST("by the name of a library")
 TEST("texts")
 {
 	static const struct runtime *const all[] = {
-		&runtime_dotnet, &runtime_ghc, &runtime_go, &runtime_jvm, &runtime_ocaml,
-		&runtime_python, &runtime_v8, &runtime_zig,
+		&runtime_dotnet, &runtime_erlang, &runtime_ghc, &runtime_go, &runtime_jvm,
+		&runtime_lua, &runtime_ocaml, &runtime_php, &runtime_python, &runtime_ruby,
+		&runtime_v8, &runtime_zig,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
