@@ -6,6 +6,8 @@
 
 #include "agent/slow_path.h"
 
+#include "log/ref_ring.h"
+
 /*
  * For walks: recognises return addresses that point into thunks and stubs. Displaced prologues have
  * no frame of their own, and there are no rows for a PC inside of them.
@@ -233,11 +235,27 @@ uint64_t slow_path_release(uint64_t block, uint64_t sp, const struct agent_probe
 
 	if (!enabled(probe->state))
 		return 0;
+	/* A reference: all that is done with it needs the stack. */
+	if (UNLIKELY(probe->call))
+		return block ? LEDGER_UNKNOWN : 0;
 	thread = agent_thread_hold(state);
 	call = call_of(state, probe, thread, sp, key(probe, block), NULL);
 	say = ledger_release(&call);
 	agent_thread_let_go(thread);
 	return say;
+}
+
+/* call->block is the object, in the domain of malloc's blocks. */
+static NOINLINE void note_reference(const struct ledger_call *call, uint8_t what)
+{
+	struct ref_event event;
+
+	event.object = call->block & ((1ull << LOG_PROCESS_SHIFT) - 1);
+	event.time = log_now();
+	event.thread = ledger_number(call->thread);
+	event.stack = env_walk(call, call->ledger->depth);
+	event.gives = what == REF_GIVES;
+	ref_ring_put(call->ledger->log, &event);
 }
 
 void agent_unknown_free_kept(uint64_t block, uint64_t sp, const struct agent_probe *probe,
@@ -252,7 +270,10 @@ void agent_unknown_free_kept(uint64_t block, uint64_t sp, const struct agent_pro
 	thread = agent_thread_hold(probe->state);
 	keep(thread, r12, r13, r14, r15);
 	call = call_of(probe->state, probe, thread, sp, block, saved);
-	ledger_unknown_free(&call, said);
+	if (UNLIKELY(probe->call))
+		note_reference(&call, probe->call);
+	else
+		ledger_unknown_free(&call, said);
 	agent_thread_let_go(thread);
 }
 

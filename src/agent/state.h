@@ -183,7 +183,8 @@ struct agent_probe {
 	int8_t size, count, ptr;
 	uint8_t fast;				/* enum agent_fast: agent_probe_fast() */
 	struct ledger_function ledger;		/* if `entered`, its thunk calls agent_enter */
-	uint8_t call;				/* AGENT_GROWTH: enum growth_call */
+	/* AGENT_GROWTH: enum growth_call. AGENT_FREE: enum ref_what; `ptr` is the object then */
+	uint8_t call;
 	uint32_t bytes;				/* of each block, where no argument is its size */
 };
 

@@ -39,7 +39,8 @@ static struct err *list(struct call *call)
 const struct cmd cmd_probe = {
 	.name		= "probe",
 	.brief		= "list the probes on allocators of the program's own",
-	.help		= "`probe alloc` and `probe free` make them, `probe delete` removes one.\n"
+	.help		= "`probe alloc`, `probe free`, `probe ref` and `probe unref` make them, `probe\n"
+			  "delete` removes one.\n"
 			  "`malloc -v` lists all other probes.\n",
 	.need		= call_need_target,
 	.run		= list,
@@ -101,13 +102,16 @@ static struct err *parse_word(const char *word, struct session_probe_spec *spec)
 {
 	const char *value;
 
+	if (spec->what == SESSION_PROBE_REF || spec->what == SESSION_PROBE_UNREF)
+		return named(word, "object", &value) ? parse_one(value, &spec->ptr) :
+						       call_bad_word(word);
 	if (named(word, "ptr", &value)) {
 		if (strcmp(value, "ret"))
 			return parse_one(value, &spec->ptr);
 		spec->ptr = 0;
 		return NULL;
 	}
-	if (spec->free)
+	if (spec->what != SESSION_PROBE_ALLOC)
 		return call_bad_word(word);
 	if (named(word, "size", &value))
 		return parse_size_args(value, spec);
@@ -121,7 +125,7 @@ static struct err *parse_word(const char *word, struct session_probe_spec *spec)
 
 static struct err *check_spec(const struct session_probe_spec *spec)
 {
-	if (spec->free)
+	if (spec->what != SESSION_PROBE_ALLOC)
 		return spec->ptr ? NULL : err_create(ERR_USAGE, "which argument is the block?");
 	if (!spec->size && !spec->bytes)
 		return err_create(ERR_USAGE, "which argument is the size?");
@@ -141,9 +145,9 @@ static struct err *parse_spec(const struct call *call, struct session_probe_spec
 	return err ? err : check_spec(spec);
 }
 
-static struct err *add(struct call *call, bool is_free)
+static struct err *add(struct call *call, enum session_probe_what what)
 {
-	struct session_probe_spec spec = { .function = call->argv[0], .free = is_free };
+	struct session_probe_spec spec = { .function = call->argv[0], .what = what };
 	struct err *err = parse_spec(call, &spec);
 
 	return err ? err : session_user_probe_add(call->session, &spec);
@@ -151,7 +155,7 @@ static struct err *add(struct call *call, bool is_free)
 
 static struct err *run_alloc(struct call *call)
 {
-	return add(call, false);
+	return add(call, SESSION_PROBE_ALLOC);
 }
 
 const struct cmd cmd_probe_alloc = {
@@ -187,7 +191,7 @@ const struct cmd cmd_probe_alloc = {
 
 static struct err *run_free(struct call *call)
 {
-	return add(call, true);
+	return add(call, SESSION_PROBE_FREE);
 }
 
 const struct cmd cmd_probe_free = {
@@ -197,6 +201,46 @@ const struct cmd cmd_probe_free = {
 	.help		= "ARG is the number of the argument that is the block, from 1.\n",
 	.need		= call_need_target,
 	.run		= run_free,
+	.min_args	= 2,
+	.max_args	= 2,
+};
+
+static struct err *run_ref(struct call *call)
+{
+	return add(call, SESSION_PROBE_REF);
+}
+
+const struct cmd cmd_probe_ref = {
+	.name		= "probe ref",
+	.usage		= "FUNCTION object=ARG",
+	.brief		= "record who takes references to objects, for `malloc refs`",
+	.help		= "ARG is the number of the argument that is the object, from 1. A function that\n"
+			  "gives a reference back is named by `probe unref`. `malloc refs ADDRESS` lists\n"
+			  "what was taken and given back of an object, by stack. It does not matter which\n"
+			  "of malloc's functions, or which pool, the object comes from; where `probe alloc`\n"
+			  "or malloc has its record, what an earlier object at its address had is told\n"
+			  "from its own.\n",
+	.example	= "probe ref g_object_ref object=1\n"
+			  "probe unref g_object_unref object=1\n"
+			  "malloc refs 0x55d0c0a812a0\n",
+	.need		= call_need_target,
+	.run		= run_ref,
+	.min_args	= 2,
+	.max_args	= 2,
+};
+
+static struct err *run_unref(struct call *call)
+{
+	return add(call, SESSION_PROBE_UNREF);
+}
+
+const struct cmd cmd_probe_unref = {
+	.name		= "probe unref",
+	.usage		= "FUNCTION object=ARG",
+	.brief		= "record who gives references back (see `help probe ref`)",
+	.example	= "probe unref g_object_unref object=1\n",
+	.need		= call_need_target,
+	.run		= run_unref,
 	.min_args	= 2,
 	.max_args	= 2,
 };
@@ -234,7 +278,7 @@ static const struct column probe_columns[] = {
 	{ "engine", "ENGINE", "jump, breakpoint, none", IS(TEXT, engine) },
 	{ "why", "WHY", "the reason, if it is no jump, if there is none, or if its patch lies on the "
 	  "first instruction", IS(TEXT, why) },
-	{ "user", "USER", "alloc ..., free ...: made by `probe`", IS(TEXT, user) },
+	{ "user", "USER", "alloc ..., free ..., ref ..., unref ...: made by `probe`", IS(TEXT, user) },
 };
 
 static const struct relation probe_relation = RELATION("probes", probe_columns, struct probe_row);

@@ -254,7 +254,7 @@ struct log_usage log_usage(const struct log *log)
 		(log->header->sample ? LOG_COUNTING_FILTER : 0) +
 		MAX(free_history_kept(log) * sizeof(struct log_free_slot), log->reserved.freed) +
 		DEFERRED_TABLE_BYTES + log->nr_deferred * (uint64_t)DEFERRED_BYTES +
-		log->reserved.growth +
+		log->reserved.growth + log->refs_reserved +
 		(uint64_t)threads_count(log) * (sizeof(struct log_entry) + 2 * sizeof(uint32_t));
 	return usage;
 }

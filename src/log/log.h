@@ -18,7 +18,7 @@
 #include "arch/host.h"
 #include "base/compiler.h"
 
-#define LOG_VERSION		16
+#define LOG_VERSION		17
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_STACK_DAMAGED	UINT32_MAX	/* given to readers for an id that cannot exist */
 #define LOG_DEPTH_MAX		128
@@ -40,6 +40,7 @@ struct directory_line;
 struct deferred_table;
 struct log_free_slot;
 struct log_growth_slot;
+struct log_ref_slot;
 struct log_unknown_free_slot;
 
 struct log_table {
@@ -96,6 +97,9 @@ struct log {
 	uint32_t nr_frees;		/* that there is room for; LOG_FREES_MAX at most */
 	struct log_growth_slot *growth;
 	uint64_t nr_growth;		/* a power of two */
+	struct log_ref_slot *ref;
+	uint64_t nr_refs;		/* a power of two */
+	uint64_t refs_reserved;		/* as in `reserved` */
 	struct log_table table[LOG_TABLES];
 	struct log_reserved reserved;
 };

@@ -8,6 +8,7 @@
 #include "log/free_history.h"
 #include "log/growth_ring.h"
 #include "log/journal.h"
+#include "log/ref_ring.h"
 #include "log/stack_table.h"
 #include "log/log_unknown_free.h"
 #include "log/block_table.h"
@@ -90,6 +91,14 @@ static void cut_growth(struct log *log, uint64_t *at)
 						    log->nr_growth * sizeof(*log->growth));
 }
 
+/* They get at most a hundred-and-twenty-eighth of the region. */
+static void cut_refs(struct log *log, uint64_t *at)
+{
+	log->refs_reserved = 0;
+	log->nr_refs = power_of_two(log->size / 128 / sizeof(struct log_ref_slot));
+	log->ref = (struct log_ref_slot *)cut(log, at, log->nr_refs * sizeof(*log->ref));
+}
+
 /*
  * It gets addresses for all the memory that is left, and so do the tables. What only finds its
  * pages is taken from the share of both. The map has a page at least; entries without a place lead
@@ -160,6 +169,7 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	cut_freed(ret, &at);
 	cut_deferred(ret, &at);
 	cut_growth(ret, &at);
+	cut_refs(ret, &at);
 	cut_directory(ret, &at);
 	cut_tables(ret, at);
 	return true;

@@ -23,6 +23,7 @@
  *			deferred	struct deferred_table, struct deferred_copy[nr_deferred]
  *					(log_deferred.h)
  *			growth		struct log_growth_slot[nr_growth]	(growth_ring.h)
+ *			references	struct log_ref_slot[nr_refs]	(ref_ring.h)
  *			extent map	uint64_t[extent_mask + 1]	(directory.h)
  *			extents		struct directory_extent[nr_extents]
  *			directory	struct directory_line[nr_extents * DIRECTORY_LINES]
@@ -101,6 +102,7 @@ struct log_header {
 	uint64_t unknown_frees[LOG_UNKNOWN_FREE_KINDS] __attribute__((aligned(64)));
 	uint64_t frees __attribute__((aligned(64)));	/* the same */
 	uint64_t growth __attribute__((aligned(64)));	/* the same */
+	uint64_t refs __attribute__((aligned(64)));	/* the same */
 	/* directory.h: places taken; and is there an address whose extent has found no place? */
 	uint64_t extents __attribute__((aligned(64)));
 	uint64_t dense;		/* pages */

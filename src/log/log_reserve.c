@@ -27,6 +27,7 @@
 #include "log/directory.h"
 #include "log/free_history.h"
 #include "log/growth_ring.h"
+#include "log/ref_ring.h"
 #include "log/registry.h"
 #include "log/stack_table.h"
 #include "log/log_unknown_free.h"
@@ -41,6 +42,7 @@
 #define THREAD_INDEX_CALL	(64ull << 10)
 #define STACKS_AHEAD		8192
 #define GROWTH_AHEAD		8192
+#define REFS_AHEAD		8192
 #define TABLE_BYTES_CALL	(16ull << 20)
 #define PLACES_AHEAD		32u
 #define PLACES_CALL		48u
@@ -263,6 +265,17 @@ static struct err *reserve_growth(struct log *log)
 		       MIN(used + GROWTH_AHEAD, log->nr_growth) * sizeof(*log->growth));
 }
 
+/* The same, once somebody has put in one. */
+static struct err *reserve_refs(struct log *log)
+{
+	uint64_t used = MIN(ref_ring_next(log), log->nr_refs);
+
+	if (!used)
+		return NULL;
+	return advance(log, log->ref, &log->refs_reserved,
+		       MIN(used + REFS_AHEAD, log->nr_refs) * sizeof(*log->ref));
+}
+
 struct err *log_reserve(struct log *log, uint64_t bytes)
 {
 	uint64_t stacks = bytes / 8;
@@ -288,6 +301,8 @@ struct err *log_reserve(struct log *log, uint64_t bytes)
 		err = reserve_deferred(log);
 	if (!err)
 		err = reserve_growth(log);
+	if (!err)
+		err = reserve_refs(log);
 	if (!err && !log->header->sample)
 		err = reserve_directory(log);
 	if (!err)

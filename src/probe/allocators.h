@@ -49,7 +49,8 @@ struct alloc_function {
 	bool cxx;
 	bool user;		/* named by the user (user_functions.h) */
 	uint32_t bytes;		/* of the user's: the size of each block; 0: an argument is it */
-	uint8_t growth, call;	/* of ALLOC_GROWTH: its kind, and enum growth_call */
+	/* of ALLOC_GROWTH: its kind, and enum growth_call; of ALLOC_FREE: enum ref_what */
+	uint8_t growth, call;
 };
 
 #define ALLOCATOR_FILES		2u

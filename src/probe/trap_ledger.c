@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/trace.h"
+#include "log/ref_ring.h"
 #include "probe/probe.h"
 #include "tracee/backtrace.h"
 #include "tracee/target.h"
@@ -216,6 +217,22 @@ static void push_call(struct probes *probes, struct thread_ops *ops, const struc
 	ops->call[ops->nr++] = *call;
 }
 
+/* A reference to call->block is taken or given back. */
+static void note_reference(const struct ledger_call *call, uint8_t what)
+{
+	struct ref_event event = {
+		.object = call->block & ~LOG_DOMAIN_USER,
+		.time = log_now(),
+		.thread = call->thread->log_thread,
+		.gives = what == REF_GIVES,
+	};
+
+	if (!event.object)
+		return;
+	event.stack = env_walk(call, call->ledger->depth);
+	ref_ring_put(call->ledger->log, &event);
+}
+
 uint64_t trap_ledger_entry(struct probes *probes, struct probe *probe, struct thread *thread)
 {
 	const struct event event = { probes, probe, thread };
@@ -234,6 +251,10 @@ uint64_t trap_ledger_entry(struct probes *probes, struct probe *probe, struct th
 		return probe->resume;
 	}
 	call = call_of(probes, probe, &event, pushed.sp, pushed.ptr);
+	if (probe->fn->role == ALLOC_FREE && probe->fn->call) {
+		note_reference(&call, probe->fn->call);
+		return probe->resume;
+	}
 	if (probe->fn->role == ALLOC_FREE) {
 		said = ledger_release(&call);
 		if (said)

@@ -237,6 +237,7 @@ struct err *session_agent_forget(struct session *session)
 		share_each_thread(session->region, forget_counts, NULL);
 		forget_calls(session);
 		log_reset(&session->region->log);
+		session_refs_forget(session);
 	}
 	if (live)
 		session_pause_end(session, was);

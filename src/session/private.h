@@ -39,6 +39,7 @@
 #include "session/older.h"
 #include "session/peak_watch.h"
 #include "session/process.h"
+#include "session/refs.h"
 #include "session/session.h"
 #include "tracee/loader_lists.h"
 #include "tracee/room.h"
@@ -152,6 +153,7 @@ struct session {
 	/* the target has forked since it was attached to, with old_maps */
 	bool uncaught;
 	struct session_growth growth;	/* tracer thread */
+	struct session_refs refs;	/* tracer thread */
 	/* NULL: page faults are not recorded. Set and used by the tracer thread (session_faults.h). */
 	struct faults *faults;
 	unsigned fault_polls;

@@ -23,6 +23,7 @@ void release_forget(struct session *session)
 	user_functions_free(&session->users);
 	region_free(session->region);
 	session->region = NULL;
+	session_refs_free(&session->refs);
 	symbols_destroy(session->symbols);
 	session->symbols = NULL;
 	session->known_generation = 0;

@@ -206,7 +206,7 @@ struct session_probe {
 	uint64_t patch;
 	bool active;
 	char engine[16];	/* "jump", "breakpoint"; "" if it is not probed */
-	/* "alloc size=1*2 ptr=ret", "alloc bytes=512 ptr=ret", "free ptr=1" if the user has named it; else "" */
+	/* "alloc size=1*2 ptr=ret", "alloc bytes=512 ptr=ret", "ref object=1" if the user has named it; else "" */
 	char user[64];
 	/* why this engine, or why none: "alias of malloc", "starts with somebody's int3 at 0x…" */
 	char why[192];
@@ -218,15 +218,23 @@ struct session_probes {
 
 struct err *session_probes(struct session *session, struct session_probes *ret) MUST_CHECK;
 
+enum session_probe_what {
+	SESSION_PROBE_ALLOC,
+	SESSION_PROBE_FREE,
+	SESSION_PROBE_REF,	/* takes a reference to an object (session/refs.h) */
+	SESSION_PROBE_UNREF,	/* gives it back */
+};
+
 /* A function of an allocator of the program's own. Arguments are numbers from 1. */
 struct session_probe_spec {
 	const char *function;	/* as symbols_find takes it */
-	bool free;
-	int size;		/* of the block; not of a free. 0: `bytes` is it */
+	enum session_probe_what what;
+	/* Of an alloc only, up to `bytes`. */
+	int size;		/* of the block. 0: `bytes` is it */
 	int count;		/* the size is its product with this one; 0: it is the size alone */
 	uint32_t bytes;		/* of each block */
 	/*
-	 * The argument with the block's address; 0: it is the result. Of an alloc the argument points
+	 * The argument with the address of the block, or object; 0: it is the result. Of an alloc the argument points
 	 * to where the address is stored, as in posix_memalign.
 	 */
 	int ptr;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "log/ref_ring.h"
 #include "probe/probe_slot.h"
 #include "probe/probe.h"
 #include "session/private.h"
@@ -32,6 +33,11 @@ static void describe_user(const struct alloc_function *fn, struct session_probe 
 
 	if (!fn->user)
 		return;
+	if (fn->call) {
+		snprintf(ret->user, sizeof(ret->user), "%s object=%d",
+			 fn->call == REF_TAKES ? "ref" : "unref", fn->ptr + 1);
+		return;
+	}
 	if (fn->role == ALLOC_FREE) {
 		snprintf(ret->user, sizeof(ret->user), "free ptr=%d", fn->ptr + 1);
 		return;

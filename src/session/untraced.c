@@ -251,6 +251,7 @@ static void poll_all(struct session *session)
 		return;
 	lacks_tell_log(session);
 	session_growth_poll(session);
+	session_refs_poll(session);
 	sigtrap_check(process->probes);
 	processes_poll(session);
 	known_stacks_look(process->probes, tracer_now());

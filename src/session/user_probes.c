@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "log/ref_ring.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
@@ -69,10 +70,14 @@ static struct alloc_function function_of(const struct session_probe_spec *spec)
 		.ptr = (int8_t)(spec->ptr - 1),	/* 0, the result: ALLOC_NO_ARG */
 	};
 
-	if (spec->free)
+	if (spec->what != SESSION_PROBE_ALLOC)
 		fn.role = ALLOC_FREE;
 	else if (spec->ptr)
 		fn.role = ALLOC_NEW_BY_REF;
+	if (spec->what == SESSION_PROBE_REF)
+		fn.call = REF_TAKES;
+	else if (spec->what == SESSION_PROBE_UNREF)
+		fn.call = REF_GIVES;
 	return fn;
 }
 
@@ -103,7 +108,7 @@ static struct err *put_in(struct session *session, struct probe *probe)
  */
 static struct err *check_exceptions(struct session *session, const struct session_probe_spec *spec)
 {
-	if (spec->free || spec->nothrow ||
+	if (spec->what != SESSION_PROBE_ALLOC || spec->nothrow ||
 	    !modules_symbol(&session->current->target->modules, "__cxa_throw"))
 		return NULL;
 	return err_hint(err_create(ERR_UNSUPPORTED, "this program has C++ exceptions, and one that "
@@ -126,6 +131,8 @@ static struct err *add_job(struct session *session, void *arg)
 	err = check_exceptions(session, job->spec);
 	if (err)
 		return err;
+	if (fn.call)
+		session_refs_begin(session);
 	err = user_functions_add(&session->users, &fn, plain_name(job->spec->function),
 				 module->path, job->address - module->bias, &user);
 	if (err || !process->probes)

@@ -2,7 +2,8 @@
 /*
  * A pool of the program's own: static functions that cut blocks out of chunks of malloc's, the first at the very address
  * of its chunk. Commands: `alloc N` (blocks of 48 bytes), `get N` (of 80 bytes, by reference), `cells N` (of 96 bytes,
- * which is no argument), `rows N` (4 times 12 bytes), `drop` (all back to the pool), `spans N` (N times a block that comes with its length, given back with six arguments; the reply is what
+ * which is no argument), `rows N` (4 times 12 bytes), `refs N` (N references to the first block that are given back, and N
+ * that are not), `drop` (all back to the pool), `spans N` (N times a block that comes with its length, given back with six arguments; the reply is what
  * arrived), `list` (addresses and sizes), `chunks` (addresses), verify, quit.
  */
 #include "target.h"
@@ -136,6 +137,38 @@ static NOINLINE void make_cells(long n, int rows)
 	}
 }
 
+static long references;
+
+static NOINLINE CALLED_AS_DECLARED void *block_ref(void *p)
+{
+	references++;
+	KEEP(p);
+	return p;
+}
+
+static NOINLINE CALLED_AS_DECLARED void block_unref(struct pool *of, void *p)
+{
+	references--;
+	KEEP(of);
+	KEEP(p);
+}
+
+static NOINLINE void borrow(long n)
+{
+	while (n-- > 0) {
+		block_unref(&pool, block_ref(block[0].at));
+		KEEP(n);
+	}
+}
+
+static NOINLINE void forget(long n)
+{
+	while (n-- > 0) {
+		block_ref(block[0].at);
+		KEEP(n);
+	}
+}
+
 static NOINLINE void drop(void)
 {
 	while (nr)
@@ -180,7 +213,10 @@ static void answer(const char *line)
 		make_cells(atol(rest), 0);
 	else if ((rest = after(line, "rows")))
 		make_cells(atol(rest), 1);
-	else if (after(line, "drop"))
+	else if ((rest = after(line, "refs"))) {
+		borrow(atol(rest));
+		forget(atol(rest));
+	} else if (after(line, "drop"))
 		drop();
 	say("%s %zu", verify() ? "bad" : "ok", nr);
 }

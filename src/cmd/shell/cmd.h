@@ -105,11 +105,12 @@ struct cmd {
 	X(kill) X(wait)									\
 	X(malloc) X(malloc_allocations) X(malloc_freespace) X(malloc_find)		\
 	X(malloc_check) X(malloc_sites) X(malloc_tree) X(malloc_mark) X(malloc_diff)	\
-	X(malloc_watch) X(malloc_leaks) X(malloc_stale) X(malloc_pins)			\
+	X(malloc_watch) X(malloc_leaks) X(malloc_refs) X(malloc_stale) X(malloc_pins)	\
 	X(malloc_stats) X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)	\
 	X(growth) X(growth_start) X(growth_log) X(growth_stop)				\
 	X(export) X(report)								\
-	X(probe) X(probe_alloc) X(probe_free) X(probe_delete)				\
+	X(probe) X(probe_alloc) X(probe_free) X(probe_ref) X(probe_unref)		\
+	X(probe_delete)									\
 	X(memory) X(memory_account) X(memory_maps) X(memory_watch) X(memory_system)			\
 	X(where) X(thread) X(registers) X(map) X(proc)					\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\

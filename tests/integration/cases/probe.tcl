@@ -155,6 +155,56 @@ by_both case probe-size-that-cannot-be 30 {
 	finish $t
 }
 
+# What `malloc refs` says of the first block: function of each row -> {taken given}.
+proc references_of {m} {
+	live $m {set first [dict get [lindex [mdbg::allocations heap == user] 0] address]}
+	set found [dict create]
+	foreach ref [live_value $m {mdbg::refs $first}] {
+		dict set found [lindex [dict get $ref function] 0] [list [dict get $ref taken] [dict get $ref given]]
+	}
+	return $found
+}
+
+proc check_references {m want} {
+	set found [references_of $m]
+	check {[lsort -stride 2 $found] eq [lsort -stride 2 $want]} {references: $found, and not $want}
+}
+
+# Who took and who gave back, by stack; of the block that is there now, and of no earlier one.
+by_both case probe-references 40 {
+	set t [start pool]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m "probe alloc pool_alloc size=2"
+	live $m "probe free pool_free ptr=2"
+	check {[string match "*no function that takes references*" [live_error $m "malloc refs 0x1000"]]} {none is named}
+	live $m "probe ref block_ref object=1"
+	live $m "probe unref block_unref object=2"
+	set engine [work jump breakpoint]
+	check {[regexp -line "^block_ref .* ref object=1 +$engine" [live $m probe]] &&
+	       [regexp -line "^block_unref .* unref object=2 +$engine" [live $m probe]]} {probe: [live $m probe]}
+	order $t "alloc 1"
+	check_references $m {}
+	set n [work 20000 50]
+	order $t "refs $n"
+	# One stack takes and one gives back in borrow: two rows of one name, of which the second is the gift.
+	set text [live $m "malloc refs \$first"]
+	check {[regexp -all -line "^#\[0-9\] +$n taken$" $text] == 2 && [regexp -all -line "^#\[0-9\] +$n given back$" $text] == 1} {$text}
+	check {[string match "*[expr {2 * $n}] taken, $n given back: $n outstanding, beside the one that it was made with*" $text]} {$text}
+	check {[regexp {in forget \(} $text] && [regexp {in borrow \(} $text]} {$text}
+	check {[llength [split [string trim [live $m "malloc refs \$first -brief"]] "\n"]] >= 4} {brief: [live $m "malloc refs \$first -brief"]}
+	order $t drop
+	order $t "alloc 1"
+	check_references $m {}
+	order $t "refs 3"
+	check {[string match "*6 taken, 3 given back: 3 outstanding*" [live $m "malloc refs \$first"]]} {[live $m "malloc refs \$first"]}
+	live $m "malloc reset"
+	check {[string match "*0 taken, 0 given back*" [live $m "malloc refs \$first"]]} {[live $m "malloc refs \$first"]}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # Off and on again, one deleted, and named anew.
 by_both case probe-delete 60 {
 	set t [start pool]
@@ -201,6 +251,9 @@ case probe-errors 30 {
 		"probe free pool_free size=1"		*size=1*
 		"probe free pool_free ptr=ret"		"*which argument is the block*"
 		"probe alloc malloc size=1"		"*probed already, as malloc*"
+		"probe ref pool_alloc"			"*"
+		"probe ref pool_alloc ptr=1"		"*ptr=1*"
+		"probe unref pool_alloc object=ret"	"*from 1 to 6*"
 		"probe delete pool_alloc"		"*no such probe*"
 	} {
 		set message [live_error $m $command]
