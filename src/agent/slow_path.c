@@ -209,6 +209,23 @@ void slow_path_leave_kept(struct agent_frame *frame, const struct agent_probe *p
 	agent_thread_let_go(thread);
 }
 
+/* The function is about to free a chain of blocks. It follows the same links, in the same order. */
+static NOINLINE void release_chain(const struct agent_frame *frame,
+				   const struct agent_probe *probe, struct agent_thread *thread)
+{
+	uint64_t block = frame->arg[probe->ptr], link = frame->arg[probe->count];
+	struct ledger_call call;
+
+	for (uint32_t i = 0; block && i < USER_CHAIN_MOST; i++) {
+		uint64_t next = *(const volatile uint64_t *)(uintptr_t)(block + link);
+
+		call = call_of(probe->state, probe, thread, entry_sp(frame), key(probe, block),
+			       NULL);
+		(void)ledger_release(&call);
+		block = next;
+	}
+}
+
 uint64_t agent_enter_kept(struct agent_frame *frame, const struct agent_probe *probe, KEPT)
 {
 	struct agent_thread *thread;
@@ -219,6 +236,11 @@ uint64_t agent_enter_kept(struct agent_frame *frame, const struct agent_probe *p
 	if (!enabled(probe->state))
 		return 1;
 	thread = agent_thread_hold(probe->state);
+	if (UNLIKELY(probe->call)) {
+		release_chain(frame, probe, thread);
+		agent_thread_let_go(thread);
+		return 1;
+	}
 	keep(thread, r12, r13, r14, r15);
 	call = framed_call(frame, probe, thread);
 	as_it_is = ledger_enter(&call, &frame->words);
@@ -254,7 +276,7 @@ static NOINLINE void note_reference(const struct ledger_call *call, uint8_t what
 	event.time = log_now();
 	event.thread = ledger_number(call->thread);
 	event.stack = env_walk(call, call->ledger->depth);
-	event.gives = what == REF_GIVES;
+	event.gives = what == USER_CALL_UNREF;
 	ref_ring_put(call->ledger->log, &event);
 }
 

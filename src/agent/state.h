@@ -58,10 +58,11 @@
  * unwind cache. A throwing operator new then runs as it is, so it gets no jump in a process whose
  * thread pointers cannot be found.
  *
- * Bounds. The agent reads only four things of the target: the stack from SP up, as far as the
+ * Bounds. The agent reads only five things of the target: the stack from SP up, as far as the
  * bounds in the thread's control block (or those of the main stack) go, or else to the end of SP's
  * page; the control block's own fields, after its self pointer was found to be right; the word
- * that posix_memalign has just stored; and the word before a block that the log does not have, at
+ * that posix_memalign has just stored; the links of a chain that the user has said a function
+ * frees, which it follows itself next; and the word before a block that the log does not have, at
  * the entry of glibc's own free or realloc, if the kernel says that it can be read. It uses bounds
  * only while SP is inside them. It never faults.
  *
@@ -183,7 +184,10 @@ struct agent_probe {
 	int8_t size, count, ptr;
 	uint8_t fast;				/* enum agent_fast: agent_probe_fast() */
 	struct ledger_function ledger;		/* if `entered`, its thunk calls agent_enter */
-	/* AGENT_GROWTH: enum growth_call. AGENT_FREE: enum ref_what; `ptr` is the object then */
+	/*
+	 * AGENT_GROWTH: enum growth_call. AGENT_FREE: enum user_call; of a chain, whose thunk calls
+	 * agent_enter, `count` is the argument with the offset of the link
+	 */
 	uint8_t call;
 	uint32_t bytes;				/* of each block, where no argument is its size */
 };

@@ -111,8 +111,11 @@ static struct err *parse_word(const char *word, struct session_probe_spec *spec)
 		spec->ptr = 0;
 		return NULL;
 	}
-	if (spec->what != SESSION_PROBE_ALLOC)
-		return call_bad_word(word);
+	if (spec->what == SESSION_PROBE_FREE)
+		return named(word, "next", &value) ? parse_one(value, &spec->next) :
+						     call_bad_word(word);
+	if (named(word, "old", &value))
+		return parse_one(value, &spec->old);
 	if (named(word, "size", &value))
 		return parse_size_args(value, spec);
 	if (named(word, "bytes", &value))
@@ -123,6 +126,11 @@ static struct err *parse_word(const char *word, struct session_probe_spec *spec)
 	return NULL;
 }
 
+static bool is_size(const struct session_probe_spec *spec, int arg)
+{
+	return arg && (arg == spec->size || arg == spec->count);
+}
+
 static struct err *check_spec(const struct session_probe_spec *spec)
 {
 	if (spec->what != SESSION_PROBE_ALLOC)
@@ -131,8 +139,11 @@ static struct err *check_spec(const struct session_probe_spec *spec)
 		return err_create(ERR_USAGE, "which argument is the size?");
 	if (spec->size && spec->bytes)
 		return err_create(ERR_USAGE, "size and bytes cannot both be the size");
-	if (spec->ptr && (spec->ptr == spec->size || spec->ptr == spec->count))
-		return err_create(ERR_USAGE, "argument %d cannot be both", spec->ptr);
+	if (spec->ptr && spec->old)
+		return err_create(ERR_USAGE, "a function that resizes a block returns it");
+	if (is_size(spec, spec->ptr) || is_size(spec, spec->old))
+		return err_create(ERR_USAGE, "argument %d cannot be both",
+				  spec->ptr ? spec->ptr : spec->old);
 	return NULL;
 }
 
@@ -160,13 +171,15 @@ static struct err *run_alloc(struct call *call)
 
 const struct cmd cmd_probe_alloc = {
 	.name		= "probe alloc",
-	.usage		= "FUNCTION size=ARG|ARG*ARG|bytes=N ?ptr=ret|ARG? ?nothrow?",
+	.usage		= "FUNCTION size=ARG|bytes=N ?ptr=ret|ARG? ?old=ARG? ?nothrow?",
 	.brief		= "record the blocks that a function of the program gives out",
 	.help		= "ARG is the number of an argument, from 1. size is the argument with the size\n"
 			  "of the block; size=2*3 is the product of two, as calloc has it. bytes=512 says\n"
 			  "that each block has as many. ptr says where the block is: the function returns\n"
 			  "it (ret), or it stores it at this argument and returns 0, as posix_memalign\n"
-			  "does. Blocks of sizes that cannot be are counted under each list.\n"
+			  "does. old is the argument with a block that it resizes, as realloc does: the\n"
+			  "block stays if the function returns NULL. Blocks of sizes that cannot be are\n"
+			  "counted under each list.\n"
 			  "\n"
 			  "FUNCTION is a symbol, which may be static, or MODULE`FUNCTION.\n"
 			  "\n"
@@ -186,7 +199,7 @@ const struct cmd cmd_probe_alloc = {
 	.need		= call_need_target,
 	.run		= run_alloc,
 	.min_args	= 2,
-	.max_args	= 4,
+	.max_args	= 5,
 };
 
 static struct err *run_free(struct call *call)
@@ -196,13 +209,17 @@ static struct err *run_free(struct call *call)
 
 const struct cmd cmd_probe_free = {
 	.name		= "probe free",
-	.usage		= "FUNCTION ptr=ARG",
+	.usage		= "FUNCTION ptr=ARG ?next=ARG?",
 	.brief		= "record what a function of the program takes back",
-	.help		= "ARG is the number of the argument that is the block, from 1.\n",
+	.help		= "ARG is the number of the argument that is the block, from 1. With next it is a\n"
+			  "chain of blocks, all of which are freed: next is the argument with the offset\n"
+			  "in each block at which the address of the next one is.\n",
+	.example	= "probe free pool_free ptr=2\n"
+			  "probe free g_slice_free_chain_with_offset ptr=2 next=3\n",
 	.need		= call_need_target,
 	.run		= run_free,
 	.min_args	= 2,
-	.max_args	= 2,
+	.max_args	= 3,
 };
 
 static struct err *run_ref(struct call *call)
@@ -216,10 +233,9 @@ const struct cmd cmd_probe_ref = {
 	.brief		= "record who takes references to objects, for `malloc refs`",
 	.help		= "ARG is the number of the argument that is the object, from 1. A function that\n"
 			  "gives a reference back is named by `probe unref`. `malloc refs ADDRESS` lists\n"
-			  "what was taken and given back of an object, by stack. It does not matter which\n"
-			  "of malloc's functions, or which pool, the object comes from; where `probe alloc`\n"
-			  "or malloc has its record, what an earlier object at its address had is told\n"
-			  "from its own.\n",
+			  "what was taken and given back of an object, by stack. The object may come from\n"
+			  "malloc or from any pool. Where it has a record, an earlier object at its\n"
+			  "address is told from it.\n",
 	.example	= "probe ref g_object_ref object=1\n"
 			  "probe unref g_object_unref object=1\n"
 			  "malloc refs 0x55d0c0a812a0\n",

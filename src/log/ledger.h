@@ -174,6 +174,16 @@ struct ledger {
 	struct free_facts facts;	/* of what frees of unknown blocks are */
 };
 
+/* What a function that the user has named does with what it is given, if it is not one block. */
+enum user_call {
+	USER_CALL_BLOCK,
+	USER_CALL_REF,			/* takes a reference to an object (ref_ring.h) */
+	USER_CALL_UNREF,		/* gives it back */
+	USER_CALL_CHAIN,		/* frees all blocks of a chain */
+};
+
+#define USER_CHAIN_MOST	(1u << 20)	/* blocks of a chain; the rest of it stays listed */
+
 /* The properties of a function. */
 struct ledger_function {
 	uint8_t resize;

@@ -2,7 +2,7 @@
 /*
  * The ring of references: calls of functions by which a program takes or gives back a reference to
  * an object, one event each, as the agent or the tracer has seen them at their entry (`probe ref`,
- * `probe unref`). session/refs.h adds them up.
+ * `probe unref`). session/pool/session_refs.h adds them up.
  *
  * It takes no memory until the first event. The newest events are kept, as many as there is room
  * for. Numbers go up by one for each event and are never used again, not after log_reset either, so
@@ -16,9 +16,6 @@
 #pragma once
 
 #include "log/log.h"
-
-/* What a function that the user has named does with a reference. */
-enum ref_what { REF_NONE, REF_TAKES, REF_GIVES };
 
 struct ref_event {
 	uint64_t object;		/* its address and process, as in a record */

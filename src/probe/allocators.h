@@ -49,7 +49,7 @@ struct alloc_function {
 	bool cxx;
 	bool user;		/* named by the user (user_functions.h) */
 	uint32_t bytes;		/* of the user's: the size of each block; 0: an argument is it */
-	/* of ALLOC_GROWTH: its kind, and enum growth_call; of ALLOC_FREE: enum ref_what */
+	/* of ALLOC_GROWTH: its kind, and enum growth_call; of ALLOC_FREE: enum user_call */
 	uint8_t growth, call;
 };
 

@@ -16,7 +16,7 @@
 #include "probe/plan.h"
 #include "probe/probe_slot.h"
 #include "probe/references.h"
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 #include "probe/user_functions.h"
 #include "os/procfs.h"
 #include "tracee/target.h"

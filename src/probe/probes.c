@@ -131,7 +131,7 @@ static bool may_lead_on(const struct probe *probe)
 static enum thunk_kind thunk_kind(const struct probes *probes, const struct probe *probe)
 {
 	if (probe->fn->role == ALLOC_FREE)
-		return THUNK_FREE;
+		return probe->fn->call == USER_CALL_CHAIN ? THUNK_ENTER : THUNK_FREE;
 	if (probe->fn->role == ALLOC_GROWTH)
 		return THUNK_ENTER;
 	if (probe->nothrow || probe->fn->role == ALLOC_RESIZE ||

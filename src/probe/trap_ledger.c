@@ -224,13 +224,28 @@ static void note_reference(const struct ledger_call *call, uint8_t what)
 		.object = call->block & ~LOG_DOMAIN_USER,
 		.time = log_now(),
 		.thread = call->thread->log_thread,
-		.gives = what == REF_GIVES,
+		.gives = what == USER_CALL_UNREF,
 	};
 
 	if (!event.object)
 		return;
 	event.stack = env_walk(call, call->ledger->depth);
 	ref_ring_put(call->ledger->log, &event);
+}
+
+/* The chain that begins with call->block is about to be freed. */
+static void release_chain(const struct probes *probes, struct ledger_call *call, uint64_t link)
+{
+	const struct event *event = call->env;
+
+	for (uint32_t i = 0; call->block && i < USER_CHAIN_MOST; i++) {
+		uint64_t at = call->block & ((1ull << LOG_PROCESS_SHIFT) - 1), next;
+
+		if (memory_read_u64(&event->thread->target->mem.memory, at + link, &next))
+			next = 0;
+		(void)ledger_release(call);
+		call->block = key(probes, event->probe, next);
+	}
 }
 
 uint64_t trap_ledger_entry(struct probes *probes, struct probe *probe, struct thread *thread)
@@ -252,7 +267,10 @@ uint64_t trap_ledger_entry(struct probes *probes, struct probe *probe, struct th
 	}
 	call = call_of(probes, probe, &event, pushed.sp, pushed.ptr);
 	if (probe->fn->role == ALLOC_FREE && probe->fn->call) {
-		note_reference(&call, probe->fn->call);
+		if (probe->fn->call == USER_CALL_CHAIN)
+			release_chain(probes, &call, argument(thread, probe->fn->count));
+		else
+			note_reference(&call, probe->fn->call);
 		return probe->resume;
 	}
 	if (probe->fn->role == ALLOC_FREE) {

@@ -10,11 +10,12 @@
 #include "base/page.h"
 #include "heap/block.h"
 #include "inspect/heap_pages.h"
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 #include "report/blocks.h"
 #include "report/lack_text.h"
 #include "report/moment_text.h"
 #include "report/out.h"
+#include "report/pool_text.h"
 #include "report/text_table.h"
 #include "session/session.h"
 
@@ -527,7 +528,9 @@ struct err *figures_print(struct session *session, const struct figures *figures
 			return err;
 	}
 	print_runtimes(figures->runtimes, out);
-	err = lack_text_print(session, out);
+	err = pool_text_print(session, out);
+	if (!err)
+		err = lack_text_print(session, out);
 	if (err)
 		return err;
 	blocks_print_heap_stood(&figures->heap, out);

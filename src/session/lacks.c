@@ -13,7 +13,7 @@
 #include "base/path.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "session/user_sizes.h"
+#include "session/pool/user_sizes.h"
 #include "tracee/region.h"
 
 /* Warnings of the log that the user has had. */

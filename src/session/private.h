@@ -29,7 +29,7 @@
 
 #include "base/map.h"
 #include "inspect/allocator_libcs.h"
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 #include "probe/user_functions.h"
 #include "session/blind.h"
 #include "session/growth/session_growth.h"
@@ -39,7 +39,7 @@
 #include "session/older.h"
 #include "session/peak_watch.h"
 #include "session/process.h"
-#include "session/refs.h"
+#include "session/pool/session_refs.h"
 #include "session/session.h"
 #include "tracee/loader_lists.h"
 #include "tracee/room.h"

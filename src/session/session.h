@@ -221,7 +221,7 @@ struct err *session_probes(struct session *session, struct session_probes *ret) 
 enum session_probe_what {
 	SESSION_PROBE_ALLOC,
 	SESSION_PROBE_FREE,
-	SESSION_PROBE_REF,	/* takes a reference to an object (session/refs.h) */
+	SESSION_PROBE_REF,	/* takes a reference to an object (session/pool/session_refs.h) */
 	SESSION_PROBE_UNREF,	/* gives it back */
 };
 
@@ -238,6 +238,13 @@ struct session_probe_spec {
 	 * to where the address is stored, as in posix_memalign.
 	 */
 	int ptr;
+	/* Of an alloc: the argument that is a block which it resizes; 0: it resizes none. */
+	int old;
+	/*
+	 * Of a free: ptr is a chain of blocks, and this the argument with the offset in each at which
+	 * the next one's address is; 0: it is one block.
+	 */
+	int next;
 	/* no exception passes it; must be set for an alloc if the program has exceptions */
 	bool nothrow;
 };
@@ -254,7 +261,7 @@ struct err *session_user_probe_delete(struct session *session, const char *funct
  * "jemalloc 5.3.0", "glibc 2.36 (ptmalloc)"; several are joined by ", ". The session owns the text.
  */
 const char *session_allocator(struct session *session);
-/* Find the target's runtimes that have heaps of their own (probe/runtimes.h). Owned by session. */
+/* Find the target's runtimes that have heaps of their own (probe/runtimes/runtimes.h). Owned by session. */
 struct err *session_allocator_runtimes(struct session *session,
 				       const struct runtimes **ret) MUST_CHECK;
 /*

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "log/ref_ring.h"
+#include "log/ledger.h"
 #include "probe/probe_slot.h"
 #include "probe/probe.h"
 #include "session/private.h"
@@ -27,21 +27,10 @@ static const char *why(const struct session *session, const struct probe *probe)
 	}
 }
 
-static void describe_user(const struct alloc_function *fn, struct session_probe *ret)
+static void describe_alloc(const struct alloc_function *fn, struct session_probe *ret)
 {
 	char size[32];
 
-	if (!fn->user)
-		return;
-	if (fn->call) {
-		snprintf(ret->user, sizeof(ret->user), "%s object=%d",
-			 fn->call == REF_TAKES ? "ref" : "unref", fn->ptr + 1);
-		return;
-	}
-	if (fn->role == ALLOC_FREE) {
-		snprintf(ret->user, sizeof(ret->user), "free ptr=%d", fn->ptr + 1);
-		return;
-	}
 	if (fn->bytes)
 		snprintf(size, sizeof(size), "bytes=%u", fn->bytes);
 	else if (fn->count == ALLOC_NO_ARG)
@@ -51,7 +40,24 @@ static void describe_user(const struct alloc_function *fn, struct session_probe 
 	if (fn->role == ALLOC_NEW)
 		snprintf(ret->user, sizeof(ret->user), "alloc %s ptr=ret", size);
 	else
-		snprintf(ret->user, sizeof(ret->user), "alloc %s ptr=%d", size, fn->ptr + 1);
+		snprintf(ret->user, sizeof(ret->user), "alloc %s %s=%d", size,
+			 fn->role == ALLOC_RESIZE ? "old" : "ptr", fn->ptr + 1);
+}
+
+static void describe_user(const struct alloc_function *fn, struct session_probe *ret)
+{
+	if (!fn->user)
+		return;
+	if (fn->call == USER_CALL_CHAIN)
+		snprintf(ret->user, sizeof(ret->user), "free ptr=%d next=%d", fn->ptr + 1,
+			 fn->count + 1);
+	else if (fn->call)
+		snprintf(ret->user, sizeof(ret->user), "%s object=%d",
+			 fn->call == USER_CALL_REF ? "ref" : "unref", fn->ptr + 1);
+	else if (fn->role == ALLOC_FREE)
+		snprintf(ret->user, sizeof(ret->user), "free ptr=%d", fn->ptr + 1);
+	else
+		describe_alloc(fn, ret);
 }
 
 static void describe(const struct session *session, const struct probe *probe,

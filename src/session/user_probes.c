@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "log/ref_ring.h"
+#include "log/ledger.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
@@ -74,10 +74,18 @@ static struct alloc_function function_of(const struct session_probe_spec *spec)
 		fn.role = ALLOC_FREE;
 	else if (spec->ptr)
 		fn.role = ALLOC_NEW_BY_REF;
+	if (spec->old) {
+		fn.role = ALLOC_RESIZE;
+		fn.ptr = (int8_t)(spec->old - 1);
+	}
+	if (spec->next) {
+		fn.call = USER_CALL_CHAIN;
+		fn.count = (int8_t)(spec->next - 1);
+	}
 	if (spec->what == SESSION_PROBE_REF)
-		fn.call = REF_TAKES;
+		fn.call = USER_CALL_REF;
 	else if (spec->what == SESSION_PROBE_UNREF)
-		fn.call = REF_GIVES;
+		fn.call = USER_CALL_UNREF;
 	return fn;
 }
 
@@ -131,7 +139,7 @@ static struct err *add_job(struct session *session, void *arg)
 	err = check_exceptions(session, job->spec);
 	if (err)
 		return err;
-	if (fn.call)
+	if (fn.call == USER_CALL_REF || fn.call == USER_CALL_UNREF)
 		session_refs_begin(session);
 	err = user_functions_add(&session->users, &fn, plain_name(job->spec->function),
 				 module->path, job->address - module->bias, &user);

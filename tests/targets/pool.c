@@ -3,7 +3,8 @@
  * A pool of the program's own: static functions that cut blocks out of chunks of malloc's, the first at the very address
  * of its chunk. Commands: `alloc N` (blocks of 48 bytes), `get N` (of 80 bytes, by reference), `cells N` (of 96 bytes,
  * which is no argument), `rows N` (4 times 12 bytes), `refs N` (N references to the first block that are given back, and N
- * that are not), `drop` (all back to the pool), `spans N` (N times a block that comes with its length, given back with six arguments; the reply is what
+ * that are not), `grow N` (the first N become
+ * blocks of 64 bytes elsewhere), `drop` (all back to the pool), `spans N` (N times a block that comes with its length, given back with six arguments; the reply is what
  * arrived), `list` (addresses and sizes), `chunks` (addresses), verify, quit.
  */
 #include "target.h"
@@ -137,6 +138,33 @@ static NOINLINE void make_cells(long n, int rows)
 	}
 }
 
+static NOINLINE CALLED_AS_DECLARED void *pool_resize(struct pool *of, void *p, size_t size)
+{
+	char *to = NULL;
+
+	if (of->nr_recycled)
+		return NULL;
+	to = (char *)pool_alloc(of, size);
+	memcpy(to, p, 48);
+	pool_free(of, p);
+	return to;
+}
+
+static NOINLINE void grow(long n)
+{
+	for (long i = 0; i < n; i++) {
+		void *none;
+
+		pool.nr_recycled = 0;
+		block[i].at = (char *)pool_resize(&pool, block[i].at, 64);
+		block[i].size = 64;
+		canary_fill(block[i].at, 64);
+		none = pool_resize(&pool, block[i].at, 80);	/* refused: nothing changes */
+		KEEP(none);
+	}
+	pool.nr_recycled = 0;
+}
+
 static long references;
 
 static NOINLINE CALLED_AS_DECLARED void *block_ref(void *p)
@@ -213,6 +241,8 @@ static void answer(const char *line)
 		make_cells(atol(rest), 0);
 	else if ((rest = after(line, "rows")))
 		make_cells(atol(rest), 1);
+	else if ((rest = after(line, "grow")))
+		grow(atol(rest));
 	else if ((rest = after(line, "refs"))) {
 		borrow(atol(rest));
 		forget(atol(rest));

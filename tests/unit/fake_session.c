@@ -16,10 +16,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 #include "base/cleanup.h"
 #include "session/growth/session_faults.h"
 #include "session/growth/session_kernel.h"
+#include "session/pool/session_pools.h"
 #include "symbol/symbol.h"
 
 const struct session_config session_config_default = {
@@ -431,6 +432,12 @@ void session_deferred_fix(struct session *session UNUSED)
 
 void session_deferred_release(struct session *session UNUSED)
 {
+}
+
+struct err *session_pools(struct session *session UNUSED, struct session_pools *ret)
+{
+	*ret = (struct session_pools){ .here = 0 };
+	return NULL;
 }
 
 struct err *session_probes(struct session *session, struct session_probes *ret)

@@ -6,7 +6,7 @@
 #include "cmd/free_dict.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 #include "report/figures.h"
 #include "session/history.h"
 

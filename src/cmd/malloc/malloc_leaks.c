@@ -7,14 +7,18 @@
 #include "cmd/query/query.h"
 #include "cmd/shell/shell.h"
 #include "report/leak_text.h"
+#include "report/pool_text.h"
 
 static struct err *run(struct call *call)
 {
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_leaks(call, &query);
 
-	return err ? err : (call->brief ? leak_text_print_brief : leak_text_print)(
-		call->session, &query.found, &query.leaks, &call->shell->suppressions, call->out);
+	if (!err)
+		err = (call->brief ? leak_text_print_brief : leak_text_print)(
+			call->session, &query.found, &query.leaks, &call->shell->suppressions,
+			call->out);
+	return err ? err : pool_text_print(call->session, call->out);
 }
 
 static struct err *rows(struct call *call, struct answer *ret)

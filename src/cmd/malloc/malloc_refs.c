@@ -12,7 +12,7 @@
 #include "report/out.h"
 #include "report/sites.h"
 #include "report/traceback.h"
-#include "session/refs.h"
+#include "session/pool/session_refs.h"
 #include "session/session.h"
 
 #define INDENT	8	/* of the traceback */

@@ -110,7 +110,7 @@ struct cmd {
 	X(growth) X(growth_start) X(growth_log) X(growth_stop)				\
 	X(export) X(report)								\
 	X(probe) X(probe_alloc) X(probe_free) X(probe_ref) X(probe_unref)		\
-	X(probe_delete)									\
+	X(probe_pool) X(probe_delete)							\
 	X(memory) X(memory_account) X(memory_maps) X(memory_watch) X(memory_system)			\
 	X(where) X(thread) X(registers) X(map) X(proc)					\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\

@@ -42,7 +42,7 @@ static uid_t program_owner(void)
 	return stat("/proc/self/exe", &st) ? geteuid() : st.st_uid;
 }
 
-static struct err *add_own(const char *name, struct str *ret)
+struct err *script_file_own(const char *name, struct str *ret)
 {
 	const char *program = Tcl_GetNameOfExecutable();
 	AUTO_STR struct str path = STR_INIT;
@@ -86,7 +86,7 @@ static struct err *add_here(const char *name, struct str *ret)
 
 static struct err *find_bare(struct shell *shell, const char *name, struct str *ret)
 {
-	struct err *err = add_own(name, ret);
+	struct err *err = script_file_own(name, ret);
 
 	if (err)
 		return err;

@@ -34,6 +34,8 @@ struct script {
  * written it. A note says that a file in the current folder has the name of one of mdbg's own.
  */
 struct err *script_file_find(struct shell *shell, const char *name, struct script *ret) MUST_CHECK;
+/* Add the path of a file of mdbg's own to ret, as 1. above; nothing is added if there is none. */
+struct err *script_file_own(const char *name, struct str *ret) MUST_CHECK;
 void script_file_free(struct script *script);
 /*
  * Find a script and run it; `-` is standard input. Returns true if nothing failed, and has reported

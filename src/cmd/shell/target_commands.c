@@ -16,11 +16,22 @@
 #include "cmd/trimming.h"
 #include "os/processes.h"
 #include "os/tracer.h"
+#include "report/pool_text.h"
 #include "report/progress.h"
 #include "symbol/symbol.h"
 
 #define POLL_MS		50
 #define PIDS_SHOWN	8
+
+static struct err *offer_pools(struct shell *shell)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = shell->quiet ? NULL : pool_text_offer(shell->session, &text);
+
+	if (!err && text.len)
+		terminal_note(&shell->terminal, "%s", str_text(&text));
+	return err;
+}
 
 /*
  * Tell the user at once what was found, what is missing and what is not as it was asked for, also
@@ -35,6 +46,8 @@ static struct err *after(struct shell *shell, struct err *err)
 		trimming_end(shell);
 		fail_on_leak_begin(shell);
 		err = debuginfod_new_symbols(shell);
+		if (!err)
+			err = offer_pools(shell);
 	}
 	events_pump(shell);
 	return err;

@@ -140,6 +140,108 @@ by_both case probe-sizes-of-their-own 40 {
 	finish $t
 }
 
+# A block that is resized is another one, unless it is refused.
+by_both case probe-resize 40 {
+	set t [start pool]
+	set m [live_start -p [pid_of $t]]
+	live $m "probe alloc pool_alloc size=2"
+	live $m "probe alloc pool_resize size=3 old=2"
+	live $m "probe free pool_free ptr=2"
+	check {[regexp {alloc size=3 old=2} [live $m probe]]} {probe: [live $m probe]}
+	order $t "alloc 50"
+	order $t "grow 20"
+	check {[check_pool $t $m] == 50} {blocks}
+	order $t drop
+	check {[check_pool $t $m] == 0} {blocks are left}
+	live_end $m
+	finish $t
+}
+
+# GLib's slices, which are offered, one by one; and a list that is freed by one call.
+by_both case probe-pool-gslice 40 {
+	set source [spit $::tmp/slices.c {
+		#include <stdio.h>
+
+		typedef struct list { void *data; struct list *next, *prev; } list;
+
+		list *g_list_prepend(list *, void *);
+		void g_list_free(list *);
+		void *g_slice_alloc(unsigned long);
+		void g_slice_free1(unsigned long, void *);
+
+		static list *kept;
+		static void *volatile single[100];
+
+		int main(void)
+		{
+			char line[80];
+
+			puts("ready");
+			fflush(stdout);
+			while (fgets(line, sizeof(line), stdin) && *line != 'q') {
+				list *gone = NULL;
+
+				for (int i = 0; i < 500; i++) {
+					kept = g_list_prepend(kept, NULL);
+					gone = g_list_prepend(gone, NULL);
+				}
+				g_list_free(gone);
+				for (int i = 0; i < 100; i++) {
+					if (single[i])
+						g_slice_free1(48, single[i]);
+					single[i] = g_slice_alloc(48);
+				}
+				puts("ok");
+				fflush(stdout);
+			}
+			return 0;
+		}
+	}]
+	if {[catch {exec [need cc] -O2 -g -o $::tmp/slices $source -l:libglib-2.0.so.0 2>@1} message]} {
+		skip "no GLib: [lindex [split $message \n] end]"
+	}
+	set t [start_command $::tmp/slices]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	if {![regexp -line {^gslice +yes +no } [live $m "probe pool"]]} {
+		skip "this GLib has no slices"
+	}
+	foreach list {malloc "malloc leaks"} {
+		check {[regexp {Pools: GLib's slices .*`probe pool gslice`} [live $m $list]]} {$list: [live $m $list]}
+	}
+	live $m "probe pool gslice"
+	check {[regexp -line {^gslice +yes +yes } [live $m "probe pool"]]} {[live $m "probe pool"]}
+	check {![string match "*Pools:*" [live $m malloc]]} {it is offered though it is probed}
+	order $t more
+	order $t more
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures useractive] == 1100 && [dict get $figures userbytes] == 1000 * 24 + 100 * 48} {$figures}
+	live_end $m
+	check_state $before [pid_of $t]
+	order $t more
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {it ended otherwise}
+}
+
+# At the attach there is one line on it, unless it is to be quiet. A file of one's own is named by its path.
+case probe-pool-offered 30 {
+	set t [start pool]
+	set file [spit $::tmp/mine.tcl "probe alloc pool_alloc size=2\nprobe free pool_free ptr=2\n"]
+	set m [live_start -p [pid_of $t]]
+	live $m "probe pool $file"
+	order $t "alloc 10"
+	check {[check_pool $t $m] == 10} {few blocks}
+	live_end $m
+	finish $t
+	set t [start_command [system_python] -c {print("ready", flush=True); input()}]
+	mdbg -p [pid_of $t] -c "status > /dev/null"
+	check {$::status == 0 && [regexp -all {`probe pool pymalloc`} $::err] == 1} {$::err}
+	mdbg -q -p [pid_of $t] -c "status > /dev/null"
+	check {$::status == 0 && ![string match "*probe pool*" $::err]} {$::err}
+	tell $t ""
+	ending $t
+}
+
 # The pool's address is taken for the size: all lists say so.
 by_both case probe-size-that-cannot-be 30 {
 	set t [start pool]
@@ -251,6 +353,10 @@ case probe-errors 30 {
 		"probe free pool_free size=1"		*size=1*
 		"probe free pool_free ptr=ret"		"*which argument is the block*"
 		"probe alloc malloc size=1"		"*probed already, as malloc*"
+		"probe alloc pool_alloc size=2 old=2"	"*both*"
+		"probe alloc pool_alloc size=2 ptr=1 old=3"	"*returns it*"
+		"probe free pool_free ptr=2 next=9"	"*from 1 to 6*"
+		"probe pool none"			"*no pool 'none'*"
 		"probe ref pool_alloc"			"*"
 		"probe ref pool_alloc ptr=1"		"*ptr=1*"
 		"probe unref pool_alloc object=ret"	"*from 1 to 6*"

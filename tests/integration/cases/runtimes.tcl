@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Programs whose runtime has a heap without malloc: mdbg says so, and what helps there (src/probe/runtimes.h).
+# Programs whose runtime has a heap without malloc: mdbg says so, and what helps there (src/probe/runtimes/runtimes.h).
 
 # Build a Go program; options are those of `go build`.
 proc build_go {text args} {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which runtimes are found: this program has a note of one, and a symbol of another. */
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 
 #include <fcntl.h>
 

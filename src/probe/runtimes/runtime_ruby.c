@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ruby: its collector's pages of objects, gc.c. */
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 
 const struct runtime runtime_ruby = {
 	.name		= "Ruby",

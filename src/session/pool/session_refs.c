@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Adds up references by object and stack (refs.h). */
+/* Adds up references by object and stack (session_refs.h). */
 
-#include "session/refs.h"
+#include "session/pool/session_refs.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of runtimes. */
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 
 #include <string.h>
 

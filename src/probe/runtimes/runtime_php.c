@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* PHP: the Zend engine's memory manager, Zend/zend_alloc.c. */
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 
 const struct runtime runtime_php = {
 	.name		= "PHP",

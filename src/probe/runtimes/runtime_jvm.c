@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Java virtual machines: HotSpot and OpenJ9. */
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 
 const struct runtime runtime_jvm = {
 	.name		= "Java",

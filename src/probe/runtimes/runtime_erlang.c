@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Erlang's virtual machine: erts_alloc(3). */
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 
 const struct runtime runtime_erlang = {
 	.name		= "Erlang",

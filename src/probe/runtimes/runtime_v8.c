@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* V8, the engine of node and Chromium: v8::Isolate::GetCurrent(). */
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 
 const struct runtime runtime_v8 = {
 	.name		= "JavaScript (V8)",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Haskell, as GHC compiles it: the library of its runtime, and the code of its update frames. */
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 
 const struct runtime runtime_ghc = {
 	.name		= "Haskell (GHC)",

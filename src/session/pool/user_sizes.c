@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finds blocks that cannot be as large as was said (user_sizes.h). */
 
-#include "session/user_sizes.h"
+#include "session/pool/user_sizes.h"
 
 #include "heap/block.h"
 #include "os/procfs.h"

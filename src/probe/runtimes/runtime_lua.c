@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* LuaJIT: lj_alloc.c. (Other builds of Lua get all of their memory from realloc.) */
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 
 const struct runtime runtime_lua = {
 	.name		= "LuaJIT",

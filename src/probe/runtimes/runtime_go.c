@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Go: cmd/link and debug/buildinfo have its sections and its note. */
 
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 
 const struct runtime runtime_go = {
 	.name		= "Go",
