@@ -74,9 +74,8 @@ static struct err *run(struct call *call)
 	if (call->code == TCL_ERROR)
 		return err_in_script;
 	pool = find(call->argv[0]);
-	if (pool && pool->at_once)
-		out_text(call->out, "Blocks that are freed with a whole pool, by one call, stay listed "
-			 "until `malloc reset`\n");
+	if (pool && pool->lacks)
+		out_f(call->out, "%s\n", pool->lacks);
 	return NULL;
 }
 

@@ -54,15 +54,19 @@ static bool in_sqlite(const char *file)
 	return begins(file, "libsqlite3.so");
 }
 
+#define AT_ONCE	"Blocks that are freed with a whole pool, by one call, stay listed until `malloc reset`"
+
 const struct pool pools[POOLS] = {
-	{ "gslice", "GLib's slices", "g_slice_alloc", in_glib, true, false },
-	{ "pymalloc", "Python's objects of up to 512 bytes", "PyObject_Malloc", in_python, true, false },
-	{ "palloc", "PostgreSQL's memory contexts", "palloc", in_postgres, true, true },
-	{ "nginx", "nginx's pools", "ngx_palloc", in_nginx, true, true },
-	{ "apr", "the pools of Apache's runtime", "apr_palloc", in_apr, true, true },
+	{ "gslice", "GLib's slices", "g_slice_alloc", in_glib, true, NULL },
+	{ "pymalloc", "Python's objects of up to 512 bytes", "PyObject_Malloc", in_python, true,
+	  "What the interpreter makes and frees by inner functions is not seen, so that blocks that "
+	  "are free may stay listed; `malloc pymalloc` has what is there" },
+	{ "palloc", "PostgreSQL's memory contexts", "palloc", in_postgres, true, AT_ONCE },
+	{ "nginx", "nginx's pools", "ngx_palloc", in_nginx, true, AT_ONCE },
+	{ "apr", "the pools of Apache's runtime", "apr_palloc", in_apr, true, AT_ONCE },
 	/* These get a block of malloc for each of most objects. */
-	{ "talloc", "talloc's hierarchy", "_talloc_array", in_talloc, false, true },
-	{ "sqlite", "SQLite's allocator", "sqlite3_malloc", in_sqlite, false, false },
+	{ "talloc", "talloc's hierarchy", "_talloc_array", in_talloc, false, AT_ONCE },
+	{ "sqlite", "SQLite's allocator", "sqlite3_malloc", in_sqlite, false, NULL },
 };
 
 uint32_t pools_find(const struct modules *modules)

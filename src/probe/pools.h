@@ -22,7 +22,7 @@ struct pool {
 	bool (*is_in)(const char *file);
 	/* Nearly all of its objects share blocks, so that malloc's say little: it is offered. */
 	bool offered;
-	bool at_once;		/* a whole pool is freed by one call, which no probe sees */
+	const char *lacks;	/* what its probes do not see: printed when they are put in; NULL */
 };
 
 #define POOLS	7u

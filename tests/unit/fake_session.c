@@ -21,6 +21,7 @@
 #include "session/growth/session_faults.h"
 #include "session/growth/session_kernel.h"
 #include "session/pool/session_pools.h"
+#include "session/pool/session_python.h"
 #include "symbol/symbol.h"
 
 const struct session_config session_config_default = {
@@ -431,6 +432,17 @@ void session_deferred_fix(struct session *session UNUSED)
 }
 
 void session_deferred_release(struct session *session UNUSED)
+{
+}
+
+struct err *session_python(struct session *session UNUSED, bool search UNUSED,
+			   struct session_python *ret)
+{
+	*ret = (struct session_python){ .pause_ns = 0 };
+	return err_create(ERR_NOTFOUND, "no Python runs in the fake");
+}
+
+void session_python_free(struct session_python *python UNUSED)
 {
 }
 

@@ -8,5 +8,6 @@ const struct runtime runtime_python = {
 	.symbols	= { "PyObject_Malloc" },
 	.heap		= "Python's objects of up to 512 bytes, unless it was started with "
 			  "PYTHONMALLOC=malloc: they are in arenas that it maps by itself",
-	.help		= "tracemalloc shows the lines of Python that they come from",
+	.help		= "`malloc pymalloc` lists them by type; tracemalloc shows the lines of Python "
+			  "that they come from",
 };

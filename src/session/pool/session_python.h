@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A look at the objects in Python's pools (heap/python/pyobjects.h), in a stop of the target or in a
+ * snapshot of it (session/look.h). Nothing of the interpreter's code runs for it. Main thread.
+ */
+#pragma once
+
+#include "heap/python/pyobjects.h"
+
+struct session;
+
+struct session_python {
+	struct pyobjects objects;
+	uint64_t pause_ns;
+	char no_snapshot[256];		/* as in struct look */
+};
+
+/*
+ * search: also find what is lost. ERR_NOTFOUND: no module of the process has PyObject_Malloc, or no
+ * arena was found. The caller frees *ret, also after an error.
+ */
+struct err *session_python(struct session *session, bool search,
+			   struct session_python *ret) MUST_CHECK;
+void session_python_free(struct session_python *python);
