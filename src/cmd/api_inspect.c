@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mdbg::frames, read, symbol, pid, lacks: the target as Tcl values. */
 
+#include <inttypes.h>
+
 #include "answer/answer.h"
 #include "answer/stack.h"
 #include "base/cleanup.h"
@@ -164,6 +166,28 @@ const struct cmd cmd_api_symbol = {
 			  "mdbg::frames. Unknown values are empty or 0.\n",
 	.need		= call_need_log,
 	.value		= symbol,
+	.min_args	= 1,
+	.max_args	= 1,
+};
+
+static struct err *address(struct call *call, Tcl_Obj **ret)
+{
+	uint64_t at, size;
+	struct err *err = symbols_find(session_symbols(call->session), call->argv[0], &at, &size);
+
+	if (!err)
+		*ret = Tcl_ObjPrintf("0x%" PRIx64, at);
+	return err;
+}
+
+const struct cmd cmd_api_address = {
+	.name		= "mdbg::address",
+	.usage		= "NAME",
+	.brief		= "the address of a function or a variable",
+	.help		= "NAME is a symbol, or MODULE`SYMBOL. Error: {MDBG NOTFOUND}.\n",
+	.example	= "mdbg::read [mdbg::address environ] 8\n",
+	.need		= call_need_view,
+	.value		= address,
 	.min_args	= 1,
 	.max_args	= 1,
 };

@@ -74,8 +74,9 @@ case server-mariadb 60 {
 	check {[regexp {Shutdown complete} [slurp $::tmp/mariadbd.log]]} {it ended otherwise: [slurp $::tmp/mariadbd.log]}
 }
 
-# Which wants no root: as the user that its package has made. Two blocks are lost by the postmaster, and so by all of its children (docs/leaks.md).
-case server-postgres 60 {
+# A server of PostgreSQL, which wants no root: as the user that its package has made. Returns the folder of its programs, its
+# process, and a channel to a client.
+proc start_postgres {} {
 	set setpriv [need setpriv]
 	set bin [lindex [lsort -dictionary [glob -nocomplain /usr/lib/postgresql/*/bin]] end]
 	file attributes $::tmp -permissions 0777
@@ -89,6 +90,20 @@ case server-postgres 60 {
 	until {![catch {exec {*}$as_user $bin/psql -X -h $host -c "SELECT 1" postgres}]}
 	set chan [open |[list {*}$as_user $bin/psql -X -q -A -t -h $host postgres 2>@stderr] r+]
 	chan configure $chan -buffering line
+	return [list $bin $pid $chan]
+}
+
+proc end_postgres {pid chan} {
+	puts $chan "\\q"
+	check {[ending $chan] eq {exit 0}} {psql ended otherwise}
+	exec kill -INT $pid
+	until {![is_alive $pid]}
+	check {[regexp {database system is shut down} [slurp $::tmp/postgres.log]]} {it ended otherwise: [slurp $::tmp/postgres.log]}
+}
+
+# Two blocks are lost by the postmaster, and so by all of its children (docs/leaks.md).
+case server-postgres 60 {
+	lassign [start_postgres] bin pid chan
 	puts $chan "CREATE TABLE t (n SERIAL PRIMARY KEY, text TEXT); SELECT pg_backend_pid();"
 	set child [hear $chan]
 	set work [list apply {{chan} {
@@ -98,11 +113,34 @@ case server-postgres 60 {
 	}} $chan]
 	check_server $child $work 2
 	check_server $pid $work 2
-	puts $chan "\\q"
-	check {[ending $chan] eq {exit 0}} {psql ended otherwise}
-	exec kill -INT $pid
-	until {![is_alive $pid]}
-	check {[regexp {database system is shut down} [slurp $::tmp/postgres.log]]} {it ended otherwise: [slurp $::tmp/postgres.log]}
+	end_postgres $pid $chan
+}
+
+# The tree of memory contexts is the one that the backend itself writes to the log. (The call for that makes some more, for itself.)
+case server-postgres-contexts 60 {
+	lassign [start_postgres] bin pid chan
+	puts $chan "SELECT pg_backend_pid(), count(*) > 0 FROM pg_class;"
+	set child [lindex [split [hear $chan] |] 0]
+	mdbg -q -p $child --no-arm -x postgres-contexts.tcl
+	check {$::status == 0} {status $::status: $::err}
+	set mine [split [string trim $::out] "\n"]
+	puts $chan "SELECT pg_log_backend_memory_contexts($child);"
+	hear $chan
+	until {[regexp {Grand total} [slurp $::tmp/postgres.log]]}
+	set theirs {}
+	foreach line [split [slurp $::tmp/postgres.log] "\n"] {
+		if {[regexp {LOG: +(level: .*)$} $line all context]} {
+			lappend theirs $context
+		}
+	}
+	set missing [lmap line $theirs {expr {$line in $mine ? [continue] : $line}}]
+	check {[llength $theirs] > 50 && [llength $missing] < 12} {not in mine: $missing}
+	check {[regexp {^level: 0; TopMemoryContext: \d+ total in \d+ blocks; \d+ free} [lindex $mine 0]]} {[lindex $mine 0]}
+	check {[regexp {^Grand total: \d+ bytes in \d+ blocks of \d+ contexts} [lindex $mine end]]} {[lindex $mine end]}
+	end_postgres $pid $chan
+	mdbg -q -p [pid_of [set t [start million]]] --no-arm -x postgres-contexts.tcl
+	check {$::status == 1 && [string match "*no PostgreSQL*" $::err]} {status $::status: $::err}
+	finish $t
 }
 
 case server-node 60 {
