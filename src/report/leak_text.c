@@ -116,6 +116,10 @@ void leak_text_print_doubts(const struct leak_marks *found, struct out *out)
 
 	out_f(out, "    %" PRIu64 " bytes of roots and %" PRIu64 " bytes of blocks were searched\n",
 	      found->mark.root_bytes, found->mark.block_bytes);
+	if (found->mark.pools)
+		out_f(out, "    %" PRIu64 " bytes in %" PRIu64 " blocks of malloc are pools, to which "
+			   "nothing else leads: what is lost in them are their objects\n",
+		      found->mark.pool_bytes, found->mark.pools);
 	if (!found->walked)
 		out_f(out, "    %s: leaks are looked for among recorded blocks\n", found->why);
 	out_count(out, "    %" PRIu64 " places of the heaps are damaged (`malloc check`)\n",

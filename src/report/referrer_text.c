@@ -239,6 +239,24 @@ static struct err *print_pointers(struct printer *printer)
 	return err;
 }
 
+/* Is the block a pool, in which others lie? */
+static void print_inner(const struct packed_list *list, const struct block *block, struct out *out)
+{
+	uint64_t nr = 0, bytes = 0;
+
+	for (size_t i = list->nr_outer; block->heap != LOG_HEAP_USER && i < list->nr; i++) {
+		const struct packed_block *inner = packed_at(list, i);
+
+		if (inner->address - block->address >= block->size)
+			continue;
+		nr++;
+		bytes += packed_size(list, inner);
+	}
+	if (nr)
+		out_f(out, "It is a pool: %" PRIu64 " blocks of %" PRIu64 " bytes lie in it, of functions "
+			   "that `probe` lists\n", nr, bytes);
+}
+
 struct err *referrer_text_print(struct session *session, const struct find_address *find,
 				uint64_t address, struct out *out)
 {
@@ -250,6 +268,7 @@ struct err *referrer_text_print(struct session *session, const struct find_addre
 		return address_text_print(session, &find->heap, address, out);
 	block = packed_block(&find->in.held, find->block);
 	err = address_text_print_block(session, &block, address, out);
+	print_inner(&find->in.held, &block, out);
 	if (!err && find->outer != REFERRERS_NO_BLOCK) {
 		out_text(out, "Around it: ");
 		block = packed_block(&find->in.held, find->outer);

@@ -333,6 +333,8 @@ static struct err *run(struct marker *marker)
 		err = reach_stacks_scan(marker);
 	if (!err)
 		err = reach_likely_find(marker);
+	if (!err)
+		err = reach_pools_mark(marker);
 	return err ? err : find_lost(marker);
 }
 

@@ -37,7 +37,9 @@
  *
  * Nested blocks: those of allocators that the user has named lie inside of malloc's. An address is
  * in the innermost block. A pointer to an inner block reaches the one around it, too, and the
- * memory between inner blocks is the outer one's.
+ * memory between inner blocks is the outer one's. A block of malloc in which a block of such an
+ * allocator lies is that allocator's, which knows it, whatever leads to it: it counts as reachable, and
+ * what is lost in it are inner blocks. What only its own memory leads to is possibly lost.
  *
  * Stacks and registers are the last roots, and are read word by word: blocks found before that
  * depend on other roots, and blocks that one of these words leads to depend on that word (struct
@@ -192,6 +194,7 @@ struct reach_result {
 	uint32_t *offset;
 	VEC(struct reach_offset) offsets;
 	uint64_t root_bytes, heap_bytes, block_bytes;	/* that were scanned; one after the other */
+	uint64_t pools, pool_bytes;	/* malloc's blocks that are reachable only as pools are */
 	/* Roots, and blocks, that could not be read, in part: they may hide the only pointers. */
 	struct reach_unread unread_roots, unread_blocks;
 };

@@ -7,6 +7,7 @@
  *	reach_words.c	blocks that words and kept pointers lead to
  *	reach_stacks.c	blocks that only words of stacks and registers lead to
  *	reach_evidence.c	words by which a block may be likely
+ *	reach_pools.c	blocks of malloc in which those of known pools lie
  *	reach_likely.c	possibly lost blocks that are likely to be in use
  */
 #pragma once
@@ -165,6 +166,8 @@ struct err *reach_follow_pending(struct marker *marker) MUST_CHECK;
 void reach_words(struct marker *marker, const uint64_t *word, size_t nr);
 /* Look up the words that are left: before strength, or gathering, changes. */
 void reach_words_end(struct marker *marker);
+/* After reach_likely_find: blocks of malloc in which others lie are reachable. */
+struct err *reach_pools_mark(struct marker *marker) MUST_CHECK;
 /* Set the state of a block, and make it pending or ready, unless it leads to nothing. */
 void reach_words_set_state(struct marker *marker, uint32_t block, enum state state);
 void reach_words_clear_pending(struct marker *marker, uint32_t block);

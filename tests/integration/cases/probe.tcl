@@ -166,11 +166,19 @@ by_both case probe-pool-gslice 40 {
 
 		list *g_list_prepend(list *, void *);
 		void g_list_free(list *);
-		void *g_slice_alloc(unsigned long);
+		void *g_slice_alloc(unsigned long), *g_slice_alloc0(unsigned long);
 		void g_slice_free1(unsigned long, void *);
 
 		static list *kept;
 		static void *volatile single[100];
+
+		static __attribute__((noinline)) void lose(void)
+		{
+			void *volatile gone = g_slice_alloc0(456);
+
+			gone = NULL;
+			(void)gone;
+		}
 
 		int main(void)
 		{
@@ -180,6 +188,14 @@ by_both case probe-pool-gslice 40 {
 			fflush(stdout);
 			while (fgets(line, sizeof(line), stdin) && *line != 'q') {
 				list *gone = NULL;
+
+				if (*line == 'l') {
+					for (int i = 0; i < 300; i++)
+						lose();
+					puts("ok");
+					fflush(stdout);
+					continue;
+				}
 
 				for (int i = 0; i < 500; i++) {
 					kept = g_list_prepend(kept, NULL);
@@ -216,6 +232,17 @@ by_both case probe-pool-gslice 40 {
 	order $t more
 	set figures [live_value $m mdbg::malloc]
 	check {[dict get $figures useractive] == 1100 && [dict get $figures userbytes] == 1000 * 24 + 100 * 48} {$figures}
+	# 300 are lost in slabs, and none of the slabs is.
+	order $t lose
+	set found [dict create]
+	foreach leak [live_value $m {mdbg::leaks definite}] {
+		dict incr found [dict get $leak bytes] [dict get $leak count]
+	}
+	check {[dict exists $found [expr {300 * 456}]] && [dict get $found [expr {300 * 456}]] == 300} {lost: $found}
+	set text [live $m "malloc leaks"]
+	check {[regexp {blocks of malloc are pools, to which} $text] && ![regexp {4080 bytes in .* possibly} $text]} {$text}
+	set slab [live_value $m {lindex [mdbg::allocations size == 4080 limit 2] 1}]
+	check {[regexp {It is a pool: \d+ blocks of \d+ bytes lie in it} [live $m "malloc find [dict get $slab address]"]]} {$slab}
 	live_end $m
 	check_state $before [pid_of $t]
 	order $t more

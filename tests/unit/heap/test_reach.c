@@ -306,8 +306,13 @@ TEST("nested")
 	world.in.word[150] = 0;
 	world.in.word[120] = at(300);
 	check_kinds(&world, "rirdd");
+	/* The pool is its allocator's, whatever leads to it, and what it keeps is not reachable by that. */
 	world.in.word[0] = at(150);
-	check_kinds(&world, "pidd" "d");
+	check_kinds(&world, "ridd" "d");
+	world.in.word[0] = 0;
+	world.in.word[150] = at(300);
+	check_kinds(&world, "rpddd");
+	CU_ASSERT(world.result.pools == 1 && world.result.pool_bytes == 800);
 }
 
 /* What cannot be read is said, and the rest is looked at. */
