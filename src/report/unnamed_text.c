@@ -4,7 +4,7 @@
 #include "report/unnamed_text.h"
 
 #include "os/procparse.h"
-#include "probe/runtimes.h"
+#include "probe/runtimes/runtimes.h"
 #include "report/out.h"
 #include "session/session.h"
 #include "symbol/symbol.h"

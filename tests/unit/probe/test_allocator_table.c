@@ -16,7 +16,6 @@ TEST("files")
 		{ "libtcmalloc_minimal.so.4", &allocator_tcmalloc },
 		{ "libmimalloc.so.2.0", &allocator_mimalloc },
 		{ "libc.musl-x86_64.so.1", &allocator_musl }, { "ld-musl-x86_64.so.1", &allocator_musl },
-		{ "libc.so", &allocator_musl },
 		{ "libcrypt.so.1", NULL },	{ "redis-server", NULL },	{ "", NULL },
 	};
 

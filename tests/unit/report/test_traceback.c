@@ -302,10 +302,10 @@ static struct err *print_early(const struct heap_chunk *chunk, size_t nr, struct
 TEST("shows blocks from before")
 {
 	const struct heap_chunk chunk[] = {
-		{ 0x1000, 12345678896 + 16, LOG_HEAP_MMAP, CHUNK_MMAPPED, NOTE_EARLY },
-		{ 0x800000000, 32, 3, CHUNK_USED, NOTE_EARLY },
+		{ 0x1000, 12345678896 + 16, LOG_HEAP_MMAP, CHUNK_MMAPPED, NOTE_EARLY, false },
+		{ 0x800000000, 32, 3, CHUNK_USED, NOTE_EARLY, false },
 		{ 0x800000020, 32, 3, CHUNK_USED, NOTE_NONE, false },
-		{ 0x800000040, 32, 3, CHUNK_FREE, NOTE_NONE },
+		{ 0x800000040, 32, 3, CHUNK_FREE, NOTE_NONE, false },
 	};
 	AUTO_STR struct str text = STR_INIT;
 	struct out out;
@@ -330,7 +330,7 @@ TEST("shows blocks from before")
 TEST("fits a terminal")
 {
 	const struct heap_chunk chunk[] = {
-		{ 0x1000, 1536 + 8, 3, CHUNK_USED, NOTE_EARLY },
+		{ 0x1000, 1536 + 8, 3, CHUNK_USED, NOTE_EARLY, false },
 	};
 	AUTO_STR struct str narrow = STR_INIT;
 	AUTO_STR struct str wide = STR_INIT;
@@ -362,7 +362,7 @@ TEST("fits a terminal")
 
 TEST("ends on Ctrl-C")
 {
-	const struct heap_chunk chunk = { 0x1000, 32, 0, CHUNK_USED, NOTE_EARLY };
+	const struct heap_chunk chunk = { 0x1000, 32, 0, CHUNK_USED, NOTE_EARLY, false };
 	AUTO_STR struct str text = STR_INIT;
 	struct err *err;
 	struct out out;
