@@ -57,16 +57,17 @@ static bool in_sqlite(const char *file)
 #define AT_ONCE	"Blocks that are freed with a whole pool, by one call, stay listed until `malloc reset`"
 
 const struct pool pools[POOLS] = {
-	{ "gslice", "GLib's slices", "g_slice_alloc", in_glib, true, NULL },
+	{ "gslice", "GLib's slices", "g_slice_alloc", in_glib, true, NULL, NULL },
 	{ "pymalloc", "Python's objects of up to 512 bytes", "PyObject_Malloc", in_python, true,
+	  "malloc pymalloc",
 	  "What the interpreter makes and frees by inner functions is not seen, so that blocks that "
 	  "are free may stay listed; `malloc pymalloc` has what is there" },
-	{ "palloc", "PostgreSQL's memory contexts", "palloc", in_postgres, true, AT_ONCE },
-	{ "nginx", "nginx's pools", "ngx_palloc", in_nginx, true, AT_ONCE },
-	{ "apr", "the pools of Apache's runtime", "apr_palloc", in_apr, true, AT_ONCE },
+	{ "palloc", "PostgreSQL's memory contexts", "palloc", in_postgres, true, NULL, AT_ONCE },
+	{ "nginx", "nginx's pools", "ngx_palloc", in_nginx, true, NULL, AT_ONCE },
+	{ "apr", "the pools of Apache's runtime", "apr_palloc", in_apr, true, NULL, AT_ONCE },
 	/* These get a block of malloc for each of most objects. */
-	{ "talloc", "talloc's hierarchy", "_talloc_array", in_talloc, false, AT_ONCE },
-	{ "sqlite", "SQLite's allocator", "sqlite3_malloc", in_sqlite, false, NULL },
+	{ "talloc", "talloc's hierarchy", "_talloc_array", in_talloc, false, NULL, AT_ONCE },
+	{ "sqlite", "SQLite's allocator", "sqlite3_malloc", in_sqlite, false, NULL, NULL },
 };
 
 uint32_t pools_find(const struct modules *modules)

@@ -11,7 +11,7 @@
 
 struct err *pool_text_offer(struct session *session, struct str *ret)
 {
-	AUTO_STR struct str names = STR_INIT;
+	AUTO_STR struct str names = STR_INIT, lists = STR_INIT;
 	struct session_pools is;
 	struct err *err;
 	unsigned nr = 0;
@@ -25,12 +25,16 @@ struct err *pool_text_offer(struct session *session, struct str *ret)
 			continue;
 		err = str_addf(ret, "%s%s (%s)", nr ? ", " : "", pools[i].what, pools[i].function);
 		if (!err)
-			err = str_addf(&names, "%s`probe pool %s`", nr++ ? ", " : "", pools[i].name);
+			err = str_addf(&names, "%s`probe pool %s`", nr++ ? ", " : "",
+				       pools[i].name);
+		if (!err && pools[i].lists)
+			err = str_addf(&lists, "; `%s` lists those that are there", pools[i].lists);
 	}
 	if (err || !nr)
 		return err;
 	return str_addf(ret, " lie many in one block, which is all that malloc knows; %s record%s "
-			"them one by one from now on", str_text(&names), nr == 1 ? "s" : "");
+			"them one by one from now on%s", str_text(&names), nr == 1 ? "s" : "",
+			str_text(&lists));
 }
 
 struct err *pool_text_print(struct session *session, struct out *out)

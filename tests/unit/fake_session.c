@@ -435,6 +435,13 @@ void session_deferred_release(struct session *session UNUSED)
 {
 }
 
+struct err *session_refs_of(struct session *session UNUSED, uint64_t address UNUSED,
+			    struct session_refs_of *ret)
+{
+	*ret = (struct session_refs_of){ .taken = 0 };
+	return NULL;
+}
+
 struct err *session_python(struct session *session UNUSED, bool search UNUSED,
 			   struct session_python *ret)
 {

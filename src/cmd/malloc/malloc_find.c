@@ -9,6 +9,7 @@
 #include "heap/filter.h"
 #include "report/address_text.h"
 #include "report/lack_text.h"
+#include "report/ref_text.h"
 #include "report/referrer_text.h"
 #include "report/stood_text.h"
 #include "session/heap.h"
@@ -70,6 +71,17 @@ static struct err *found_get(struct call *call, struct found *ret)
 	return err ? err : look(call, limit, ret);
 }
 
+/* To the block, which is an object, or to that at the address in it. */
+static struct err *print_references(struct session *session, const struct found *found,
+				    struct out *out)
+{
+	uint64_t address = found->address;
+
+	if (found->searched && found->find.block != REFERRERS_NO_BLOCK)
+		address = packed_at(&found->find.in.held, found->find.block)->address;
+	return ref_text_print(session, address, out);
+}
+
 static struct err *run(struct call *call)
 {
 	CLEANUP(found_free) struct found found;
@@ -84,6 +96,8 @@ static struct err *run(struct call *call)
 		out_text(call->out,
 			 "Who points to it is not known: there is no process any more\n");
 	}
+	if (!err && session_recorded(call->session))
+		err = print_references(call->session, &found, call->out);
 	if (!err)
 		err = lack_text_print(call->session, call->out);
 	if (!err)

@@ -262,7 +262,7 @@ case probe-pool-offered 30 {
 	finish $t
 	set t [start_command [system_python] -c {print("ready", flush=True); input()}]
 	mdbg -p [pid_of $t] -c "status > /dev/null"
-	check {$::status == 0 && [regexp -all {`probe pool pymalloc`} $::err] == 1} {$::err}
+	check {$::status == 0 && [regexp -all {`probe pool pymalloc` records .*; `malloc pymalloc` lists} $::err] == 1} {$::err}
 	mdbg -q -p [pid_of $t] -c "status > /dev/null"
 	check {$::status == 0 && ![string match "*probe pool*" $::err]} {$::err}
 	tell $t ""
@@ -321,6 +321,8 @@ by_both case probe-references 40 {
 	check {[regexp -all -line "^#\[0-9\] +$n taken$" $text] == 2 && [regexp -all -line "^#\[0-9\] +$n given back$" $text] == 1} {$text}
 	check {[string match "*[expr {2 * $n}] taken, $n given back: $n outstanding, beside the one that it was made with*" $text]} {$text}
 	check {[regexp {in forget \(} $text] && [regexp {in borrow \(} $text]} {$text}
+	set text [live $m "malloc find \$first"]
+	check {[regexp "References: .*$n taken in forget .*$n given back in borrow .*`malloc refs 0x" $text]} {$text}
 	check {[llength [split [string trim [live $m "malloc refs \$first -brief"]] "\n"]] >= 4} {brief: [live $m "malloc refs \$first -brief"]}
 	order $t drop
 	order $t "alloc 1"
