@@ -20,8 +20,8 @@
  * have one, each block is asked.
  *
  * Rounds. What is found in one round has pointers, which are evidence for other blocks. A block that
- * such a pointer leads to is likely at once, if what is known of its site says so. Other evidence is
- * for the next round, which counts anew. So a long chain is one round, not many.
+ * such a pointer leads to is likely at once, if its form or what is known of its site says so. Other
+ * evidence is for the next round, which counts anew. So a long chain is one round, not many.
  */
 
 #include "heap/reach/reach_private.h"
@@ -65,6 +65,7 @@ struct likely_search {
 	VEC(struct site_offsets) sites;
 	VEC(struct at_offset) offsets;
 	struct page_reader reader;
+	struct err *err;	/* while blocks are followed */
 	uint64_t last_key;	/* of the site that was asked for last, ... */
 	uint32_t last;		/* ... which is this; or NO_SITE */
 };
@@ -297,6 +298,20 @@ static bool is_usual(const struct likely_search *search, const struct at_offset 
 	       site->blocks * SURE_PART >= site->possible;
 }
 
+/* Is the offset usual for all sites with one of the same innermost frames? */
+static bool callers_say(struct likely_search *search, const struct at_offset *at)
+{
+	const struct site_offsets *site = &search->sites.at[at->site];
+	bool usual = false;
+
+	for (unsigned k = 0; !usual && k < FRAMES && site->caller[k] != NO_SITE; k++) {
+		const struct at_offset *all = find_at(search, site->caller[k], at->offset);
+
+		usual = all && all->usual;
+	}
+	return usual;
+}
+
 static void judge(struct likely_search *search)
 {
 	vec_each(at, &search->offsets)
@@ -305,13 +320,7 @@ static void judge(struct likely_search *search)
 	vec_each(at, &search->offsets)
 		at->usual = is_usual(search, at);
 	vec_each(at, &search->offsets) {
-		const struct site_offsets *site = &search->sites.at[at->site];
-
-		for (unsigned k = 0; !at->usual && k < FRAMES && site->caller[k] != NO_SITE; k++) {
-			const struct at_offset *all = find_at(search, site->caller[k], at->offset);
-
-			at->usual = all && all->usual;
-		}
+		at->usual = at->usual || callers_say(search, at);
 		/* An inner pointer to such an object is of none of its owners. */
 		if (at->shared)
 			at->usual = false;
@@ -408,20 +417,41 @@ static void mark_pools(struct likely_search *search)
 	}
 }
 
+/* A place that was met for the first time is judged by what is known of its site's callers. */
+static struct err *place_of(struct likely_search *search, uint32_t block, uint32_t offset,
+			    struct at_offset **ret)
+{
+	struct at_offset *at;
+	uint32_t site;
+	struct err *err = site_of(search, marker_at(search->marker, block), &site);
+
+	if (!err)
+		err = number_at(search, site, offset, &at);
+	if (err)
+		return err;
+	if (!at->seen)
+		at->usual = callers_say(search, at);
+	sample(search, block, at);
+	if (at->shared)
+		at->usual = false;
+	*ret = at;
+	return NULL;
+}
+
 bool reach_likely_mark(struct marker *marker, uint32_t block, uint64_t offset, bool is_link)
 {
 	struct likely_search *search = marker->likely;
-	const struct packed_block *held = marker_at(marker, block);
-	uint32_t site = interner_find(&search->site_keys, site_key(marker, held));
-	const struct at_offset *at = site == UINT32_MAX ? NULL :
-		find_at(search, site, (uint32_t)offset);
-	enum likely likely;
+	enum likely likely = LIKELY_NOT;
+	struct at_offset *at;
 
-	/* Those that are in the result have a number. */
-	if (!at || !at->number)
+	if (search->err || !offset)
 		return false;
-	likely = why(search, block, at, !is_link);
-	if (likely == LIKELY_NOT)
+	search->err = place_of(search, block, (uint32_t)offset, &at);
+	if (!search->err)
+		likely = why(search, block, at, !is_link);
+	if (likely != LIKELY_NOT)
+		search->err = number_offset(search, at);
+	if (search->err || likely == LIKELY_NOT)
 		return false;
 	marker_at(marker, block)->likely = likely & 7;
 	marker->ret->offset[block] = at->number;
@@ -441,7 +471,8 @@ static struct err *find_in_round(struct likely_search *search, bool first)
 	if (err)
 		return err;
 	mark_pools(search);
-	return reach_follow_pending(search->marker);
+	err = reach_follow_pending(search->marker);
+	return err ? err : search->err;
 }
 
 static bool any_asked(const struct marker *marker)

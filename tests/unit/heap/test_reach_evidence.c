@@ -108,6 +108,29 @@ TEST("a list of them")
 	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_OFFSET), 120);
 }
 
+/* Each is of another site, and nothing but its form says that it is one of these. */
+TEST("a list over many sites")
+{
+	enum { LIST = 30 };
+	CLEANUP(world_close) struct world world;
+
+	world_open(&world);
+	for (uint32_t i = 0; i < LIST; i++) {
+		add_blocks(&world, i, 1, 4 * i);
+		world.in.word[FIRST + STEP * i] = 144 - 16;
+		world.in.word[FIRST + STEP * i + 3] = at(FIRST + STEP * (i + 1)) + 16;
+	}
+	world.in.word[0] = at(FIRST) + 16;
+	run(&world);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_FORM), LIST);
+	CU_ASSERT_EQUAL_FATAL(world.result.offsets.nr, LIST);
+	CU_ASSERT_EQUAL(world.result.offsets.at[LIST - 1].form, FORM_SIZED);
+	/* One in the middle has none. */
+	world.in.word[FIRST + STEP * 20] = 1;
+	run(&world);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_FORM), 20);
+}
+
 /* Slabs of a pool are linked far behind their start; the pool itself has the first of each list. */
 TEST("links between slabs")
 {
