@@ -21,7 +21,7 @@ struct leak {
 	/* of LIKELY_OFFSET and LIKELY_FORM, the first that are met */
 	uint32_t offset[LEAK_OFFSETS];
 	uint32_t nr_offsets;
-	enum form form;				/* of all these; FORM_NONE: of none, or of several */
+	enum form form;				/* of all these; or FORM_NONE */
 	/* The part of its blocks that only a word of a stack or register holds (reach_holder). */
 	uint64_t stack_blocks, stack_bytes;
 };

@@ -2,15 +2,15 @@
 /*
  * Forms of blocks: what the words of a block prove about a pointer to its inside.
  *
- *	sds		a string of redis: length and room stand before it, in the block's first bytes
+ *	sds		a string of redis: length and room are before it, in the block's first bytes
  *	sized		a header whose word is the size of what is behind it, or of all (MariaDB's
  *			my_malloc, GLib's reference-counted boxes)
- *	counted		two reference counts, and the value behind them: Rust's Arc and Rc, handed out
- *			as a raw pointer
- *	table		the control bytes of a hash table of Rust (hashbrown): the entries are before
- *			them, one in each of 2^k buckets
- *	page		a header behind the data, which points back to the start of these, and to what
- *			is behind itself (SQLite's pages)
+ *	counted		two reference counts, and the value behind them: Rust's Arc and Rc, given
+ *			out as a raw pointer
+ *	table		the control bytes of a hash table of Rust (hashbrown): the entries are
+ *			before them, one in each of 2^k buckets
+ *	page		a header behind the data, which points back to the start of these, and to
+ *			what is behind itself (SQLite's pages)
  *
  * The one that proves the contrary: an object of make_shared is pointed to behind its counts, but
  * each of its owners has a pointer to the block's start as well.

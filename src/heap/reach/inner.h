@@ -14,7 +14,7 @@ bool inner_may_be_sds(uint64_t offset);
 bool inner_is_sds(struct memory *memory, const struct block *block, uint64_t offset);
 /*
  * Do the block's first words have its own end, and a place in it up to which it is used? The blocks
- * of nginx's pools, of apr's and of PostgreSQL's contexts begin like this. Or do they have the size of
- * the rest behind a header that has it as well (MariaDB's MEM_ROOT, InnoDB's heaps)?
+ * of nginx's pools, of apr's and of PostgreSQL's contexts begin like this. Or do they have the size
+ * of the rest behind a header that has it as well (MariaDB's MEM_ROOT, InnoDB's heaps)?
  */
 bool inner_is_pool(struct memory *memory, const struct block *block);

@@ -36,7 +36,7 @@ struct graph_group {
 
 struct graph_edge {
 	uint32_t to;
-	uint32_t offset;	/* in the block, at most GRAPH_OFFSET_MAX; 0: strong, or not known */
+	uint32_t offset;	/* in the block, GRAPH_OFFSET_MAX at most; 0: strong, or unknown */
 	bool strong;
 };
 

@@ -38,8 +38,8 @@
  * Nested blocks: those of allocators that the user has named lie inside of malloc's. An address is
  * in the innermost block. A pointer to an inner block reaches the one around it, too, and the
  * memory between inner blocks is the outer one's. A block of malloc in which a block of such an
- * allocator lies is that allocator's, which knows it, whatever leads to it: it counts as reachable, and
- * what is lost in it are inner blocks. What only its own memory leads to is possibly lost.
+ * allocator lies is that allocator's, which knows it, whatever leads to it: it counts as reachable,
+ * and what is lost in it are inner blocks. What only its own memory leads to is possibly lost.
  *
  * Stacks and registers are the last roots, and are read word by word: blocks found before that
  * depend on other roots, and blocks that one of these words leads to depend on that word (struct
@@ -71,8 +71,8 @@ enum leak_kind { LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE, LE
 
 /*
  * Why a possibly lost block is most likely in use (packed_block.likely): programs keep inner
- * pointers to it on purpose. A block to whose start a likely block points is likely, too. Only words
- * of what is in use count (reach_evidence.c).
+ * pointers to it on purpose. A block to whose start a likely block points is likely, too. Only
+ * words of what is in use count (reach_evidence.c).
  *
  *	offset		nearly all blocks of its site (those of its size, if they are in no record),
  *			or of the function that the site gets its blocks from, are pointed to at the

@@ -8,16 +8,16 @@
  *
  * Two kinds of words are unsure, and count only where the block's own form proves them (form.h):
  *
- *	stacks		what a block says that only words of stacks hold: the word may be dead. Such a
- *			word itself says nothing, with one exception: the head of a hash table, which
- *			has the number of buckets beside the pointer.
- *	links		between blocks of one site and size, far behind their start: a pool chains its
- *			slabs like this, whether there is anything in them or not
+ *	stacks		what a block says that only words of stacks hold: the word may be dead. Such
+ *			a word itself says nothing, with one exception: the head of a hash table,
+ *			which has the number of buckets beside the pointer.
+ *	links		between blocks of one site and size, far behind their start: a pool chains
+ *			its slabs like this, whether there is anything in them or not
  *
  * For each block the best word counts: one that may be of a hash table, else one that is sure, else
- * the one that points to the smallest offset: another pointer, of code that walks along a string, is
- * farther inside. Of these EVIDENCE_NO_TABLE, EVIDENCE_UNSURE and the offset make one number, the
- * smaller the better.
+ * the one that points to the smallest offset: another pointer, of code that walks along a string,
+ * is farther inside. Of these EVIDENCE_NO_TABLE, EVIDENCE_UNSURE and the offset make one number,
+ * the smaller the better.
  */
 
 #include "heap/reach/reach_private.h"
@@ -25,7 +25,7 @@
 #include "heap/reach/form.h"
 
 #define HEADER_MAX	64u	/* bytes: behind more than that there is no allocator's header */
-#define TABLE_LEAST	1024u	/* bytes; small tables are told from others by nothing but their words */
+#define TABLE_LEAST	1024u	/* bytes; in small blocks many offsets would fit */
 #define BESIDE		3u	/* words before and behind the pointer to a hash table */
 
 bool reach_evidence_is_link(const struct marker *marker, uint32_t from, uint32_t to,

@@ -5,23 +5,24 @@
  * A stale word points anywhere into a block, but a program that hands out the memory behind a
  * header points to the same place in all blocks that come from one site. So the offsets of a site's
  * blocks are counted, each block by its evidence (reach_evidence.c). An offset is usual if nearly
- * all of them are at a few offsets, and if they are most of the site's. Where others of the site are
- * pointed to at their start, nobody adds a header. Where others are lost, the words may be stale: a
- * block that is given out again is full of them, and what they point to begins at multiples of 16,
- * so that they agree in small blocks. Blocks that are possibly lost by other words than these may be
- * far down in a list, and are no argument against it, unless nearly all are like this.
+ * all of them are at a few offsets, and if they are most of the site's. Where others of the site
+ * are pointed to at their start, nobody adds a header. Where others are lost, the words may be
+ * stale: a block that is given out again is full of them, and what they point to begins at
+ * multiples of 16, so that they agree in small blocks. Blocks that are possibly lost by other words
+ * than these may be far down in a list, and are no argument against it, unless nearly all are like
+ * this.
  *
  * What adds the header is mostly a function that many sites call, some of which have few blocks. So
  * the sites are added up by their innermost frames, one, two and three of them, and what is usual
  * there is usual for each of the sites.
  *
- * Where an offset is not usual, the block's form may prove it (form.h). Some blocks of a site and an
- * offset are examined. If nearly all of them have the same form, the rest has, too; if most of them
- * have one, each block is asked.
+ * Where an offset is not usual, the block's form may prove it (form.h). Some blocks of a site and
+ * an offset are examined. If nearly all of them have the same form, the rest has, too; if most of
+ * them have one, each block is asked.
  *
- * Rounds. What is found in one round has pointers, which are evidence for other blocks. A block that
- * such a pointer leads to is likely at once, if its form or what is known of its site says so. Other
- * evidence is for the next round, which counts anew. So a long chain is one round, not many.
+ * Rounds. What is found in one round has pointers, which are evidence for other blocks. A block
+ * that such a pointer leads to is likely at once, if its form or what is known of its site says so.
+ * Other evidence is for the next round, which counts anew. So a long chain is one round, not many.
  */
 
 #include "heap/reach/reach_private.h"
@@ -33,7 +34,7 @@
 #define LEAST		8u	/* fewer blocks at an offset may be there by chance */
 #define FEW		4u	/* offsets that a site may have */
 #define NEARLY_ALL	90u	/* percent of its blocks are at these */
-#define SURE_PART	8u	/* of the blocks that are possibly lost: one in so many has evidence */
+#define SURE_PART	8u	/* of the possibly lost blocks one in so many has evidence */
 #define SAMPLES		16u	/* first blocks at an offset that are examined to recognise it */
 #define POOL_LEAST	128u	/* bytes; no pool gets its memory in smaller blocks */
 #define ROUNDS		8u
@@ -43,7 +44,7 @@
 
 /* A site; or all sites with the same innermost frames, whose `callers` are NO_SITE. */
 struct site_offsets {
-	uint64_t blocks, usual;	/* with evidence that is sure; of these, at offsets that are usual */
+	uint64_t blocks, usual;	/* with sure evidence; of these, at usual offsets */
 	uint64_t others;	/* that are reachable, or that nothing leads to */
 	uint64_t possible;	/* with evidence or without */
 	uint32_t caller[FRAMES];
@@ -327,7 +328,7 @@ static void judge(struct likely_search *search)
 	}
 }
 
-/* The form of the blocks there, if it is the same; of many, nearly all of the examined ones will do. */
+/* The form of the blocks there, if all have the same; of many, nearly all of those examined. */
 static enum form form_at(const struct at_offset *at)
 {
 	uint32_t enough = at->seen > SAMPLES ? NEARLY_ALL : 100;

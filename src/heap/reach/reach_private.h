@@ -122,8 +122,8 @@ struct err *reach_stacks_scan(struct marker *marker) MUST_CHECK;
 struct err *reach_likely_find(struct marker *marker) MUST_CHECK;
 /*
  * A likely block has a pointer to so many bytes behind the start of a possibly lost one: true if
- * that is one of those that are found where they are usual, or proved; then the block has its reason.
- * is_link: as in reach_evidence_is_link.
+ * that is one of those that are found where they are usual, or proved; then the block has its
+ * reason. is_link: as in reach_evidence_is_link.
  */
 bool reach_likely_mark(struct marker *marker, uint32_t block, uint64_t offset, bool is_link);
 
@@ -131,7 +131,7 @@ bool reach_likely_mark(struct marker *marker, uint32_t block, uint64_t offset, b
  * The evidence of a block (reach_evidence.c) is its best one; 0: there is none. It has the offset
  * that a word points to, at most GRAPH_OFFSET_MAX.
  */
-#define EVIDENCE_NO_TABLE	0x80000000u	/* this is no place of a hash table's control bytes */
+#define EVIDENCE_NO_TABLE	0x80000000u	/* no place of a hash table's control bytes */
 #define EVIDENCE_UNSURE		0x40000000u	/* it counts only if the block's form proves it */
 
 static inline uint32_t evidence_offset(uint32_t evidence)

@@ -63,7 +63,7 @@ TEST("reference counts")
 	free(in.word);
 }
 
-/* A table of so many entries, each of 24 bytes; one in `full` has a place. Returns the offset of its control bytes. */
+/* A table of so many buckets of 24 bytes, one in `full` is taken. Returns its control bytes' offset. */
 static uint64_t make_table(struct words *in, uint64_t buckets, uint64_t full)
 {
 	uint64_t offset = (buckets * 24 + 15) / 16 * 16;

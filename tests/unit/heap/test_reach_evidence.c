@@ -83,7 +83,7 @@ TEST("words of lost blocks are none")
 	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_NOT), NR + 1);
 }
 
-/* What leads from one to the next is where all are pointed to: the whole list is in use, however long. */
+/* The pointers from one to the next are where all are pointed to: the whole list is in use. */
 TEST("a list of them")
 {
 	enum { LIST = 2000 };
@@ -139,10 +139,13 @@ TEST("links between slabs")
 
 	world_open(&world);
 	for (size_t i = 0; i < 2 * HEADS; i++)
-		push(&world, (struct block){ .address = at(1000) + SLAB * i, .size = SLAB, .stack = 1 });
+		push(&world, (struct block){ .address = at(1000) + SLAB * i, .size = SLAB,
+					     .stack = 1 });
 	for (size_t i = 0; i < HEADS; i++) {
-		world.in.word[i] = at(1000) + SLAB * 2 * i + 4048;
-		world.in.word[1000 + SLAB / 8 * 2 * i + 4064 / 8] = at(1000) + SLAB * (2 * i + 1) + 4048;
+		uint64_t head = at(1000) + SLAB * 2 * i;
+
+		world.in.word[i] = head + 4048;
+		world.in.word[(head + 4064 - BASE) / 8] = head + SLAB + 4048;
 	}
 	run(&world);
 	for (size_t i = 0; i < 2 * HEADS; i++)
@@ -177,7 +180,8 @@ TEST("most of the site")
 			point(&world, NR, NR, NR, 0);
 		run(&world);
 		CU_ASSERT_EQUAL(count_likely(&world, LIKELY_OFFSET), 0);
-		CU_ASSERT_EQUAL(kind_of(&world, 2 * NR - 1), reachable ? LEAK_REACHABLE : LEAK_DEFINITE);
+		CU_ASSERT_EQUAL(kind_of(&world, 2 * NR - 1),
+				reachable ? LEAK_REACHABLE : LEAK_DEFINITE);
 		world_close(&world);
 	}
 	world_open(&world);
@@ -187,12 +191,13 @@ TEST("most of the site")
 	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_OFFSET), NR);
 }
 
-/* A table of 64 entries of 8 bytes, each of which has the only pointer to a block. Returns the address of its control bytes. */
+/* A table of 64 entries, with the only pointers to blocks. Returns the address of its control bytes. */
 static uint64_t add_table(struct world *world, size_t word)
 {
 	enum { BUCKETS = 64 };
 
-	push(world, (struct block){ .address = at(word), .size = 8 * BUCKETS + BUCKETS + 16, .stack = 1 });
+	push(world, (struct block){ .address = at(word), .size = 8 * BUCKETS + BUCKETS + 16,
+				    .stack = 1 });
 	memset(&world->in.word[word + BUCKETS], 0xff, BUCKETS + 16);
 	for (size_t i = 0; i < NR; i++) {
 		((uint8_t *)&world->in.word[word + BUCKETS])[20 + i] = (uint8_t)i;
