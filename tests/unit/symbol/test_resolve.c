@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Names, lines, inlined calls and modules in time, of this very program. */
 
+#include <inttypes.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
@@ -333,4 +334,40 @@ TEST("lazy")
 	CU_ASSERT_EQUAL(after.any, before.any);
 	CU_ASSERT_EQUAL(after.kept, before.kept);
 	close(module.fd);
+}
+
+/* Without a name a function has its start, by the CFI; the frame's offset is from there. */
+TEST("a stripped file")
+{
+	char path[512], want[64];
+	struct symbols *symbols;
+	struct symbol_module module;
+	const struct symbol_frame *frames;
+	uint64_t start = fixture_file_address((const void *)(uintptr_t)fixture_real);
+	size_t nr;
+
+	snprintf(path, sizeof(path), "%s/bare", fixture_enter());
+	if (!fixture_shell("strip -o bare \"$PROGRAM\"")) {
+		fixture_leave();
+		unit_skip("no strip");
+		return;
+	}
+	module = fixture_file(path, 0x10000);
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
+	close(module.fd);
+	frames = symbols_resolve(symbols, 0x10000 + start + 5, 1, false, &nr);
+	CU_ASSERT_EQUAL_FATAL(nr, 1);
+	CU_ASSERT_PTR_NULL(frames[0].function);
+	snprintf(want, sizeof(want), "[bare+0x%" PRIx64 "]", start);
+	CU_ASSERT_STRING_EQUAL(frames[0].place, want);
+	CU_ASSERT_EQUAL(frames[0].offset, 5);
+	/* No CFI covers the file's head: it is known by its address alone. */
+	frames = symbols_resolve(symbols, 0x10000 + 8, 1, false, &nr);
+	CU_ASSERT_STRING_EQUAL(frames[0].place, "[bare+0x8]");
+	CU_ASSERT_EQUAL(frames[0].offset, 0);
+	frames = symbols_resolve(symbols, 8, 1, false, &nr);
+	CU_ASSERT_PTR_NULL(frames[0].place);
+	symbols_destroy(symbols);
+	fixture_leave();
 }
