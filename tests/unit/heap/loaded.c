@@ -36,19 +36,32 @@ static void note(struct loaded *loaded, uint64_t address, const uint8_t *bytes, 
 	}
 }
 
+/* A plain copy would be of memory that a sanitizer guards. */
+static size_t copy(uint64_t address, void *buf, size_t len)
+{
+	const struct iovec to = { buf, len }, from = { (void *)address, len };
+	ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+
+	return got < 0 ? 0 : (size_t)got;
+}
+
+uint64_t loaded_word(uint64_t address)
+{
+	uint64_t word;
+
+	return copy(address, &word, sizeof(word)) == sizeof(word) ? word : 0;
+}
+
 static struct err *read_own(struct memory *memory, uint64_t address, void *buf, size_t len,
 			    size_t *len_ret)
 {
 	struct loaded *loaded = (struct loaded *)memory;
 	const struct heap_map *map = map_of(loaded, address);
 
-	struct iovec to = { buf, 0 }, from = { (void *)address, 0 };
 
-	/* (A plain copy would be of memory that a sanitizer guards.) */
-	to.iov_len = from.iov_len = map ? MIN(len, (size_t)(map->end - address)) : 0;
-	if (!map || process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)to.iov_len)
+	len = map ? copy(address, buf, MIN(len, (size_t)(map->end - address))) : 0;
+	if (!len)
 		return err_create(ERR_MEMORY, "cannot read memory at 0x%" PRIx64, address);
-	len = to.iov_len;
 	vec_each(change, &loaded->changes)
 		for (unsigned i = 0; change->address + 7 - address < len + 7 && i < 8; i++)
 			if (change->address + i - address < len)

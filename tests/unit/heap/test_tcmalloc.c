@@ -245,30 +245,30 @@ TEST("ranges and a pulse")
 /* The word that leads to the longest chain of a cache, of more than one block. */
 static uint64_t longest_list(uint64_t *head_ret, unsigned *nr_ret)
 {
+	struct heap_walk found;
 	uint64_t where = 0;
 
 	*nr_ret = 1;
 	tc.loaded.note = true;
+	vec_clear(&tc.loaded.noted);
 	loaded_look(&tc.loaded);
-	struct heap_walk found;
 	CU_ASSERT_PTR_NULL_FATAL(tcmalloc_walk(&tc.loaded.source, &found));
 	tc.loaded.note = false;
 	vec_each_value(address, &tc.loaded.noted) {
-		const uint64_t *word = (const uint64_t *)address;
-		uint64_t at = word[0];
+		uint64_t at = loaded_word(address);
 		struct heap_chunk chunk;
 		unsigned nr = 0;
 
 		/* A list of a cache: its head and how long it is. */
 		while (heap_chunk_at(&found.chunks, at, &chunk, NULL) &&
 		       chunk.kind == CHUNK_CACHED) {
-			at = *(const uint64_t *)at;
+			at = loaded_word(at);
 			nr++;
 		}
-		if (nr <= *nr_ret || nr != (uint32_t)word[1] || at)
+		if (nr <= *nr_ret || nr != (uint32_t)loaded_word(address + 8) || at)
 			continue;
 		*nr_ret = nr;
-		*head_ret = word[0];
+		*head_ret = loaded_word(address);
 		where = address;
 	}
 	heap_walk_free(&found);
@@ -291,7 +291,7 @@ TEST("a chain on its way")
 	where = longest_list(&head, &nr);
 	CU_ASSERT_NOT_EQUAL_FATAL(where, 0);
 	loaded_change(&tc.loaded, where, 0);
-	loaded_change(&tc.loaded, where + 8, ((const uint64_t *)where)[1] & ~0xffffffffull);
+	loaded_change(&tc.loaded, where + 8, loaded_word(where + 8) & ~0xffffffffull);
 	tc.loaded.source.in_flight_word = &head;
 	tc.loaded.source.nr_in_flight = 1;
 	tc.loaded.source.inside = &inside;
@@ -300,7 +300,7 @@ TEST("a chain on its way")
 	CU_ASSERT_EQUAL(heap_walk_all_damage(&found), 0);
 	CU_ASSERT_EQUAL(used(&found), used(&before) + nr);
 	CU_ASSERT_EQUAL(found.loose.nr, nr - 1);
-	for (uint64_t at = *(const uint64_t *)head; at; at = *(const uint64_t *)at)
+	for (uint64_t at = loaded_word(head); at; at = loaded_word(at))
 		for (size_t i = 0; i < found.loose.nr; i++)
 			chained += found.loose.at[i] == at;
 	CU_ASSERT_EQUAL(chained, nr - 1);
@@ -348,7 +348,7 @@ static uint64_t forged(uint64_t *state, uint64_t word)
 	case 1:
 		return next(state);
 	case 2:
-		return *(const uint64_t *)loaded->noted.at[next(state) % loaded->noted.nr];
+		return loaded_word(loaded->noted.at[next(state) % loaded->noted.nr]);
 	case 3:
 		return loaded->noted.at[next(state) % loaded->noted.nr];
 	case 4:
@@ -383,7 +383,7 @@ TEST("survives any damage")
 		while (flips--) {
 			uint64_t at = tc.loaded.noted.at[next(&state) % tc.loaded.noted.nr];
 
-			loaded_change(&tc.loaded, at, forged(&state, *(const uint64_t *)at));
+			loaded_change(&tc.loaded, at, forged(&state, loaded_word(at)));
 		}
 		err = tcmalloc_walk(&tc.loaded.source, &found);
 		if (!err)
@@ -407,6 +407,7 @@ TEST("too many chunks")
 
 	if (!is_there())
 		return;
+	loaded_look(&tc.loaded);
 	tc.loaded.source.most_chunks = 100;
 	err = tcmalloc_walk(&tc.loaded.source, &found);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
