@@ -89,6 +89,8 @@ proc answers {m pid} {
 	}
 	# The process has shared memory that it has never touched; a core does not tell that from zeros.
 	dict set answers "malloc leaks all" [regsub -line {^ +not read: .*\n} [dict get $answers "malloc leaks all"] ""]
+	# No frees are seen in a core, nor said to be told or not.
+	dict set answers "malloc check" [regsub -line {^Double frees are not told here: .*\n} [dict get $answers "malloc check"] ""]
 	# The kernel leaves out what was never written, gdb does not.
 	dict set answers "malloc leaks all" [regsub -line {^ +4096 bytes of roots are not in the core: .*\n} \
 		[dict get $answers "malloc leaks all"] ""]
@@ -143,7 +145,7 @@ proc answers_of_core {core pid} {
 }
 
 proc start_with_leaks {start} {
-	set t [$start leaks]
+	set t [{*}$start leaks]
 	foreach line [ask_list $t names] {
 		order $t "case [lindex $line 0]"
 	}
@@ -160,6 +162,19 @@ case core-by-gcore 60 {
 	check {$kinds eq {definite indirect possible reachable}} {only leaks of $kinds}
 	check_same $live [answers_of_core $core $pid]
 	finish $t
+}
+
+# Another allocator's heap is in the core as it was.
+foreach {allocator library} {jemalloc libjemalloc.so.2 tcmalloc libtcmalloc_minimal.so.4} {
+	case core-of-$allocator 60 [string map [list LIBRARY $library] {
+		set t [start_with_leaks {start_below LIBRARY}]
+		set pid [pid_of $t]
+		set core [gcore $pid]
+		set live [answers_of_process $pid]
+		check {[llength [dict get $live heaps]] > 0} {no heap is known}
+		check_same $live [answers_of_core $core $pid]
+		finish $t
+	}]
 }
 
 case core-by-the-kernel 60 {
