@@ -3,6 +3,7 @@
 
 #include "probe/allocators.h"
 
+#include "tracee/module.h"
 #include "unit.h"
 
 TEST("files")
@@ -21,6 +22,20 @@ TEST("files")
 
 	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
 		CU_ASSERT_PTR_EQUAL(allocator_by_file(files[i].file), files[i].is);
+}
+
+/* Only where a library is its allocator and nothing else: a program may have more, and libc does. */
+TEST("all of a library's code")
+{
+	static char tcmalloc[] = "/lib/libtcmalloc_minimal.so.4", libc[] = "/lib/libc.so.6";
+	struct module module = { .path = tcmalloc, .exec_start = 0x1000, .exec_end = 0x2000 };
+
+	CU_ASSERT_TRUE(allocator_is_inside(&module, 0x1000));
+	CU_ASSERT_TRUE(allocator_is_inside(&module, 0x1fff));
+	CU_ASSERT_FALSE(allocator_is_inside(&module, 0xfff));
+	CU_ASSERT_FALSE(allocator_is_inside(&module, 0x2000));
+	module.path = libc;
+	CU_ASSERT_FALSE(allocator_is_inside(&module, 0x1000));
 }
 
 /* malloc is everybody's, so that the C library's name comes before an allocator's own. */
