@@ -65,7 +65,7 @@ static struct err *add_last(struct bare_walk *bare)
 /* Chunks of these kinds are no blocks: they are one where they lie side by side. */
 static bool runs_together(enum chunk_kind kind)
 {
-	return kind == CHUNK_FREE || kind == CHUNK_OWN || kind == CHUNK_TOP;
+	return kind == CHUNK_FREE || kind == CHUNK_OWN || kind == CHUNK_KEPT;
 }
 
 struct err *bare_walk_add(struct bare_walk *bare, uint64_t address, uint64_t size,
