@@ -124,3 +124,25 @@ case walk-mimalloc-leaks 60 {
 	order $t {plain 2000}
 	check_lost $t 100 mimalloc
 }
+
+# A core file has the same blocks.
+proc check_core {t} {
+	set m [live_start --core [gcore [pid_of $t]]]
+	check_known $t $m
+	live_end $m
+}
+
+foreach {name command} {
+	musl {[build_target musl-gcc known.c] 4}
+	mimalloc {env LD_PRELOAD=[allocator_library libmimalloc.so.2] $::build/targets/known 4}
+} {
+	case walk-$name-core 60 "
+		set t \[start_command $command]
+		order \$t {steady 4000}
+		order \$t go
+		order \$t {more 2000}
+		order \$t pause
+		check_core \$t
+		finish \$t
+	"
+}
