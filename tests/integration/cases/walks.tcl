@@ -146,3 +146,73 @@ foreach {name command} {
 		finish \$t
 	"
 }
+
+# mimalloc's own figures, asked for by the program, which then waits: blocks in use, their bytes (by mi_heap_visit_blocks) and
+# what is committed.
+case walk-mimalloc-as-mi-stats 60 {
+	set source [spit $::tmp/figures.c {
+		#include <stdbool.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+
+		struct area { void *blocks; size_t reserved, committed, used, block_size, full_block_size; };
+
+		void *mi_heap_get_default(void) __attribute__((weak));
+		bool mi_heap_visit_blocks(void *heap, bool blocks, bool (*fn)(const void *, const struct area *, void *, size_t, void *),
+					  void *arg) __attribute__((weak));
+		void mi_stats_merge(void) __attribute__((weak));
+		void mi_process_info(size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *, size_t *)
+			__attribute__((weak));
+
+		static size_t blocks, bytes;
+
+		static bool visit(const void *heap, const struct area *area, void *block, size_t size, void *arg)
+		{
+			if (block) {
+				blocks++;
+				bytes += size;
+			}
+			return true;
+		}
+
+		int main(void)
+		{
+			static void *kept[20000];
+			static char in[4096], out[4096];
+			size_t is[8];
+			char line[80];
+
+			setvbuf(stdin, in, _IOFBF, sizeof(in));
+			setvbuf(stdout, out, _IOFBF, sizeof(out));
+			srand(1);
+			for (int i = 0; i < 20000; i++)
+				kept[i] = malloc(rand() % (i % 50 ? 2000 : 60000));
+			for (int i = 0; i < 20000; i++)
+				if (rand() % 3 || i < 5000)
+					free(kept[i]);
+			puts("ready");
+			fflush(stdout);
+			while (fgets(line, sizeof(line), stdin) && *line != 'q') {
+				blocks = bytes = 0;
+				mi_heap_visit_blocks(mi_heap_get_default(), true, visit, NULL);
+				mi_stats_merge();
+				mi_process_info(&is[0], &is[1], &is[2], &is[3], &is[4], &is[5], &is[6], &is[7]);
+				printf("ok %zu %zu %zu\n", blocks, bytes, is[5]);
+				fflush(stdout);
+			}
+			return 0;
+		}
+	}]
+	set library [allocator_library libmimalloc.so.2]
+	exec [need cc] -O1 -o $::tmp/figures $source
+	set t [start_command env LD_PRELOAD=$library $::tmp/figures]
+	set m [live_start -p [pid_of $t]]
+	lassign [ask $t figures] - blocks bytes committed
+	set figures [live_value $m mdbg::malloc]
+	set heap [lindex [dict get $figures heaps] 0]
+	check {[dict get $figures active] == $blocks} {[dict get $figures active] blocks, and mimalloc has $blocks}
+	check {[dict get $figures bytes] == $bytes} {[dict get $figures bytes] bytes, and mimalloc has $bytes}
+	check {[dict get $heap system] == $committed} {system [dict get $heap system], committed $committed: $heap}
+	live_end $m
+	quit $t
+}
