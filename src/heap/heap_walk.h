@@ -270,6 +270,8 @@ struct err *glibc_pulse(const struct heap_source *source, struct heap_pulse *ret
 struct err *jemalloc_pulse(const struct heap_source *source, struct heap_pulse *ret) MUST_CHECK;
 /* The checksum is that of all spans. */
 struct err *tcmalloc_pulse(const struct heap_source *source, struct heap_pulse *ret) MUST_CHECK;
+/* The checksum is that of all pages. */
+struct err *mimalloc_pulse(const struct heap_source *source, struct heap_pulse *ret) MUST_CHECK;
 
 /* Memory that the allocator has got from the kernel. */
 struct heap_range {
@@ -311,4 +313,5 @@ struct err *glibc_ranges(const struct heap_source *source, struct heap_ranges *r
 /* The same of jemalloc's heaps, with its base blocks, by the tree's words at that time. */
 struct err *jemalloc_ranges(const struct heap_source *source, struct heap_ranges *ret) MUST_CHECK;
 struct err *tcmalloc_ranges(const struct heap_source *source, struct heap_ranges *ret) MUST_CHECK;
+struct err *mimalloc_ranges(const struct heap_source *source, struct heap_ranges *ret) MUST_CHECK;
 void heap_ranges_free(struct heap_ranges *ranges);

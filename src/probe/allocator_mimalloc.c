@@ -39,4 +39,6 @@ const struct allocator allocator_mimalloc = {
 	.purge_arg	= true,
 	FUNCTIONS(functions),
 	.walk		= mimalloc_walk,
+	.pulse		= mimalloc_pulse,
+	.ranges		= mimalloc_ranges,
 };

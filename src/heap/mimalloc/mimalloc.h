@@ -109,6 +109,9 @@ struct mi_numbers {
 	bool aligned;
 };
 
+/* The segments, their pages, and what these consist of. To be closed in any case. */
+struct err *mimalloc_open(struct mimalloc *ret, const struct heap_source *source) MUST_CHECK;
+void mimalloc_close(struct mimalloc *mimalloc);
 /* Find the segments, and their pages. ERR_NOTFOUND, ERR_UNSUPPORTED. */
 struct err *mimalloc_segments_find(struct mimalloc *mimalloc) MUST_CHECK;
 /* Find which fields a page has; the pages are known. ERR_UNSUPPORTED */

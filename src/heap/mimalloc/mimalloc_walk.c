@@ -105,24 +105,30 @@ static struct err *mark_lists(struct listing *listing)
 }
 
 /*
- * A block that is aligned begins inside the block of the page. If the log has one that does, the part
- * before it is the allocator's.
+ * A block that is aligned begins inside the block of the page: where the log has one that does.
+ * Returns that, or the block's address.
  */
-static struct err *add_used(const struct listing *listing, uint64_t block)
+static uint64_t start_of(const struct listing *listing, uint64_t block)
 {
-	struct bare_walk *bare = &listing->mimalloc->bare;
-	const struct heap_source *source = bare->source;
-	uint64_t size = listing->numbers.size, known = UINT64_MAX;
-	struct err *err = NULL;
+	const struct heap_source *source = listing->mimalloc->bare.source;
+	uint64_t known = UINT64_MAX;
 
 	if (listing->numbers.aligned && source->known_from)
 		known = source->known_from(source->ctx, block);
-	if (known % 8 || known - block >= size)
-		known = block;
+	return known % 8 == 0 && known - block < listing->numbers.size ? known : block;
+}
+
+/* The part before an aligned block is the allocator's. */
+static struct err *add_used(const struct listing *listing, uint64_t block)
+{
+	struct bare_walk *bare = &listing->mimalloc->bare;
+	uint64_t start = start_of(listing, block);
+	struct err *err = NULL;
+
 	if (listing->heap != LOG_HEAP_MMAP)
-		err = bare_walk_add(bare, block, known - block, CHUNK_OWN, listing->heap);
-	return err ? err : bare_walk_add(bare, known, size - (known - block), CHUNK_USED,
-					 listing->heap);
+		err = bare_walk_add(bare, block, start - block, CHUNK_OWN, listing->heap);
+	return err ? err : bare_walk_add(bare, start, listing->numbers.size - (start - block),
+					 CHUNK_USED, listing->heap);
 }
 
 static struct err *add_blocks(const struct listing *listing)
@@ -249,27 +255,39 @@ static struct err *list_all(struct mimalloc *mimalloc)
 	return err ? err : bare_walk_end(&mimalloc->bare);
 }
 
-struct err *mimalloc_walk(const struct heap_source *source, struct heap_walk *ret)
+struct err *mimalloc_open(struct mimalloc *ret, const struct heap_source *source)
 {
-	struct mimalloc mimalloc = { .walk = HEAP_WALK_INIT };
 	struct err *err;
 
-	mimalloc.bare = (struct bare_walk)BARE_WALK_INIT(source, &mimalloc.walk);
-	err = mimalloc_segments_find(&mimalloc);
-	if (!err)
-		err = mimalloc_page_find_fields(&mimalloc);
+	*ret = (struct mimalloc){ .walk = HEAP_WALK_INIT };
+	ret->bare = (struct bare_walk)BARE_WALK_INIT(source, &ret->walk);
+	err = mimalloc_segments_find(ret);
+	return err ? err : mimalloc_page_find_fields(ret);
+}
+
+void mimalloc_close(struct mimalloc *mimalloc)
+{
+	vec_free(&mimalloc->segments);
+	vec_free(&mimalloc->pages);
+	vec_free(&mimalloc->delayed);
+	vec_free(&mimalloc->marks);
+	bare_walk_free(&mimalloc->bare);
+	heap_walk_free(&mimalloc->walk);
+}
+
+struct err *mimalloc_walk(const struct heap_source *source, struct heap_walk *ret)
+{
+	struct mimalloc mimalloc;
+	struct err *err = mimalloc_open(&mimalloc, source);
+
 	if (!err)
 		err = mimalloc_delayed_read(&mimalloc);
 	if (!err)
 		err = list_all(&mimalloc);
-	vec_free(&mimalloc.segments);
-	vec_free(&mimalloc.pages);
-	vec_free(&mimalloc.delayed);
-	vec_free(&mimalloc.marks);
-	bare_walk_free(&mimalloc.bare);
-	if (err)
-		heap_walk_free(&mimalloc.walk);
-	else
+	if (!err) {
 		*ret = mimalloc.walk;
+		mimalloc.walk = (struct heap_walk)HEAP_WALK_INIT;
+	}
+	mimalloc_close(&mimalloc);
 	return err;
 }
