@@ -53,8 +53,8 @@ struct err *bare_walk_damage(struct bare_walk *bare, struct heap_damage damage, 
 			     ...) PRINTF(3, 4) MUST_CHECK;
 
 /*
- * len bytes at address, to be used before the next call; NULL: they cannot be read, or are more than
- * want, which is how many bytes from address on are read if they are not there yet.
+ * len bytes at address, to be used before the next call; NULL: they cannot be read, or are more
+ * than want, which is how many bytes from address on are read if they are not there yet.
  */
 const void *bare_walk_read(struct bare_walk *bare, uint64_t address, size_t len, size_t want);
 

@@ -25,21 +25,22 @@
  *			for), and the block has a header as well. 6: a nested group. 255: freed.
  *
  * So a block is where a header says, which is looked at for each slot in use. The last 4 bytes of
- * each slot are the header of the next one: the chunk of a block goes to the start of the next slot.
+ * each slot are the header of the next one: the chunk of a block goes to the start of the next
+ * slot.
  *
  * It is found by these: a word (the secret) before which and behind which nothing is known, the
- * pointer to the first area at its place behind it, and the same word at the start of that page. That
- * area and all others have 101 metas, and the list ends where the context says. Two layouts of the
- * context are known, with the size of a page in it and without (as on x86-64).
+ * pointer to the first area at its place behind it, and the same word at the start of that page.
+ * That area and all others have 101 metas, and the list ends where the context says. Two layouts of
+ * the context are known, with the size of a page in it and without (as on x86-64).
  *
- * What is checked: a group points back to its meta; it lies in memory that the process may write, and
- * in a slot that is marked so, if it is not mapped or donated; all slots fit; the number and the place
- * in a header are those of its slot; the slots of a class are as many as the context counts; groups do
- * not overlap.
+ * What is checked: a group points back to its meta; it lies in memory that the process may write,
+ * and in a slot that is marked so, if it is not mapped or donated; all slots fit; the number and
+ * the place in a header are those of its slot; the slots of a class are as many as the context
+ * counts; groups do not overlap.
  *
- * A thread that allocates clears the bit in avail, and then writes the header; one that frees does it
- * in the order header, bit. In between the header does not fit: such a slot is free, or about to be
- * given out, and it is listed as free.
+ * A thread that allocates clears the bit in avail, and then writes the header; one that frees does
+ * it in the order header, bit. In between the header does not fit: such a slot is free, or about to
+ * be given out, and it is listed as free.
  */
 
 #include <inttypes.h>
@@ -296,7 +297,7 @@ struct slot {
 	unsigned nr;
 };
 
-/* The header before address, as a word; the number of the slot with its 3 bits is its second byte. */
+/* The header before address, as a word: its second byte is the number of the slot with 3 bits. */
 static bool header_at(struct musl *musl, const struct slot *slot, uint64_t address, uint32_t *ret)
 {
 	const void *bytes = bare_walk_read(&musl->bare, address - HEADER, HEADER,
@@ -329,8 +330,8 @@ static bool fits(struct musl *musl, const struct slot *slot, uint64_t address, u
 }
 
 /*
- * Find the block of a slot whose header says that it begins farther behind. The distance has 16 bits,
- * and of large blocks with a large alignment its upper ones are lost.
+ * Find the block of a slot whose header says that it begins farther behind. The distance has 16
+ * bits, and of large blocks with a large alignment its upper ones are lost.
  */
 static bool find_behind(struct musl *musl, const struct slot *slot, uint32_t header, uint64_t *ret)
 {

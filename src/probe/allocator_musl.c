@@ -23,8 +23,8 @@ static size_t version_at(const char *at, size_t len)
 }
 
 /*
- * "1.2.3" from libc's constants, which has its usage text as a program ("musl libc (x86_64)\nVersion
- * %s\n"), or "".
+ * "1.2.3" from libc's constants, which has its usage text as a program ("musl libc
+ * (x86_64)\nVersion %s\n"), or "".
  */
 static void find_version(const struct module *module, char *ret, size_t room)
 {

@@ -128,7 +128,8 @@ static bool has_version(const struct allocator *allocator, const struct module *
  * The allocator by the name of the module's file, or by its version if the file only seems to be
  * another one's: musl's libc.so. NULL: neither tells.
  */
-static const struct allocator *named_of(const struct module *module, char version[ALLOCATOR_VERSION])
+static const struct allocator *named_of(const struct module *module,
+					char version[ALLOCATOR_VERSION])
 {
 	const struct allocator *found = allocator_by_file(path_base(module->path));
 

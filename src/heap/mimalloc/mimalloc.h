@@ -23,20 +23,21 @@
  *			has, the part from there on.
  *	abandoned	A segment whose thread has ended has no thread, and its pages have no heap.
  *
- * Neither the place of the fields nor the place where the blocks of a page begin are believed from a
- * version. The array of slices is where the words before it say how many slices there are, and its
- * first element how many of them the header takes; the length of an element is the one by which the
- * pages end where the segment does. The cookie of one segment leads to the word in the module's data,
- * and that to all other segments. A set of fields and a rule for the start of the blocks is that of
- * this build if nearly all pages fit it: their counts, as many blocks as the page has room for, and
- * lists that lead to the start of blocks.
+ * Neither the place of the fields nor the place where the blocks of a page begin are believed from
+ * a version. The array of slices is where the words before it say how many slices there are, and
+ * its first element how many of them the header takes; the length of an element is the one by which
+ * the pages end where the segment does. The cookie of one segment leads to the word in the module's
+ * data, and that to all other segments. A set of fields and a rule for the start of the blocks is
+ * that of this build if nearly all pages fit it: their counts, as many blocks as the page has room
+ * for, and lists that lead to the start of blocks.
  *
- * Builds that encode the links of free blocks (MI_SECURE of 3 and more, debug builds) have the keys,
- * but not at a place that data show: they are refused. So are mimalloc 1 and 3, whose segments and
- * pages are others.
+ * Builds that encode the links of free blocks (MI_SECURE of 3 and more, debug builds) have the
+ * keys, but not at a place that data show: they are refused. So are mimalloc 1 and 3, whose
+ * segments and pages are others.
  *
- * What is checked: the cookie of each segment, its sums, its pages, that each list stays in its page
- * and has no block twice, that the blocks in the lists and those in use are as many as the page has.
+ * What is checked: the cookie of each segment, its sums, its pages, that each list stays in its
+ * page and has no block twice, that the blocks in the lists and those in use are as many as the
+ * page has.
  */
 #pragma once
 
@@ -110,8 +111,8 @@ struct mi_numbers {
 };
 
 /* The segments, their pages, and what these consist of. To be closed in any case. */
-struct err *mimalloc_open(struct mimalloc *ret, const struct heap_source *source) MUST_CHECK;
-void mimalloc_close(struct mimalloc *mimalloc);
+struct err *mimalloc_walk_open(struct mimalloc *ret, const struct heap_source *source) MUST_CHECK;
+void mimalloc_walk_close(struct mimalloc *mimalloc);
 /* Find the segments, and their pages. ERR_NOTFOUND, ERR_UNSUPPORTED. */
 struct err *mimalloc_segments_find(struct mimalloc *mimalloc) MUST_CHECK;
 /* Find which fields a page has; the pages are known. ERR_UNSUPPORTED */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reads the lists of heaps, of blocks that another thread has freed while their page was full. Such a
- * list stands in a heap before the thread that the heap belongs to, which is also in its segments: so
- * it is found where all heaps have their thread.
+ * Reads the lists of heaps, of blocks that another thread has freed while their page was full. Such
+ * a list stands in a heap before the thread that the heap belongs to, which is also in its
+ * segments: so it is found where all heaps have their thread.
  */
 
 #include <inttypes.h>

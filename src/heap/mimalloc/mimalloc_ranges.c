@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where mimalloc's heap is, what is free in it, and how many blocks it has, while the process runs
- * (heap_walk.h). Segments and pages say that; no list is followed.
+ * Where mimalloc's heap is, and what is free in it, while the process runs (heap_walk.h). Segments
+ * and pages say that; no list is followed.
  */
 
 #include <time.h>
@@ -88,7 +88,7 @@ struct err *mimalloc_ranges(const struct heap_source *source, struct heap_ranges
 		.mimalloc = &mimalloc, .ret = &found,
 		.until = source->free_ns ? procfs_clock(CLOCK_MONOTONIC) + source->free_ns : 0,
 	};
-	struct err *err = mimalloc_open(&mimalloc, source);
+	struct err *err = mimalloc_walk_open(&mimalloc, source);
 	size_t page = 0;
 
 	found.whole = !err && !heap_walk_all_damage(&mimalloc.walk);
@@ -103,38 +103,10 @@ struct err *mimalloc_ranges(const struct heap_source *source, struct heap_ranges
 		add_free(&ranges, at);
 	/* What mi_collect gives back of it is not foretold: it depends on the thread that calls it. */
 	found.free.whole = false;
-	mimalloc_close(&mimalloc);
+	mimalloc_walk_close(&mimalloc);
 	if (err)
 		heap_ranges_free(&found);
 	else
 		*ret = found;
-	return err;
-}
-
-static uint64_t stir(uint64_t sum, uint64_t word)
-{
-	return (sum ^ word) * 0x100000001b3;
-}
-
-struct err *mimalloc_pulse(const struct heap_source *source, struct heap_pulse *ret)
-{
-	struct heap_pulse pulse = { .counted = true, .sum = 0xcbf29ce484222325 };
-	struct mimalloc mimalloc;
-	struct err *err = mimalloc_open(&mimalloc, source);
-
-	vec_each_while(page, &mimalloc.pages, !err) {
-		struct mi_numbers numbers;
-
-		if (!mimalloc_page_in_use(&mimalloc.layout, page))
-			continue;
-		mimalloc_page_numbers(&mimalloc.layout, page, &numbers);
-		pulse.sum = stir(stir(pulse.sum, numbers.free ^ numbers.used),
-				 numbers.local ^ numbers.thread << 8);
-		pulse.blocks += numbers.used;
-		pulse.acquired += page->slices * SLICE;
-	}
-	mimalloc_close(&mimalloc);
-	if (!err)
-		*ret = pulse;
 	return err;
 }

@@ -276,8 +276,8 @@ static struct err *add_segment(struct mimalloc *mimalloc, uint64_t start,
 }
 
 /*
- * The mask of slices that are committed stands before four words that lead to `used`. Its first bits
- * are those of the header, so they are set.
+ * The mask of slices that are committed stands before four words that lead to `used`. Its first
+ * bits are those of the header, so they are set.
  */
 static void find_mask(struct mimalloc *mimalloc, const uint64_t *word, uint32_t entries)
 {

@@ -255,7 +255,7 @@ static struct err *list_all(struct mimalloc *mimalloc)
 	return err ? err : bare_walk_end(&mimalloc->bare);
 }
 
-struct err *mimalloc_open(struct mimalloc *ret, const struct heap_source *source)
+struct err *mimalloc_walk_open(struct mimalloc *ret, const struct heap_source *source)
 {
 	struct err *err;
 
@@ -265,7 +265,7 @@ struct err *mimalloc_open(struct mimalloc *ret, const struct heap_source *source
 	return err ? err : mimalloc_page_find_fields(ret);
 }
 
-void mimalloc_close(struct mimalloc *mimalloc)
+void mimalloc_walk_close(struct mimalloc *mimalloc)
 {
 	vec_free(&mimalloc->segments);
 	vec_free(&mimalloc->pages);
@@ -278,7 +278,7 @@ void mimalloc_close(struct mimalloc *mimalloc)
 struct err *mimalloc_walk(const struct heap_source *source, struct heap_walk *ret)
 {
 	struct mimalloc mimalloc;
-	struct err *err = mimalloc_open(&mimalloc, source);
+	struct err *err = mimalloc_walk_open(&mimalloc, source);
 
 	if (!err)
 		err = mimalloc_delayed_read(&mimalloc);
@@ -288,6 +288,6 @@ struct err *mimalloc_walk(const struct heap_source *source, struct heap_walk *re
 		*ret = mimalloc.walk;
 		mimalloc.walk = (struct heap_walk)HEAP_WALK_INIT;
 	}
-	mimalloc_close(&mimalloc);
+	mimalloc_walk_close(&mimalloc);
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The memory of a program as its allocator has left it, copied: tests/targets/known, with the blocks
- * that it says it holds.
+ * The memory of a program as its allocator has left it, copied: tests/targets/known, with the
+ * blocks that it says it holds.
  *
  *	if (live_image_take(&image, program, "libmimalloc.so.2", "libmimalloc", "steady 5000"))
  *		some_walk(&image.source, &walk)
@@ -39,9 +39,9 @@ struct live_image {
 };
 
 /*
- * module: part of the path whose writable mappings are the allocator's data. preload: a library, or NULL.
- * orders: lines for the program, which are carried out before its memory is copied. False: it cannot be
- * run.
+ * module: part of the path whose writable mappings are the allocator's data. preload: a library, or
+ * NULL. orders: lines for the program, which are carried out before its memory is copied. False: it
+ * cannot be run.
  */
 bool live_image_take(struct live_image *image, const char *program, const char *preload,
 		     const char *module, const char *orders);
@@ -55,9 +55,9 @@ bool live_image_put(struct live_image *image, uint64_t address, uint64_t word);
 
 typedef struct err *live_walk(const struct heap_source *source, struct heap_walk *ret);
 /*
- * Forge some words at a time, at places that pick chooses by a random number, and walk: each walk ends
- * in an error, or in chunks that lie one behind the other in its spans and that its sums count. How
- * often depends on HEAP_ROUNDS. Returns how often that did not hold.
+ * Forge some words at a time, at places that pick chooses by a random number, and walk: each walk
+ * ends in an error, or in chunks that lie one behind the other in its spans and that its sums
+ * count. How often depends on HEAP_ROUNDS. Returns how often that did not hold.
  */
 unsigned live_image_forge(struct live_image *image, live_walk *walk,
 			  uint64_t (*pick)(const struct live_image *image, uint64_t random));
