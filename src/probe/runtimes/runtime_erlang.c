@@ -12,4 +12,5 @@ const struct runtime runtime_erlang = {
 			  "from malloc",
 	.help		= "erlang:memory() has their sums in its shell, and instrument:allocations() "
 			  "their sizes; +Mea min, when it is started, leaves most of them to malloc",
+	.jit		= "started with +JPperf true, it gives its names",
 };

@@ -12,4 +12,5 @@ const struct runtime runtime_ruby = {
 			  "malloc's)",
 	.help		= "ObjectSpace.dump_all, of the library objspace, lists them with the "
 			  "lines that made them, and GC.stat has their number",
+	.jit		= "started with --yjit-perf (Ruby 3.3 and later), it gives its names",
 };
