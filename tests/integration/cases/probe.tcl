@@ -232,13 +232,15 @@ by_both case probe-pool-gslice 40 {
 	order $t more
 	set figures [live_value $m mdbg::malloc]
 	check {[dict get $figures useractive] == 1100 && [dict get $figures userbytes] == 1000 * 24 + 100 * 48} {$figures}
-	# 300 are lost in slabs, and none of the slabs is.
+	# 300 are lost in slabs (a dead word of a stack may keep one), and none of the slabs is.
 	order $t lose
-	set found [dict create]
+	set lost 0
 	foreach leak [live_value $m {mdbg::leaks definite}] {
-		dict incr found [dict get $leak bytes] [dict get $leak count]
+		if {[dict get $leak bytes] == 456 * [dict get $leak count]} {
+			incr lost [dict get $leak count]
+		}
 	}
-	check {[dict exists $found [expr {300 * 456}]] && [dict get $found [expr {300 * 456}]] == 300} {lost: $found}
+	check {$lost >= 297 && $lost <= 300} {lost: $lost}
 	set text [live $m "malloc leaks"]
 	check {[regexp {blocks of malloc are pools, to which} $text] && ![regexp {4080 bytes in .* possibly} $text]} {$text}
 	set slab [live_value $m {lindex [mdbg::allocations size == 4080 limit 2] 1}]

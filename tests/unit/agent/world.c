@@ -21,14 +21,14 @@
 struct world world;
 
 static const struct agent_probe probes[SCRIPT_FUNCTIONS] = {
-	[MALLOC] = { NULL, 0x1000, AGENT_NEW, 0, -1, -1, 0, { .resize = 0 }, 0 },
-	[CALLOC] = { NULL, 0x2000, AGENT_NEW, 1, 0, -1, 0, { .resize = 0 }, 0 },
-	[REALLOC] = { NULL, 0x3000, AGENT_RESIZE, 1, -1, 0, 0, { .resize = 1, .entered = 1 }, 0 },
-	[REALLOCARRAY] = { NULL, 0x4000, AGENT_RESIZE, 2, 1, 0, 0, { .resize = 1, .entered = 1 }, 0 },
-	[FREE] = { NULL, 0x5000, AGENT_FREE, -1, -1, 0, 0, { .resize = 0 }, 0 },
-	[MEMALIGN_BY_REF] = { NULL, 0x6000, AGENT_NEW_BY_REF, 2, -1, 0, 0, { .resize = 0 }, 0 },
-	[NEW] = { NULL, 0x7000, AGENT_NEW, 0, -1, -1, 0, { .throwing = 1, .entered = 1 }, 0 },
-	[DELETE] = { NULL, 0x8000, AGENT_FREE, -1, -1, 0, 0, { .wraps = 1 }, 0 },
+	[MALLOC] = { NULL, 0x1000, AGENT_NEW, 0, -1, -1, 0, { .resize = 0 }, 0, 0 },
+	[CALLOC] = { NULL, 0x2000, AGENT_NEW, 1, 0, -1, 0, { .resize = 0 }, 0, 0 },
+	[REALLOC] = { NULL, 0x3000, AGENT_RESIZE, 1, -1, 0, 0, { .resize = 1, .entered = 1 }, 0, 0 },
+	[REALLOCARRAY] = { NULL, 0x4000, AGENT_RESIZE, 2, 1, 0, 0, { .resize = 1, .entered = 1 }, 0, 0 },
+	[FREE] = { NULL, 0x5000, AGENT_FREE, -1, -1, 0, 0, { .resize = 0 }, 0, 0 },
+	[MEMALIGN_BY_REF] = { NULL, 0x6000, AGENT_NEW_BY_REF, 2, -1, 0, 0, { .resize = 0 }, 0, 0 },
+	[NEW] = { NULL, 0x7000, AGENT_NEW, 0, -1, -1, 0, { .throwing = 1, .entered = 1 }, 0, 0 },
+	[DELETE] = { NULL, 0x8000, AGENT_FREE, -1, -1, 0, 0, { .wraps = 1 }, 0, 0 },
 };
 
 static void *map_zero(uint64_t bytes, int flags)
