@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The rows of `malloc pymalloc`: blocks of Python's pools by type, by size, or those that are lost. */
+/* The rows of `malloc pymalloc`: blocks of Python's pools by type, size, or those that are lost. */
 #pragma once
 
 #include "answer/answer.h"
@@ -27,9 +27,9 @@ struct python_sums {
 extern const struct relation python_relation;
 
 /*
- * Add up, the largest first. PYTHON_BY_LOST: only what is lost, by type, size and stack: that of the
- * block's record in log (may be NULL), as a block of a function that the user has named. The caller
- * frees ret->vec, also after an error.
+ * Add up, the largest first. PYTHON_BY_LOST: only what is lost, by type, size and stack: that of
+ * the block's record in log (may be NULL), as a block of a function that the user has named. The
+ * caller frees ret->vec, also after an error.
  */
 struct err *python_rows_sum(const struct pyobjects *objects, enum python_by by,
 			    const struct log *log, uint8_t process,

@@ -10,7 +10,10 @@
 #include "base/path.h"
 #include "tracee/module.h"
 
-/* GLib's file has 100 times its minor version in its name. From 2.76 on a slice is a block of malloc. */
+/*
+ * GLib's file has 100 times its minor version in its name. From 2.76 on a slice is a block of
+ * malloc.
+ */
 #define GLIB		"libglib-2.0.so.0."
 #define GLIB_PLAIN	7600
 

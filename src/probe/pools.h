@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Pools that mdbg knows: allocators of libraries and programs that cut many objects out of one block
- * of malloc's. How each is recognised, and what is said of it. Its functions are in a Tcl file,
- * scripts/pools/NAME.tcl, which `probe pool NAME` runs. The texts are only printed.
+ * Pools that mdbg knows: allocators of libraries and programs that cut many objects out of one
+ * block of malloc's. How each is recognised, and what is said of it. Its functions are in a Tcl
+ * file, scripts/pools/NAME.tcl, which `probe pool NAME` runs. The texts are only printed.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct pool {
 	const char *what;	/* "GLib's slices" */
 	const char *function;	/* the first that is probed, by which it is known that it is */
 	/*
-	 * Do modules with a file of this name (the last part of the path) have it, and its objects lie
-	 * in blocks of malloc or in memory that it maps?
+	 * Do modules with a file of this name (the last part of the path) have it, and its objects
+	 * lie in blocks of malloc or in memory that it maps?
 	 */
 	bool (*is_in)(const char *file);
 	/* Nearly all of its objects share blocks, so that malloc's say little: it is offered. */

@@ -234,15 +234,15 @@ struct session_probe_spec {
 	int count;		/* the size is its product with this one; 0: it is the size alone */
 	uint32_t bytes;		/* of each block */
 	/*
-	 * The argument with the address of the block, or object; 0: it is the result. Of an alloc the argument points
-	 * to where the address is stored, as in posix_memalign.
+	 * The argument with the address of the block, or object; 0: it is the result. Of an alloc
+	 * the argument points to where the address is stored, as in posix_memalign.
 	 */
 	int ptr;
 	/* Of an alloc: the argument that is a block which it resizes; 0: it resizes none. */
 	int old;
 	/*
-	 * Of a free: ptr is a chain of blocks, and this the argument with the offset in each at which
-	 * the next one's address is; 0: it is one block.
+	 * Of a free: ptr is a chain of blocks, and this the argument with the offset in each at
+	 * which the next one's address is; 0: it is one block.
 	 */
 	int next;
 	/* no exception passes it; must be set for an alloc if the program has exceptions */

@@ -2,14 +2,15 @@
 /*
  * Which objects of Python's pools nobody can reach any more.
  *
- * An object, or another block of a pool, that no word of the process points to cannot be released by anybody, since whoever
- * took the last reference has not kept it: somebody forgot to give it back (Py_DECREF). The words are
- * those of all writable memory but mdbg's own and free blocks of pools, and the registers. A pointer
- * anywhere from the object's start up to the end of its block counts; one to the links before it does
- * not, since the collector's lists hold every object. An object that only lost ones point to is lost
- * with them (`indirect`). What was counted so is lost for certain, unless a pointer to it is hidden in
- * another form; more may be lost, since a word that is no pointer, or a dead one of a stack or of a
- * free block of malloc, keeps an object, and so do objects that point to one another.
+ * An object, or another block of a pool, that no word of the process points to cannot be released
+ * by anybody, since whoever took the last reference has not kept it: somebody forgot to give it
+ * back (Py_DECREF). The words are those of all writable memory but mdbg's own and free blocks of
+ * pools, and the registers. A pointer anywhere from the object's start up to the end of its block
+ * counts; one to the links before it does not, since the collector's lists hold every object. An
+ * object that only lost ones point to is lost with them (`indirect`). What was counted so is lost
+ * for certain, unless a pointer to it is hidden in another form; more may be lost, since a word
+ * that is no pointer, or a dead one of a stack or of a free block of malloc, keeps an object, and
+ * so do objects that point to one another.
  */
 #pragma once
 

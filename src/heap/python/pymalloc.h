@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A walk of CPython's allocator of objects (Objects/obmalloc.c, 3.6 to 3.13, without free threading),
- * which is told nothing by the interpreter.
+ * A walk of CPython's allocator of objects (Objects/obmalloc.c, 3.6 to 3.13, without free
+ * threading), which is told nothing by the interpreter.
  *
  *	arenas[]	an array of struct arena_object, in a block of malloc: 16 entries, or 32, ...
  *	arena		256 KB (1 MB from 3.10 on) that it maps, cut into 64 pools, or 63 where its start
@@ -11,17 +11,17 @@
  *			before 3.7) up to 512. Blocks up to nextoffset were cut off; the free ones among
  *			them are linked from freeblock, and ref.count says how many are not
  *
- * None of this has a symbol in a stripped interpreter, and the sizes differ between versions. So the
- * array is looked for: a word of the data of the module that defines PyObject_Malloc that leads to 16
- * entries, of which each one with an address has a pool at its start whose header names the entry's own
- * number, and a last block that fits the size of pools. Entries that are used by nobody prove nothing,
- * so one at least must be proved.
+ * None of this has a symbol in a stripped interpreter, and the sizes differ between versions. So
+ * the array is looked for: a word of the data of the module that defines PyObject_Malloc that leads
+ * to 16 entries, of which each one with an address has a pool at its start whose header names the
+ * entry's own number, and a last block that fits the size of pools. Entries that are used by nobody
+ * prove nothing, so one at least must be proved.
  *
- * What does not fit is damage, and is counted by pool: its count and its chain of free blocks disagree,
- * or its header fits no size. Nothing of such a pool is listed.
+ * What does not fit is damage, and is counted by pool: its count and its chain of free blocks
+ * disagree, or its header fits no size. Nothing of such a pool is listed.
  *
- * The memory is the target's, so nothing is believed: numbers are bounded, and chains end after as many
- * links as there are blocks.
+ * The memory is the target's, so nothing is believed: numbers are bounded, and chains end after as
+ * many links as there are blocks.
  */
 #pragma once
 
@@ -70,15 +70,15 @@ struct pymalloc {
 };
 
 /*
- * Called for each pool with blocks: its bytes, and for each block that was cut off whether it is used.
- * An error ends the walk.
+ * Called for each pool with blocks: its bytes, and for each block that was cut off whether it is
+ * used. An error ends the walk.
  */
 typedef struct err *pymalloc_fn(void *ctx, const struct pymalloc_pool *pool, const uint8_t *bytes,
 				const bool *used);
 
 /*
- * Walk all arenas. fn may be NULL. ERR_NOTFOUND: there are none that can be proved. The caller frees
- * *ret, also after an error.
+ * Walk all arenas. fn may be NULL. ERR_NOTFOUND: there are none that can be proved. The caller
+ * frees *ret, also after an error.
  */
 struct err *pymalloc_walk(const struct pymalloc_source *source, pymalloc_fn *fn, void *ctx,
 			  struct pymalloc *ret) MUST_CHECK;

@@ -14,8 +14,8 @@ static uint32_t pool_of(struct marker *marker, size_t i)
 }
 
 /*
- * In a pool there are objects from before its functions were watched, which may be in use, as well as
- * links and dead words of free ones. So what only its own memory leads to is possibly lost.
+ * In a pool there are objects from before its functions were watched, which may be in use, as well
+ * as links and dead words of free ones. So what only its own memory leads to is possibly lost.
  */
 struct err *reach_pools_mark(struct marker *marker)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A look at the objects in Python's pools (heap/python/pyobjects.h), in a stop of the target or in a
- * snapshot of it (session/look.h). Nothing of the interpreter's code runs for it. Main thread.
+ * A look at the objects in Python's pools (heap/python/pyobjects.h), in a stop of the target or in
+ * a snapshot of it (session/look.h). Nothing of the interpreter's code runs for it. Main thread.
  */
 #pragma once
 

@@ -15,9 +15,9 @@
  * record is that of a function named by `probe alloc`, or else malloc's. An object without a record
  * (it is older than the log, or is a part of a block) keeps all of its events.
  *
- * Memory. There are at most REFS_MOST sums of an object and a stack. When there are so many, those of
- * objects whose record is gone are forgotten, at most once a poll; if that gives no room, events of
- * new stacks and objects are only counted (`unkept`).
+ * Memory. There are at most REFS_MOST sums of an object and a stack. When there are so many, those
+ * of objects whose record is gone are forgotten, at most once a poll; if that gives no room, events
+ * of new stacks and objects are only counted (`unkept`).
  *
  * `malloc reset` forgets all, since the records that objects are told apart by are gone.
  */

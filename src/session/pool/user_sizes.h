@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Sizes of the blocks of allocators of the program's own that cannot be. The user says which argument
- * of a function is the size (`probe alloc`), and may be wrong: then a pointer, or a flag, is taken
- * for it. A block whose first byte is mapped and whose last one is not, with a hole in between, is
- * none that anybody uses.
+ * Sizes of the blocks of allocators of the program's own that cannot be. The user says which
+ * argument of a function is the size (`probe alloc`), and may be wrong: then a pointer, or a flag,
+ * is taken for it. A block whose first byte is mapped and whose last one is not, with a hole in
+ * between, is none that anybody uses.
  */
 #pragma once
 
