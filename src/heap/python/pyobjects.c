@@ -12,8 +12,8 @@
 #define TYPE_FLAGS	168u
 #define TYPE_BYTES	176u
 #define FLAG_GC		(1ull << 14)
+#define FLAG_TYPES	(1ull << 31)	/* Py_TPFLAGS_TYPE_SUBCLASS */
 #define BASIC_MAX	(1u << 24)
-#define METATYPES	3u
 
 #define REFS_LEAST	1ull
 #define REFS_MOST	((1ull << 32) - 1)	/* those that never die have less, or this (3.12) */
@@ -34,16 +34,16 @@ bool pyobjects_is_name(const char *name)
 	return true;
 }
 
-/* Is its type PyType_Type, or a type of types? */
-static bool is_of_types(const struct finder *finder, uint64_t type)
+/* Is it a type of types? Its instances are types then, and not strings or anything else. */
+static bool is_metatype(const struct finder *finder, uint64_t type)
 {
-	for (unsigned i = 0; i < METATYPES; i++) {
-		if (type == finder->type_type)
-			return true;
-		if (type % 8 || memory_read_u64(finder->memory, type + TYPE_TYPE, &type))
-			return false;
-	}
-	return false;
+	uint64_t flags, of;
+
+	if (type == finder->type_type)
+		return true;
+	return type % 8 == 0 && !memory_read_u64(finder->memory, type + TYPE_FLAGS, &flags) &&
+	       flags & FLAG_TYPES && !memory_read_u64(finder->memory, type + TYPE_TYPE, &of) &&
+	       (of == finder->type_type || of == type);
 }
 
 static bool read_type(const struct finder *finder, uint64_t address, struct pytype *ret)
@@ -52,7 +52,7 @@ static bool read_type(const struct finder *finder, uint64_t address, struct pyty
 
 	ret->address = address;
 	if (memory_read(finder->memory, address, word, sizeof(word)) ||
-	    !is_of_types(finder, word[TYPE_TYPE / 8]) || word[TYPE_BASICSIZE / 8] < 16 ||
+	    !is_metatype(finder, word[TYPE_TYPE / 8]) || word[TYPE_BASICSIZE / 8] < 16 ||
 	    word[TYPE_BASICSIZE / 8] > BASIC_MAX)
 		return false;
 	ret->collected = word[TYPE_FLAGS / 8] & FLAG_GC;
@@ -60,7 +60,7 @@ static bool read_type(const struct finder *finder, uint64_t address, struct pyty
 	if (!memory_read_string(finder->memory, ret->name_at, ret->name, sizeof(ret->name)))
 		return pyobjects_is_name(ret->name);
 	*ret->name = '\0';
-	return ret->name_at >= 4096;
+	return ret->name_at >= 4096 && ret->name_at < 1ull << 47;
 }
 
 /* *ret is the type's index; 0: it is none. */

@@ -3,7 +3,7 @@
  * The objects in CPython's pools: which type each has, and which of them nobody can reach any more.
  *
  * Type. A block is an object if its word 8 bytes behind the object's start leads to a type: a
- * struct whose own type is PyType_Type, or one of that type, or once more, with a name that is one.
+ * struct whose own type is PyType_Type, or a type of types (Py_TPFLAGS_TYPE_SUBCLASS), with a name.
  * The object begins with the block, or behind 16 bytes of links of the garbage collector, or from
  * 3.11 on behind 32 bytes; whether its type takes part in the collection (Py_TPFLAGS_HAVE_GC) must
  * fit that, and its count of references must be one. All else that the interpreter keeps in its

@@ -214,6 +214,26 @@ TEST("no arenas, or such as are none")
 	close_world(&world);
 }
 
+/* Behind a plausible count of references stands the address of an object that is no type. */
+TEST("an object's word that leads to a string")
+{
+	struct counts counts = { 0 };
+	struct pyobjects objects;
+	struct world world;
+
+	open_world(&world, 4096, 16, 0, 2);
+	put(&world, TYPE(3) + 8, START + TYPE(2));	/* an instance of float */
+	put(&world, TYPE(3) + 24, START + NAMES);
+	put(&world, TYPE(3) + 32, 32);
+	for (unsigned i = 0; i < 4; i++)
+		put(&world, ARENA + 48 + i * 16 + 8, START + TYPE(3));
+	CU_ASSERT_PTR_NULL_FATAL(find(&world, &objects));
+	CU_ASSERT_PTR_NULL(pyobjects_each(&objects, count, &counts));
+	CU_ASSERT(counts.all == 32 && counts.floats == 28);
+	pyobjects_free(&objects);
+	close_world(&world);
+}
+
 /* Whatever was changed, the walk ends inside of its memory, and its sums are those of its blocks. */
 TEST("damage")
 {
