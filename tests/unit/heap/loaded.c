@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/page.h"
 #include "log/log.h"
 
 #define LIBRARIES	"/usr/lib/x86_64-linux-gnu/"
@@ -82,9 +83,30 @@ void *loaded_function(const struct loaded *loaded, const char *name)
 	return fn;
 }
 
+/* The end of its bss; the mapping may go on with somebody else's memory. */
+static uint64_t end_of(const struct link_map *link)
+{
+	const ElfW(Ehdr) *head = (const void *)link->l_addr;
+	const ElfW(Phdr) *part = (const void *)(link->l_addr + head->e_phoff);
+	uint64_t end = 0;
+
+	for (unsigned i = 0; i < head->e_phnum; i++)
+		if (part[i].p_type == PT_LOAD)
+			end = MAX(end, part[i].p_vaddr + part[i].p_memsz);
+	return link->l_addr + ALIGN_UP(end, PAGE);
+}
+
+static void add_data(struct loaded *loaded, struct heap_map map, uint64_t end)
+{
+	map.end = MIN(map.end, end);
+	if (map.start < map.end && vec_push(&loaded->data, map))
+		abort();
+}
+
 void loaded_look(struct loaded *loaded)
 {
 	const struct link_map *link = loaded->handle;
+	uint64_t end = end_of(link);
 	FILE *file = fopen("/proc/self/maps", "r");
 	bool own = false;
 	char line[512];
@@ -104,8 +126,10 @@ void loaded_look(struct loaded *loaded)
 		map.anonymous = !strchr(line, '/');
 		if (strcmp(mode, "rw-p") != 0)
 			continue;
-		if (vec_push(&loaded->maps, map) || (own && vec_push(&loaded->data, map)))
+		if (vec_push(&loaded->maps, map))
 			abort();
+		if (own)
+			add_data(loaded, map, end);
 	}
 	if (!file)
 		abort();

@@ -31,7 +31,7 @@ bool loaded_open(struct loaded *loaded, const char *file);
 void *loaded_function(const struct loaded *loaded, const char *name);
 /* Look at the mappings again: after it has got memory. */
 void loaded_look(struct loaded *loaded);
-/* A word of this process as it is, even if it is one that a sanitizer guards; 0: it cannot be read. */
+/* A word of this process as it is, also one that a sanitizer guards; 0: it cannot be read. */
 uint64_t loaded_word(uint64_t address);
 void loaded_change(struct loaded *loaded, uint64_t address, uint64_t word);
 void loaded_close(struct loaded *loaded);
