@@ -209,16 +209,25 @@ void slow_path_leave_kept(struct agent_frame *frame, const struct agent_probe *p
 	agent_thread_let_go(thread);
 }
 
-/* The function is about to free a chain of blocks. It follows the same links, in the same order. */
+/*
+ * The function is about to free a chain of blocks, as the user says, and follows the same links in the
+ * same order. The user may be wrong: a page is read only if the kernel says that it can be.
+ */
 static NOINLINE void release_chain(const struct agent_frame *frame,
 				   const struct agent_probe *probe, struct agent_thread *thread)
 {
-	uint64_t block = frame->arg[probe->ptr], link = frame->arg[probe->count];
+	uint64_t block = frame->arg[probe->ptr], link = frame->arg[probe->count], page = 0;
 	struct ledger_call call;
 
 	for (uint32_t i = 0; block && i < USER_CHAIN_MOST; i++) {
-		uint64_t next = *(const volatile uint64_t *)(uintptr_t)(block + link);
+		uint64_t at = block + link, next;
 
+		if (at % sizeof(next) || !probe->state->stacks.asks)
+			return;
+		if (at / LOG_PAGE != page && !cpu_can_read(at))
+			return;
+		page = at / LOG_PAGE;
+		next = *(const volatile uint64_t *)(uintptr_t)at;
 		call = call_of(probe->state, probe, thread, entry_sp(frame), key(probe, block),
 			       NULL);
 		(void)ledger_release(&call);

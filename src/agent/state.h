@@ -61,10 +61,10 @@
  * Bounds. The agent reads only five things of the target: the stack from SP up, as far as the
  * bounds in the thread's control block (or those of the main stack) go, or else to the end of SP's
  * page; the control block's own fields, after its self pointer was found to be right; the word
- * that posix_memalign has just stored; the links of a chain that the user has said a function
- * frees, which it follows itself next; and the word before a block that the log does not have, at
- * the entry of glibc's own free or realloc, if the kernel says that it can be read. It uses bounds
- * only while SP is inside them. It never faults.
+ * that posix_memalign has just stored; and, if the kernel says that they can be read, the links of a
+ * chain that the user has said a function frees, and the word before a block that the log does not
+ * have, at the entry of glibc's own free or realloc. It uses bounds only while SP is inside them. It
+ * never faults.
  *
  * Writers: mdbg writes the state and the maps only while it holds all threads stopped, or one
  * aligned word at a time (map, enabled). Arrays that can grow (areas, probes) are written before

@@ -338,6 +338,22 @@ by_both case probe-references 40 {
 	finish $t
 }
 
+# A function that frees no chain, and arguments that are no block and no offset: what seems to be a link cannot be read.
+by_both case probe-wrong-chain 60 {
+	set t [start pool]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m "probe alloc pool_alloc size=2"
+	live $m "probe free pool_free ptr=1 next=2"
+	order $t "alloc 50"
+	check {[check_pool $t $m] == 50} {listed}
+	order $t drop
+	order $t "alloc 50"
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # Off and on again, one deleted, and named anew.
 by_both case probe-delete 60 {
 	set t [start pool]
