@@ -42,7 +42,7 @@ static bool is_firm(void *ctx, const struct referrer *referrer)
 	const struct finder *finder = ctx;
 	const struct memory_view *view = finder->view;
 
-	if (referrer->in == REFERRER_WORD) {
+	if (referrer->in == WORD_ALONE) {
 		const struct search_origin *origin = &finder->origins->vec.at[referrer->place];
 
 		return origin->from == SEARCH_REGISTER && origin->index == view->arch->sp;
@@ -163,14 +163,14 @@ static struct err *take(struct finder *finder, const struct referrer *referrer)
 				     .word = referrer->word, .block = referrer->block };
 
 	switch (referrer->in) {
-	case REFERRER_WORD:
+	case WORD_ALONE:
 		take_word(finder, referrer, &is);
 		break;
-	case REFERRER_ROOT:
+	case WORD_ROOT:
 		is.kind = FIND_REFERRER_MEMORY;
 		look_at_root(finder, &is);
 		break;
-	case REFERRER_HEAP:
+	case WORD_HEAP:
 		is.kind = FIND_REFERRER_HEAP;
 		break;
 	default:

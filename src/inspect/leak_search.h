@@ -74,7 +74,7 @@ struct search_origins {
 /*
  * Find the places that point to a block (heap/reach/referrers.h), with the roots and blocks of
  * leak_search_run. find->in is as there, but nothing is marked; find->heap has the walk. The place of a
- * REFERRER_WORD is the index of its origin, which is a register or a chunk. The caller frees
+ * WORD_ALONE is the index of its origin, which is a register or a chunk. The caller frees
  * *origins, after an error as well; they are filled in before spec->is_firm is called.
  */
 struct err *leak_search_referrers(const struct memory_view *view, struct find_address *find,

@@ -3,11 +3,8 @@
 
 #include "heap/reach/referrers.h"
 
-#include "heap/extents.h"
 #include "heap/reach/heuristic.h"
-#include "heap/reach/scan.h"
 
-#define NEAR	2048u		/* between blocks that are read at once; less than a page */
 #define KNOWN	64u
 
 struct scanner {
@@ -22,9 +19,7 @@ struct scanner {
 		bool applies;
 	} known[KNOWN];
 	uint64_t low, len;	/* no pointer to the block is outside */
-	struct scan scan;
-	enum referrer_in in;	/* what is scanned */
-	struct err *err;
+	struct word_scan words;
 };
 
 static bool heuristic_says(struct scanner *scanner, const struct block *block, uint64_t word)
@@ -38,33 +33,34 @@ static bool heuristic_says(struct scanner *scanner, const struct block *block, u
 	return scanner->known[i].applies;
 }
 
-static void add(struct scanner *scanner, struct referrer *referrer, const struct block *pointed)
+static struct err *add(struct scanner *scanner, struct referrer *referrer,
+		       const struct block *pointed)
 {
 	struct referrers *ret = scanner->ret;
 	const struct referrers_spec *spec = scanner->spec;
 
-	if (referrer->in == REFERRER_BLOCK && referrer->block == ret->block) {
+	if (referrer->in == WORD_BLOCK && referrer->block == ret->block) {
 		ret->own++;
-		return;
+		return NULL;
 	}
 	referrer->firm = referrer->word == pointed->address ||
 		       heuristic_says(scanner, pointed, referrer->word) ||
 		       (spec->is_firm && spec->is_firm(spec->ctx, referrer));
-	if (referrer->firm && ret->nr_firm++ < spec->limit)
-		scanner->err = vec_push(&ret->firm, *referrer);
-	else if (!referrer->firm && ret->nr_inner++ < spec->limit)
-		scanner->err = vec_push(&ret->inner, *referrer);
+	if (referrer->firm)
+		return ret->nr_firm++ < spec->limit ? vec_push(&ret->firm, *referrer) : NULL;
+	return ret->nr_inner++ < spec->limit ? vec_push(&ret->inner, *referrer) : NULL;
 }
 
-/* Look at nr words. place is that of the first one: its address, or its index (REFERRER_WORD). */
-static void look_at_words(struct scanner *scanner, const uint64_t *word, size_t nr, uint64_t place,
-		       enum referrer_in in, uint32_t block)
+static struct err *look(void *ctx, const uint64_t *word, size_t nr, const struct word_piece *piece)
 {
-	uint32_t step = in == REFERRER_WORD ? 1 : 8;
+	struct scanner *scanner = ctx;
+	uint32_t step = piece->in == WORD_ALONE ? 1 : 8;
+	struct err *err = NULL;
 
-	for (size_t i = 0; i < nr && !scanner->err; i++) {
-		struct referrer referrer = { .word = word[i], .block = block, .in = (uint8_t)in,
-					 .place = place + i * step };
+	for (size_t i = 0; i < nr && !err; i++) {
+		struct referrer referrer = { .word = word[i], .block = piece->block,
+					     .in = (uint8_t)piece->in,
+					     .place = piece->place + i * step };
 		struct extent_found at;
 		struct block block_at;
 
@@ -74,71 +70,7 @@ static void look_at_words(struct scanner *scanner, const uint64_t *word, size_t 
 		if (at.block != scanner->ret->block && at.outer != scanner->ret->block)
 			continue;
 		block_at = packed_block(scanner->source->list, at.block);
-		add(scanner, &referrer, &block_at);
-	}
-}
-
-static void scan_buffered(struct scanner *scanner, uint64_t start, uint64_t end, uint32_t block)
-{
-	size_t nr;
-	const uint64_t *word = scan_words(&scanner->scan, start, end, &start, &nr);
-
-	look_at_words(scanner, word, nr, start, scanner->in, block);
-}
-
-/* Scan the parts of [start, end) that are in blocks, if those are scanned now; else all others. */
-static struct err *scan_part(void *ctx, uint64_t start, uint64_t end)
-{
-	struct scanner *scanner = ctx;
-	bool blocks = scanner->in == REFERRER_BLOCK;
-	struct extent_at next = extents_from(&scanner->extents, start);
-	struct extent extent;
-
-	while (start < end) {
-		bool any = extents_next(&scanner->extents, &next, &extent);
-		uint64_t from = any ? MIN(extent.start, end) : end;
-		uint64_t to = any ? MIN(extent.end, end) : end;
-
-		if (!blocks && start < from)
-			scan_buffered(scanner, start, from, REFERRERS_NO_BLOCK);
-		if (blocks && from < to)
-			scan_buffered(scanner, from, to, extent.block);
-		start = to;
-	}
-	return scanner->err;
-}
-
-static struct err *scan_ranges(struct scanner *scanner, const struct reach_range *range, size_t nr,
-			       enum referrer_in in)
-{
-	struct err *err = NULL;
-
-	scanner->in = in;
-	for (size_t i = 0; i < nr && !err; i++)
-		err = scan_range(&scanner->scan, range[i].start, range[i].end,
-				 &scanner->ret->unread_roots, scan_part);
-	return err;
-}
-
-/* Neighbours are read at once: what is between two is on the pages of one of them. */
-static struct err *scan_blocks(struct scanner *scanner)
-{
-	const struct extents *extents = &scanner->extents;
-	struct extent_at at = extents_from(extents, 0);
-	struct extent extent;
-	bool any = extents_next(extents, &at, &extent);
-	struct err *err = NULL;
-
-	scanner->in = REFERRER_BLOCK;
-	while (any && !err) {
-		uint64_t start = extent.start, end = extent.end;
-
-		for (any = extents_next(extents, &at, &extent);
-		     any && extent.start <= end + NEAR && extent.start - start < SCAN_BUFFER;
-		     any = extents_next(extents, &at, &extent))
-			end = extent.end;
-		err = scan_range(&scanner->scan, start, end, &scanner->ret->unread_blocks,
-				 scan_part);
+		err = add(scanner, &referrer, &block_at);
 	}
 	return err;
 }
@@ -178,19 +110,25 @@ static void bound(struct scanner *scanner)
 static struct err *scan(struct scanner *scanner)
 {
 	const struct reach_source *source = scanner->source;
-	struct err *err = scan_init(&scanner->scan, source, scanner);
+	struct word_scan *words = &scanner->words;
+	struct err *err;
 
+	*words = (struct word_scan){ .source = source, .extents = &scanner->extents, .look = look,
+				     .ctx = scanner };
+	err = word_scan_begin(words);
 	if (err)
 		return err;
 	bound(scanner);
-	look_at_words(scanner, source->word, source->nr_words, 0, REFERRER_WORD,
-		      REFERRERS_NO_BLOCK);
-	err = scanner->err;
+	err = word_scan_alone(words, 0, source->nr_words);
 	if (!err)
-		err = scan_ranges(scanner, source->root, source->nr_roots, REFERRER_ROOT);
+		err = word_scan_ranges(words, source->root, source->nr_roots, WORD_ROOT);
 	if (!err)
-		err = scan_ranges(scanner, source->heap, source->nr_heaps, REFERRER_HEAP);
-	return err ? err : scan_blocks(scanner);
+		err = word_scan_ranges(words, source->heap, source->nr_heaps, WORD_HEAP);
+	if (!err)
+		err = word_scan_blocks(words);
+	scanner->ret->unread_roots = words->unread_roots;
+	scanner->ret->unread_blocks = words->unread_blocks;
+	return err;
 }
 
 struct err *referrers_find(const struct reach_source *source, const struct referrers_spec *spec,
@@ -208,7 +146,7 @@ struct err *referrers_find(const struct reach_source *source, const struct refer
 	if (!err && referrers.block != REFERRERS_NO_BLOCK)
 		err = scan(&scanner);
 	extents_free(&scanner.extents);
-	scan_free(&scanner.scan);
+	word_scan_free(&scanner.words);
 	if (err)
 		referrers_free(&referrers);
 	else

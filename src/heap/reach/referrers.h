@@ -10,18 +10,15 @@
  */
 #pragma once
 
-#include "heap/reach/reach.h"
+#include "heap/reach/word_scan.h"
 
-#define REFERRERS_NO_BLOCK	UINT32_MAX
-
-/* In the order in which they are listed. */
-enum referrer_in { REFERRER_WORD, REFERRER_ROOT, REFERRER_HEAP, REFERRER_BLOCK };
+#define REFERRERS_NO_BLOCK	WORD_NO_BLOCK
 
 struct referrer {
-	uint64_t place;		/* address of the word; REFERRER_WORD: its index in source.word */
+	uint64_t place;		/* address of the word; WORD_ALONE: its index in source.word */
 	uint64_t word;		/* the pointer */
-	uint32_t block;		/* REFERRER_BLOCK: which one the place is in, the innermost */
-	uint8_t in;		/* enum referrer_in */
+	uint32_t block;		/* WORD_BLOCK: which one the place is in, the innermost */
+	uint8_t in;		/* enum word_in */
 	bool firm;		/* to the start, or an inner pointer that keeps the block */
 };
 

@@ -44,7 +44,7 @@ static void add_user(struct world *world, size_t word, uint64_t size)
 /* Inner pointers from the root's first word are firm. */
 static bool first_word(void *ctx UNUSED, const struct referrer *referrer)
 {
-	return referrer->in == REFERRER_ROOT && referrer->place == at(0);
+	return referrer->in == WORD_ROOT && referrer->place == at(0);
 }
 
 static void find(struct world *world, uint64_t address, size_t limit)
@@ -77,13 +77,13 @@ static void check_list(const struct referrer *referrer, size_t nr, const char *w
 		uint64_t word = (referrer[i].place - BASE) / 8;
 
 		switch (referrer[i].in) {
-		case REFERRER_WORD:
+		case WORD_ALONE:
 			snprintf(end, room, " w%d", (int)referrer[i].place);
 			break;
-		case REFERRER_ROOT:
+		case WORD_ROOT:
 			snprintf(end, room, " r%d", (int)word);
 			break;
-		case REFERRER_HEAP:
+		case WORD_HEAP:
 			snprintf(end, room, " h%d", (int)word);
 			break;
 		default:

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What each block keeps: the blocks that nothing would lead to any more if it were not there. These
+ * are the blocks that it dominates: every way from a root to them leads through it. Each block has
+ * one immediate dominator, the last block on all ways to it, so that all blocks are a tree.
+ *
+ * The roots come in groups, as the caller names them: a variable, the frames of a function. A group
+ * is a vertex, too, and keeps what no other group leads to. Vertices:
+ *
+ *	0 .. nr - 1	the blocks
+ *	nr ..		the groups; the last one stands for nothing: it leads to what is lost, by
+ *			the blocks through which all of that is (source_blocks.h). What lost blocks
+ *			point to counts among themselves alone.
+ *	top		above all groups: it keeps directly what several groups lead to
+ *
+ * Words of stacks and registers may be left over from an earlier call, and a function that walks
+ * along a list does not own it. So such a word is a root only if nothing that comes before it leads
+ * to its block: first all other roots, then groups by their number. This is the rule of the search
+ * for leaks (struct reach_holder).
+ *
+ * The algorithm is that of Lengauer and Tarjan (1979) with path compression, O(pointers * log
+ * blocks), whatever the memory holds. The simple iterative one of Cooper, Harvey and Kennedy takes
+ * no less memory here and is quadratic on two chains with rungs, as lists with a table beside them
+ * have. Nothing is recursive: a list of ten million blocks would be as deep. The search in depth
+ * keeps its way back in the numbers of parents, and a cursor for each vertex.
+ *
+ * Memory, in bytes a block, with the graph's 4 and 4 for each pointer: 16 during the search in
+ * depth; 16 and 4 a pointer while the pointers are turned round; 28 and 4 a pointer then; 16 are
+ * left at the end.
+ */
+#pragma once
+
+#include "heap/reach/block_graph.h"
+
+#define DOMINATORS_NO_GROUP	UINT32_MAX
+
+struct dominators_source {
+	const struct block_graph *graph;
+	const struct packed_list *list;		/* has the sizes */
+	/* for each root of the graph: its group, or DOMINATORS_NO_GROUP: it does not count */
+	const uint32_t *group_of;
+	uint32_t nr_groups;
+};
+
+struct dominators {
+	uint32_t nr, nr_groups;		/* blocks; groups, with that of what is lost */
+	uint32_t top;			/* the last vertex */
+	uint32_t *of;			/* by vertex: its immediate dominator; of top: top */
+	/* By vertex: the bytes and blocks that it keeps; its own are among them. */
+	uint64_t *bytes;
+	uint32_t *blocks;
+};
+
+static inline uint32_t dominators_group(const struct dominators *dominators, uint32_t group)
+{
+	return dominators->nr + group;
+}
+
+static inline uint32_t dominators_lost(const struct dominators *dominators)
+{
+	return dominators->top - 1;
+}
+
+/* ERR_CANCELLED; ERR_NOMEM; ERR_RANGE: too many roots. */
+struct err *dominators_build(const struct dominators_source *source,
+			     struct dominators *ret) MUST_CHECK;
+/* It may be called on zeros. */
+void dominators_free(struct dominators *dominators);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A graph of blocks that is made up: no memory is behind it. */
+#pragma once
+
+#include <stdlib.h>
+
+#include "fixture.h"
+#include "heap/reach/block_graph.h"
+
+struct owner_world {
+	struct block_graph graph;
+	struct packed_list list;
+	VEC(uint32_t) group_of;
+	uint32_t nr_groups;
+};
+
+/* So many blocks; block i has i + 1 bytes. */
+static inline void owner_world_open(struct owner_world *world, uint32_t nr)
+{
+	*world = (struct owner_world){ .graph.nr = nr };
+	world->graph.first = calloc(nr + 1, sizeof(*world->graph.first));
+	for (uint32_t i = 0; i < nr; i++)
+		if (packed_add(&world->list,
+			       &(struct block){ .address = 0x1000 + 64 * i, .size = i + 1 }))
+			abort();
+	CU_ASSERT_PTR_NULL_FATAL(packed_sort(&world->list, NULL));
+}
+
+static inline void owner_world_close(struct owner_world *world)
+{
+	block_graph_free(&world->graph);
+	packed_free(&world->list);
+	vec_free(&world->group_of);
+}
+
+/* The pointers of block `from`: those of the blocks before it have been added. */
+static inline void owner_world_point(struct owner_world *world, uint32_t from, uint32_t to)
+{
+	struct block_graph *graph = &world->graph;
+
+	if (vec_push(&graph->to, to))
+		abort();
+	for (uint32_t i = from + 1; i <= graph->nr; i++)
+		graph->first[i] = (uint32_t)graph->to.nr;
+}
+
+/* A root; those of stacks come behind all others. */
+static inline void owner_world_root(struct owner_world *world, uint32_t group, uint32_t to,
+				    bool firm)
+{
+	struct graph_root root = { 0x100 + 8 * world->graph.roots.nr, to,
+				   firm ? WORD_ROOT : WORD_STACK };
+
+	if (vec_push(&world->graph.roots, root) || vec_push(&world->group_of, group))
+		abort();
+	world->graph.nr_firm += firm;
+	world->nr_groups = MAX(world->nr_groups, group + 1);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What blocks keep: graphs that are known, and random ones by cutting each vertex out. */
+
+#include "heap/reach/dominators.h"
+
+#include <stdio.h>
+
+#include "owner_world.h"
+
+static void build(const struct owner_world *world, struct dominators *ret)
+{
+	const struct dominators_source source = { &world->graph, &world->list,
+						  world->group_of.at, world->nr_groups };
+
+	CU_ASSERT_PTR_NULL_FATAL(dominators_build(&source, ret));
+}
+
+/* The dominator of each block: a number, g and that of a group, t: top. */
+static void check(const struct owner_world *world, const char *want)
+{
+	struct dominators is;
+	char got[256] = "";
+
+	build(world, &is);
+	for (uint32_t i = 0; i < is.nr; i++) {
+		char *end = got + strlen(got);
+		size_t room = sizeof(got) - (size_t)(end - got);
+
+		if (is.of[i] == is.top)
+			snprintf(end, room, " t");
+		else if (is.of[i] == dominators_lost(&is))
+			snprintf(end, room, " lost");
+		else
+			snprintf(end, room, is.of[i] < is.nr ? " %u" : " g%u",
+				 is.of[i] < is.nr ? is.of[i] : is.of[i] - is.nr);
+	}
+	if (strcmp(got + 1, want))
+		fprintf(stderr, "got%s, want %s\n", got, want);
+	CU_ASSERT_STRING_EQUAL(got + 1, want);
+	dominators_free(&is);
+}
+
+TEST("a diamond, and two roots to one block")
+{
+	CLEANUP(owner_world_close) struct owner_world world;
+	struct dominators is;
+
+	owner_world_open(&world, 6);
+	owner_world_point(&world, 0, 1);
+	owner_world_point(&world, 0, 2);
+	owner_world_point(&world, 1, 3);
+	owner_world_point(&world, 2, 3);
+	owner_world_point(&world, 3, 4);
+	owner_world_root(&world, 0, 0, true);
+	owner_world_root(&world, 0, 5, true);
+	owner_world_root(&world, 1, 5, true);
+	check(&world, "g0 0 0 0 3 t");
+	build(&world, &is);
+	CU_ASSERT_EQUAL(is.bytes[0], 1 + 2 + 3 + 4 + 5);
+	CU_ASSERT_EQUAL(is.blocks[3], 2);
+	CU_ASSERT_EQUAL(is.bytes[dominators_group(&is, 0)], 15);
+	CU_ASSERT_EQUAL(is.bytes[dominators_group(&is, 1)], 0);
+	CU_ASSERT_EQUAL(is.bytes[is.top], 21);
+	CU_ASSERT_EQUAL(is.blocks[is.top], 6);
+	dominators_free(&is);
+}
+
+TEST("a ring counts once")
+{
+	CLEANUP(owner_world_close) struct owner_world world;
+
+	owner_world_open(&world, 4);
+	owner_world_point(&world, 0, 1);
+	owner_world_point(&world, 1, 2);
+	owner_world_point(&world, 2, 0);
+	owner_world_point(&world, 2, 3);
+	owner_world_root(&world, 0, 1, true);
+	check(&world, "2 g0 1 2");
+}
+
+TEST("a word of a stack does not own what another root leads to")
+{
+	CLEANUP(owner_world_close) struct owner_world world;
+
+	owner_world_open(&world, 5);
+	owner_world_point(&world, 0, 1);
+	owner_world_point(&world, 1, 2);
+	owner_world_point(&world, 3, 4);
+	owner_world_root(&world, 0, 0, true);
+	owner_world_root(&world, 1, 2, false);
+	owner_world_root(&world, 1, 3, false);
+	owner_world_root(&world, 2, 4, false);
+	check(&world, "g0 0 1 g1 3");
+}
+
+TEST("lost blocks hang on the first of each ring")
+{
+	CLEANUP(owner_world_close) struct owner_world world;
+
+	owner_world_open(&world, 7);
+	owner_world_point(&world, 1, 2);	/* 3 leads to this */
+	owner_world_point(&world, 3, 4);
+	owner_world_point(&world, 4, 3);
+	owner_world_point(&world, 4, 1);
+	owner_world_point(&world, 5, 0);	/* block 0 is in use */
+	owner_world_root(&world, 0, 0, true);
+	check(&world, "g0 4 1 lost 3 lost lost");
+}
+
+TEST("nothing at all")
+{
+	CLEANUP(owner_world_close) struct owner_world world;
+	struct dominators is;
+
+	owner_world_open(&world, 0);
+	build(&world, &is);
+	CU_ASSERT_EQUAL(is.bytes[is.top], 0);
+	dominators_free(&is);
+}
+
+/* A list of so many blocks, each of which points back as well: nothing may be recursive. */
+TEST("a long list")
+{
+	CLEANUP(owner_world_close) struct owner_world world;
+	struct dominators is;
+	uint32_t nr = 200000;
+
+	owner_world_open(&world, nr);
+	world.graph.first[0] = 0;
+	for (uint32_t i = 0; i < nr; i++) {
+		if (i && vec_push(&world.graph.to, i - 1))
+			abort();
+		if (i + 1 < nr && vec_push(&world.graph.to, i + 1))
+			abort();
+		world.graph.first[i + 1] = (uint32_t)world.graph.to.nr;
+	}
+	owner_world_root(&world, 0, 0, true);
+	build(&world, &is);
+	CU_ASSERT_EQUAL(is.of[nr - 1], nr - 2);
+	CU_ASSERT_EQUAL(is.blocks[1], nr - 1);
+	dominators_free(&is);
+}
+
+#define MOST	24u
+
+static uint32_t random_below(uint64_t *state, uint32_t below)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*state >> 33) % below;
+}
+
+static void make_random(struct owner_world *world, uint64_t *state)
+{
+	uint32_t nr = 1 + random_below(state, MOST), dense = 1 + random_below(state, 3);
+	uint32_t roots = random_below(state, 6), loose = random_below(state, 4);
+
+	owner_world_open(world, nr);
+	for (uint32_t i = 0; i < nr; i++)
+		for (uint32_t n = random_below(state, 2 * dense); n; n--)
+			owner_world_point(world, i, random_below(state, nr));
+	for (uint32_t i = 0; i < roots; i++)
+		owner_world_root(world, random_below(state, 3), random_below(state, nr), true);
+	for (uint32_t i = 0; i < loose; i++)
+		owner_world_root(world, 3 + random_below(state, 2), random_below(state, nr), false);
+}
+
+/* Reach what a block leads to, but for `cut`. */
+static void flood(const struct owner_world *world, uint32_t block, uint32_t cut, bool *reached)
+{
+	const struct block_graph *graph = &world->graph;
+
+	if (block == cut || reached[block])
+		return;
+	reached[block] = true;
+	for (uint32_t i = graph->first[block]; i < graph->first[block + 1]; i++)
+		flood(world, graph->to.at[i], cut, reached);
+}
+
+/* The roots that count, in the order of their groups; then the lost ones. */
+static void choose_roots(const struct owner_world *world, bool *counts, bool *source)
+{
+	const struct block_graph *graph = &world->graph;
+	bool reached[MOST] = { false };
+
+	for (uint32_t group = 0; group < world->nr_groups; group++) {
+		for (size_t i = 0; i < graph->roots.nr; i++) {
+			uint32_t block = graph->roots.at[i].block;
+
+			if (world->group_of.at[i] != group)
+				continue;
+			counts[i] = i < graph->nr_firm || !reached[block];
+			flood(world, block, UINT32_MAX, reached);
+		}
+	}
+	for (uint32_t i = 0; i < graph->nr; i++) {
+		bool from[MOST] = { false };
+
+		/* Does another lost block lead to it that it does not lead to, or that is before? */
+		source[i] = !reached[i];
+		flood(world, i, UINT32_MAX, from);
+		for (uint32_t other = 0; other < graph->nr && source[i]; other++) {
+			bool to[MOST] = { false };
+
+			if (reached[other] || other == i)
+				continue;
+			flood(world, other, UINT32_MAX, to);
+			source[i] = !to[i] || (from[other] && other > i);
+		}
+	}
+}
+
+/* The blocks that are reached without `cut`: from roots, or, if `lost`, from lost ones. */
+static void reach_without(const struct owner_world *world, const bool *counts, const bool *source,
+			  uint32_t cut, bool lost, bool *reached)
+{
+	const struct block_graph *graph = &world->graph;
+
+	for (size_t i = 0; i < graph->roots.nr && !lost; i++)
+		if (counts[i] && graph->nr + world->group_of.at[i] != cut)
+			flood(world, graph->roots.at[i].block, cut, reached);
+	for (uint32_t i = 0; i < graph->nr && lost; i++)
+		if (source[i] && graph->nr + world->nr_groups != cut)
+			flood(world, i, cut, reached);
+}
+
+/* The bytes that go with a vertex. What lost blocks point to does not depend on them. */
+static uint64_t gone_with(const struct owner_world *world, const bool *counts, const bool *source,
+			  uint32_t cut)
+{
+	bool alive[MOST] = { false }, held[MOST] = { false }, lost[MOST] = { false };
+	uint64_t bytes = 0;
+
+	reach_without(world, counts, source, UINT32_MAX, false, alive);
+	reach_without(world, counts, source, cut, false, held);
+	reach_without(world, counts, source, cut, true, lost);
+	for (uint32_t i = 0; i < world->graph.nr; i++)
+		bytes += (alive[i] ? held[i] : lost[i]) ? 0 : i + 1;
+	return bytes;
+}
+
+TEST("random graphs, by cutting")
+{
+	uint64_t state = 1;
+
+	for (unsigned round = 0; round < 1000; round++) {
+		bool counts[16], source[MOST];
+		struct owner_world world;
+		struct dominators is;
+
+		make_random(&world, &state);
+		choose_roots(&world, counts, source);
+		build(&world, &is);
+		for (uint32_t i = 0; i < is.top; i++) {
+			uint64_t want = gone_with(&world, counts, source, i);
+
+			if (is.bytes[i] != want)
+				fprintf(stderr, "round %u, vertex %u: %d, not %d\n", round, i,
+					(int)is.bytes[i], (int)want);
+			CU_ASSERT_EQUAL_FATAL(is.bytes[i], want);
+		}
+		dominators_free(&is);
+		owner_world_close(&world);
+	}
+}
