@@ -574,3 +574,22 @@ struct err *leak_search_referrers(const struct memory_view *view, struct find_ad
 	job_free(&job);
 	return err;
 }
+
+struct err *leak_search_graph(const struct memory_view *view, struct leak_marks *in,
+			      struct search_origins *origins, struct block_graph *ret)
+{
+	struct job job = { .view = view, .walk = &in->heap.walk, .ret = in,
+			   .files = LOCAL_FILES_INIT };
+	struct err *err = collect(&job);
+	struct reach_source source;
+
+	if (!err)
+		err = split_stacks(&job);
+	source = source_of(&job);
+	if (!err)
+		err = block_graph_build(&source, ret);
+	*origins = job.origins;
+	job.origins = (struct search_origins){ VEC_INIT };
+	job_free(&job);
+	return err;
+}

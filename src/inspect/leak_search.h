@@ -34,6 +34,7 @@
  */
 #pragma once
 
+#include "heap/reach/block_graph.h"
 #include "heap/reach/referrers.h"
 
 struct heap_walk;
@@ -81,6 +82,13 @@ struct err *leak_search_referrers(const struct memory_view *view, struct find_ad
 				  const struct referrers_spec *spec,
 				  struct search_origins *origins,
 				  struct referrers *ret) MUST_CHECK;
+/*
+ * Find all pointers, with the roots and blocks of leak_search_run, but that nothing is marked: `in`
+ * has the blocks and, if walked, their walk. *origins has those of the words without a place; the
+ * caller frees it, after an error as well.
+ */
+struct err *leak_search_graph(const struct memory_view *view, struct leak_marks *in,
+			      struct search_origins *origins, struct block_graph *ret) MUST_CHECK;
 /*
  * Is this mapping searched for pointers? (glibc's heaps and mdbg's own memory are decided
  * elsewhere.) region: as in struct memory_view.

@@ -36,6 +36,8 @@ struct job {
 	struct find_address *find;	/* find what points to `address`; NULL: search for leaks */
 	uint64_t address;
 	size_t limit;
+	struct owner_graph *owners;	/* find all pointers, and what `ask` says; or NULL */
+	const struct owner_ask *ask;
 	struct look look;
 	unsigned calm;			/* snapshots in a row with nobody inside the allocator */
 };
@@ -125,10 +127,13 @@ static struct err *log_blocks(struct job *job, const struct memory_view *view)
 	return job->ret->walked ? NULL : heaps_list_log(view, job->timed, &job->ret->held);
 }
 
+/* What the tracer thread finds names for in a view. */
 struct naming {
 	const struct memory_view *view;
 	const struct find_places *places;
 	struct find_address *find;
+	struct owner_graph *owners;
+	struct leak_marks *marks;
 };
 
 static struct err *name_places(struct session *session UNUSED, void *arg)
@@ -138,12 +143,11 @@ static struct err *name_places(struct session *session UNUSED, void *arg)
 	return find_address_name(naming->view, naming->places, naming->find);
 }
 
-/* stopped: on the tracer thread, in a stop. */
 static struct err *find_around(struct job *job, struct memory_view *view, bool stopped)
 {
 	struct find_address *find = job->find;
 	struct find_places places;
-	struct naming naming = { view, &places, find };
+	struct naming naming = { .view = view, .places = &places, .find = find };
 	struct err *err;
 
 	/* An earlier look was of no use. */
@@ -164,6 +168,54 @@ static struct err *find_around(struct job *job, struct memory_view *view, bool s
 	return err;
 }
 
+static struct err *name_roots(struct session *session UNUSED, void *arg)
+{
+	const struct naming *naming = arg;
+
+	return owner_graph_name(naming->view, naming->owners);
+}
+
+static struct err *find_owners(struct job *job, struct memory_view *view, bool stopped)
+{
+	struct naming naming = { .view = view, .owners = job->owners };
+	struct err *err = owner_graph_search(view, job->ask, job->owners);
+
+	if (!err)
+		err = stopped ? name_roots(job->session, &naming) :
+				session_call(job->session, name_roots, &naming);
+	job->owners->maps = view->maps;
+	view->maps = (struct proc_maps){ VEC_INIT };
+	return err;
+}
+
+/* The stacks are the view's; the modules, whose rows lead through them, the tracer's. */
+static struct err *walk_holders(struct session *session UNUSED, void *arg)
+{
+	const struct naming *naming = arg;
+
+	leak_stacks_find_frames(naming->view, naming->marks);
+	return NULL;
+}
+
+static struct err *find_leaks(struct job *job, struct memory_view *view, bool stopped)
+{
+	struct naming naming = { .view = view, .marks = job->ret };
+	struct err *err = leak_search_run(view, &job->ret->heap.walk, job->ret);
+
+	if (err)
+		return err;
+	return stopped ? walk_holders(job->session, &naming) :
+			 session_call(job->session, walk_holders, &naming);
+}
+
+/* stopped: on the tracer thread, in a stop. */
+static struct err *search_view(struct job *job, struct memory_view *view, bool stopped)
+{
+	if (job->find)
+		return find_around(job, view, stopped);
+	return (job->owners ? find_owners : find_leaks)(job, view, stopped);
+}
+
 static struct err *search_held(struct session *session, bool stood, void *arg)
 {
 	struct job *job = arg;
@@ -176,13 +228,7 @@ static struct err *search_held(struct session *session, bool stood, void *arg)
 	job->ret->core = !job->session->current->target->kind->live;
 	if (!err)
 		err = log_blocks(job, &job->view);
-	if (!err && job->find)
-		err = find_around(job, &job->view, true);
-	else if (!err)
-		err = leak_search_run(&job->view, &job->ret->heap.walk, job->ret);
-	if (!err && !job->find)
-		leak_stacks_find_frames(&job->view, job->ret);
-	return err;
+	return err ? err : search_view(job, &job->view, true);
 }
 
 static void forget_look(struct job *job)
@@ -228,24 +274,11 @@ static struct err *walk_snapshot(void *ctx, enum look_sure *sure_ret)
 	return err ? err : log_blocks(job, &job->look.view);
 }
 
-/* The stacks are the snapshot's; the modules, whose rows lead through them, the tracer's. */
-static struct err *walk_holders(struct session *session UNUSED, void *arg)
-{
-	struct job *job = arg;
-
-	leak_stacks_find_frames(&job->look.view, job->ret);
-	return NULL;
-}
-
 static struct err *search_snapshot(void *ctx)
 {
 	struct job *job = ctx;
-	struct err *err;
 
-	if (job->find)
-		return find_around(job, &job->look.view, false);
-	err = leak_search_run(&job->look.view, &job->ret->heap.walk, job->ret);
-	return err ? err : session_call(job->session, walk_holders, job);
+	return search_view(job, &job->look.view, false);
 }
 
 static bool is_root(const struct session *session, const struct proc_map *map)
@@ -332,6 +365,40 @@ struct err *session_leaks_find(struct session *session, uint64_t address, size_t
 		find_address_free(&find);
 	else
 		*ret = find;
+	return err;
+}
+
+static struct err *check_found(const struct owner_ask *ask, const struct owner_graph *owners)
+{
+	struct err *err;
+
+	if (!ask->address || owners->block != WORD_NO_BLOCK)
+		return NULL;
+	err = err_create(ERR_NOTFOUND, owners->freed ? "0x%" PRIx64 " is in free memory of a heap" :
+			 "no block is at 0x%" PRIx64, ask->address);
+	return err_hint(err, "`malloc find 0x%" PRIx64 "` says what is known of it", ask->address);
+}
+
+struct err *session_leaks_graph(struct session *session, const struct owner_ask *ask,
+				struct owner_graph *ret)
+{
+	struct owner_graph owners = { .in = { .held = PACKED_INIT, .heap = HEAPS_INIT } };
+	struct job job = JOB_INIT(session, &owners.in, ask->timed);
+	struct err *err = session_need_view(session);
+
+	job.owners = &owners;
+	job.ask = ask;
+	if (!err) {
+		note_walkable(session, &owners.in);
+		err = search(&job, LOOK_AUTO);
+	}
+	job_free(&job);
+	if (!err)
+		err = check_found(ask, &owners);
+	if (err)
+		owner_graph_free(&owners);
+	else
+		*ret = owners;
 	return err;
 }
 

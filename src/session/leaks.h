@@ -4,6 +4,7 @@
 
 #include "inspect/find_address.h"
 #include "inspect/leak_marks.h"
+#include "inspect/owner_graph.h"
 #include "session/look.h"
 
 struct session;
@@ -25,3 +26,11 @@ struct err *session_leaks(struct session *session, enum look_how how, bool timed
  */
 struct err *session_leaks_find(struct session *session, uint64_t address, size_t limit,
 			       struct find_address *ret) MUST_CHECK;
+
+/*
+ * All pointers of the target, and the ways to a block if they are asked for
+ * (inspect/owner_graph.h). Looks at the target as session_leaks does. ERR_STATE: there is no memory
+ * to look at. ERR_NOTFOUND: no block is at ask->address. ERR_CANCELLED.
+ */
+struct err *session_leaks_graph(struct session *session, const struct owner_ask *ask,
+				struct owner_graph *ret) MUST_CHECK;

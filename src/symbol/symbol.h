@@ -177,6 +177,19 @@ static inline const char *symbol_frame_name(const struct symbol_frame *frame,
 	return names == SYMBOL_NAMES_FULL ? frame->function : frame->brief;
 }
 
+struct symbol_data {
+	const char *module;	/* last component of the path; NULL: none */
+	/* of the symbol that covers the address, as in struct symbol_tls; NULL: none does */
+	const char *name, *brief;
+	uint64_t start, end;	/* what it covers; without a symbol only the word at the address */
+};
+
+/*
+ * Find the symbol at an address of a module's data. In contrast to symbols_resolve nothing is kept
+ * of it, so that a million words can be asked for. The strings belong to symbols.
+ */
+struct symbol_data symbols_data(struct symbols *symbols, uint64_t address, uint32_t generation);
+
 struct symbol_tls {
 	const char *module;	/* last component of the path; NULL: none */
 	/* name of the variable, demangled; NULL: no symbol covers the offset */

@@ -104,6 +104,45 @@ struct err *session_leaks_find(struct session *session, uint64_t address, size_t
 	return err;
 }
 
+/* The root at 0x5008 points to the first block, that to the second one, and so on. */
+struct err *session_leaks_graph(struct session *session, const struct owner_ask *ask,
+				struct owner_graph *ret)
+{
+	struct owner_graph graph = { .in = { .held = PACKED_INIT,
+					     .why = "the fake session has no heap" },
+				     .block = WORD_NO_BLOCK };
+	struct packed_source blocks = { .log = &session->region->log, .until = UINT64_MAX,
+					.timed = ask->timed };
+	struct err *err = packed_from_log(&blocks, &graph.in.held);
+	uint32_t nr = (uint32_t)graph.in.held.nr;
+
+	graph.graph.nr = nr;
+	graph.graph.first = calloc(nr + 1, sizeof(*graph.graph.first));
+	if (!err && nr)
+		err = vec_push(&graph.graph.roots, ((struct graph_root){ 0x5008, 0, WORD_ROOT }));
+	graph.graph.nr_firm = graph.graph.roots.nr;
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		const struct packed_block *held = packed_at(&graph.in.held, i);
+
+		if (i + 1 < nr)
+			err = vec_push(&graph.graph.to, i + 1);
+		graph.graph.first[i + 1] = (uint32_t)graph.graph.to.nr;
+		if (ask->address - held->address < packed_size(&graph.in.held, held))
+			graph.block = i;
+	}
+	if (!err && ask->address && graph.block == WORD_NO_BLOCK)
+		err = err_create(ERR_NOTFOUND, "no block is there");
+	if (!err && ask->limit && graph.block != WORD_NO_BLOCK)
+		err = block_path_find(&graph.graph, graph.block, ask->limit, &graph.path);
+	for (uint32_t i = 0; !err && ask->limit && i <= graph.block; i++)
+		err = vec_push(&graph.hops, ((struct owner_hop){ .block = i, .from = 8 }));
+	if (err)
+		owner_graph_free(&graph);
+	else
+		*ret = graph;
+	return err;
+}
+
 struct err *trim_run(struct session *session UNUSED, struct session_trim *ret)
 {
 	*ret = (struct session_trim){ .before_kb = 300, .after_kb = 200, .pause_ns = 1500000000 };

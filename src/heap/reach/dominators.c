@@ -15,7 +15,7 @@
  */
 struct search {
 	const struct dominators_source *source;
-	const struct block_graph *graph;
+	struct block_graph *graph;
 	uint32_t nr_groups, nr, top;	/* nr: vertices */
 	uint32_t *group_first, *root;	/* roots by group; NONE: it does not count */
 	struct source_blocks lost;
@@ -240,6 +240,8 @@ static struct err *turn_round(struct search *search)
 	if (!err)
 		turn(search);
 	drop(&search->number);
+	drop(&search->graph->first);
+	vec_free(&search->graph->to);
 	return err ? err : cancel_check();
 }
 
@@ -383,7 +385,7 @@ static struct err *run(struct search *search, struct dominators *ret)
 
 struct err *dominators_build(const struct dominators_source *source, struct dominators *ret)
 {
-	const struct block_graph *graph = source->graph;
+	struct block_graph *graph = source->graph;
 	struct search search = { .source = source, .graph = graph,
 				 .nr_groups = source->nr_groups + 1 };
 	struct dominators dominators = { .nr = graph->nr, .nr_groups = search.nr_groups };

@@ -24,9 +24,9 @@
  * have. Nothing is recursive: a list of ten million blocks would be as deep. The search in depth
  * keeps its way back in the numbers of parents, and a cursor for each vertex.
  *
- * Memory, in bytes a block, with the graph's 4 and 4 for each pointer: 16 during the search in
- * depth; 16 and 4 a pointer while the pointers are turned round; 28 and 4 a pointer then; 16 are
- * left at the end.
+ * Memory, in bytes a block: the graph has 4, and 4 for each pointer. Beside it, 16 during the search
+ * in depth; 16, and 4 a pointer, while the pointers are turned round. Then the graph is freed, and
+ * it takes 28, and 4 a pointer; 16 are left at the end.
  */
 #pragma once
 
@@ -35,7 +35,8 @@
 #define DOMINATORS_NO_GROUP	UINT32_MAX
 
 struct dominators_source {
-	const struct block_graph *graph;
+	/* its `first` and `to` are freed as soon as they are not needed: it keeps the roots */
+	struct block_graph *graph;
 	const struct packed_list *list;		/* has the sizes */
 	/* for each root of the graph: its group, or DOMINATORS_NO_GROUP: it does not count */
 	const uint32_t *group_of;

@@ -7,11 +7,20 @@
 
 #include "owner_world.h"
 
+/* The world keeps its pointers. */
 static void build(const struct owner_world *world, struct dominators *ret)
 {
-	const struct dominators_source source = { &world->graph, &world->list,
-						  world->group_of.at, world->nr_groups };
+	struct block_graph graph = { .nr = world->graph.nr, .roots.at = world->graph.roots.at,
+				     .roots.nr = world->graph.roots.nr,
+				     .nr_firm = world->graph.nr_firm };
+	const struct dominators_source source = { &graph, &world->list, world->group_of.at,
+						  world->nr_groups };
 
+	graph.first = malloc((graph.nr + 1) * sizeof(*graph.first));
+	memcpy(graph.first, world->graph.first, (graph.nr + 1) * sizeof(*graph.first));
+	CU_ASSERT_PTR_NULL_FATAL(vec_reserve(&graph.to, world->graph.to.nr + 1));
+	vec_each_value(to, &world->graph.to)
+		graph.to.at[graph.to.nr++] = to;
 	CU_ASSERT_PTR_NULL_FATAL(dominators_build(&source, ret));
 }
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rows of `malloc owners`: who keeps how much (heap/reach/dominators.h). */
+#pragma once
+
+#include "answer/answer.h"
+#include "answer/root_names.h"
+#include "heap/reach/dominators.h"
+
+struct session;
+struct stack_names;
+
+/* A graph of the process, and what each of its blocks and roots keeps. */
+struct owners {
+	struct owner_graph graph;
+	struct root_names roots;
+	struct dominators keeps;
+};
+
+/*
+ *	root		a group of roots; what several of them lead to is one more row, and what is lost
+ *	site, module,	blocks, by who allocated them: what they keep is that of each of them which is
+ *	thread		not kept by another one of its group, so that nothing counts twice
+ *	block		what one block keeps directly: one level of the tree
+ */
+enum owner_by { OWNER_ROOT, OWNER_SITE, OWNER_MODULE, OWNER_THREAD, OWNER_BLOCK };
+
+struct owner_row {
+	const char *label;
+	uint64_t bytes;		/* that go with it, its own among them */
+	uint64_t own;		/* of the blocks themselves; by root: of those that it keeps directly */
+	uint64_t count;		/* blocks that go with it */
+	uint64_t address;	/* of the block; of several, that which keeps most; 0: there is none */
+	uint64_t size;		/* of that block */
+	double share;		/* of all bytes, in percent */
+	uint32_t stack;		/* of that block, or of the site */
+	const char *function;
+	uint32_t group;		/* key of the label */
+	uint32_t block;		/* at address */
+};
+
+extern const struct relation owner_relation;
+
+/* Look at the process. ERR_NOTFOUND: no block is at ask->address. The caller frees *ret. */
+struct err *owner_rows_take(struct session *session, const struct owner_ask *ask,
+			struct owners *ret) MUST_CHECK;
+void owner_rows_free(struct owners *owners);
+/*
+ * The rows, most bytes first unless the order says otherwise. They are copies. by OWNER_BLOCK is of
+ * the block that was asked for. brief: a row that has a label has it in place of its function.
+ * *all_ret: how many there are without the limit.
+ */
+struct err *owner_rows(struct stack_names *names, const struct owners *owners, enum owner_by by,
+		       bool brief, const struct answer_order *order, struct answer *ret,
+		       uint64_t *all_ret) MUST_CHECK;
+/* Add what a vertex of owners->keeps is, in a few words. */
+struct err *owner_rows_vertex(struct stack_names *names, const struct owners *owners,
+			      uint32_t vertex, struct str *ret) MUST_CHECK;

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# malloc path, malloc owners: which way leads to a block, and what goes with it.
+
+# The address of a block of this size; of several the first.
+proc block_of {m size} {
+	set rows [live_value $m "mdbg::allocations size == $size"]
+	check {[llength $rows]} {no block of $size bytes}
+	return [dict get [lindex $rows 0] address]
+}
+
+# The row with this label, or {}.
+proc owner_row {rows label} {
+	foreach row $rows {
+		if {[string match $label [dict get $row label]]} {
+			return $row
+		}
+	}
+}
+
+proc check_owner {rows label bytes count} {
+	set row [owner_row $rows $label]
+	check {$row ne "" && [dict get $row bytes] == $bytes && [dict get $row count] == $count} {$label: $row, of $rows}
+	return $row
+}
+
+# What is known of keepers.c.
+set ::versions 50
+set ::list_bytes [expr {$::versions * (40 + 1016)}]
+set ::newest_bytes [expr {40 + 1016}]
+set ::session_bytes [expr {552 + 216 + $::list_bytes - $::newest_bytes}]
+
+proc start_keepers {} {
+	set t [start keepers]
+	return [list $t [live_start -p [pid_of $t]]]
+}
+
+case owners-known 60 {
+	lassign [start_keepers] t m
+	set rows [live_value $m mdbg::owners]
+	set cache [check_owner $rows "cache \\\[keepers\\]" [expr {1000 + 10 * (72 + 312)}] 21]
+	check {[dict get $cache size] == 1000 && [dict get $cache own] == 1000} {$cache}
+	# The cursor of the thread borrows what the session owns.
+	set session [check_owner $rows "sessions \\\[keepers\\]" $::session_bytes [expr {2 + 2 * ($::versions - 1)}]]
+	check_owner $rows "conn \\\[keepers\\]" [expr {136 + 88 + 2008}] 3
+	# The newest version and the block of one and other hang on two roots each.
+	set several [owner_row $rows "several roots"]
+	check {[dict get $several bytes] >= 776 + $::newest_bytes} {$several}
+	check {[owner_row $rows "one *"] eq "" && [owner_row $rows "newest *"] eq ""} {$rows}
+	set thread [owner_row $rows "stack of thread * in wait_with_block"]
+	check {$thread ne "" && [dict get $thread bytes] == 616} {$rows}
+	# All rows add up to all blocks.
+	set all [live_value $m mdbg::owners]
+	set sum 0
+	foreach row $all {
+		incr sum [dict get $row bytes]
+	}
+	set held 0
+	foreach block [live_value $m mdbg::allocations] {
+		incr held [dict get $block size]
+	}
+	check {$sum == $held} {$sum in all rows, $held in all blocks}
+	# One level at a time.
+	set down [live_value $m "mdbg::owners [dict get $session address]"]
+	check {[llength $down] == 1 && [dict get [lindex $down 0] size] == 216} {$down}
+	set down [live_value $m "mdbg::owners [dict get [lindex $down 0] address]"]
+	check {[llength $down] == 1 && [dict get [lindex $down 0] bytes] == $::list_bytes - $::newest_bytes} {$down}
+	set text [live $m "malloc owners [dict get $session address]"]
+	check {[regexp "of 552 bytes, keeps $::session_bytes bytes in \\d+ blocks, itself among them\nIt is kept by sessions \\\[keepers\\]\n" $text]} {$text}
+	live_end $m
+	finish $t
+}
+
+case owners-lost-ring 60 {
+	lassign [start_keepers] t m
+	set conn [block_of $m 136]
+	set buffer [block_of $m 2008]
+	order $t lose
+	set rows [live_value $m mdbg::owners]
+	set lost [check_owner $rows "nothing: lost" [expr {136 + 88 + 2008}] 3]
+	check {[owner_row $rows "conn *"] eq ""} {$rows}
+	set path [live_value $m "mdbg::path $buffer"]
+	check {[dict get [lindex $path 0] kind] eq "lost" && [dict get [lindex $path 0] label] eq "only its ring"} {$path}
+	check {[dict get [lindex $path end] address] eq $buffer} {$path}
+	check {[string match "*Lost: nothing that the process can reach leads to it, but only its ring\n*" [live $m "malloc path $buffer"]]} {}
+	live_end $m
+	finish $t
+}
+
+# A site's blocks that keep one another count once.
+case owners-by 60 {
+	set t [start keepers]
+	set m [live_start -p [pid_of $t]]
+	foreach by {site module thread} {
+		set rows [live_value $m "mdbg::owners by $by"]
+		check {[llength $rows]} {nothing by $by}
+		check {[live $m "malloc owners by $by -brief"] ne ""} {}
+	}
+	set rows [live_value $m "mdbg::owners by site"]
+	set row [owner_row $rows "blocks of 40 bytes *"]
+	check {[dict get $row own] >= $::versions * 40 && [dict get $row bytes] >= $::list_bytes} {$row}
+	live_value $m "mdbg::owners sort count limit 1"
+	foreach {words error} {
+		"by what" {*'what' is nothing to group by*}
+		"by" {*what to group by is missing*}
+		"sort age" {*'age' is nothing to sort by*}
+		"0x10" {*no block is at 0x10*}
+		"0" {*no block is at 0x0*}
+		"0xzz" {*0xzz*}
+	} {
+		check {[string match $error [live_error $m "malloc owners $words"]]} {$words}
+	}
+	check {[string match {*no block is at 0x10*} [live_error $m "malloc path 0x10"]]} {}
+	check {[string match {*some*} [live_error $m "malloc path 0x10 some"]]} {}
+	live_end $m
+	finish $t
+}
+
+case owners-path 60 {
+	lassign [start_keepers] t m
+	set table [lindex [lsort [lmap row [live_value $m "mdbg::allocations size == 1016"] {dict get $row address}]] 30]
+	set path [live_value $m "mdbg::path $table"]
+	check {[dict get [lindex $path 0] label] in {{sessions+0x8 [keepers]} {newest [keepers]}}} {$path}
+	check {[dict get [lindex $path end] address] eq $table} {$path}
+	set text [live $m "malloc path $table"]
+	check {[regexp {\n    sessions\+0x8 \[keepers\]\n    -> 0x[0-9a-f]{16} of 552 bytes, [^\n]*, at byte 32\n    -> 0x[0-9a-f]{16} of 216 bytes.*more like it, one behind the other\n} $text]} {$text}
+	# All ways: two roots have the block, and each is a way.
+	set path [live_value $m "mdbg::path [block_of $m 776] all"]
+	check {[lsort [lmap row $path {expr {[dict get $row kind] eq "root" ? [dict get $row label] : [continue]}}]] eq {{one [keepers]} {other [keepers]}}} {$path}
+	check {[string match "*More than 1 root lead to it*" [live $m "malloc path [block_of $m 776]"]]} {}
+	set path [live_value $m "mdbg::path [block_of $m 616]"]
+	check {[string match "stack of thread *, in wait_with_block*" [dict get [lindex $path 0] label]]} {$path}
+	live_end $m
+	finish $t
+}
+
+# The roots of malloc find, by name.
+case owners-roots 60 {
+	set t [start leaks]
+	set m [live_start -p [pid_of $t]]
+	foreach line [ask_list $t names] {
+		dict set size [lindex $line 0] [lindex $line 1]
+	}
+	foreach {name want} {
+		root {slot [leaks]}  inner {slot+0x8 [leaks]}  lost {}  register {register rbx of thread *}
+		stack {stack of thread *, in wait_in_stack(void\*)*}  dead_stack {}
+		tls_thread {tls [leaks] of thread *}  tls_main {tls [leaks] of thread *}
+		module_data {data+0x88 [libleaks.so]}  mapping {anonymous mapping 0x*+0x88b80}  shared {mapping /dev/zero*+0x88b80}
+	} {
+		order $t "case $name"
+		set block [block_of $m [dict get $size $name]]
+		set want [string map {\[ \\\[} $want]
+		set end [expr {[clock seconds] + 20}]
+		while {![string match $want [set got [dict get [lindex [live_value $m "mdbg::path $block"] 0] label]]]} {
+			check {[clock seconds] < $end} {$name: $got}
+		}
+	}
+	live_end $m
+	finish $t
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A program that knows who keeps its blocks. Each kind has a size of its own, which the allocator does not round up.
+ *
+ *	cache		a table of 1000 bytes, 10 entries of 72, each with a value of 312
+ *	sessions[1]	a session of 552 bytes, its reader of 216, 50 versions of 40 in a list, each with a table of 1016
+ *	newest		a second way to the last version
+ *	one, other	both to a block of 776 bytes
+ *	conn		a ring: a connection of 136 bytes and its callback of 88, which has a buffer of 2008
+ *	a thread	its stack alone has a block of 616 bytes, and points into the middle of the list of versions
+ *
+ *	lose		forgets conn: the ring is lost: `ok`
+ *	verify, quit
+ */
+#include "target.h"
+
+#include <pthread.h>
+
+#define VERSIONS	50u
+
+struct version { struct version *newer; void *table; char more[24]; };
+struct session { char name[32]; struct reader *reader; char buffer[512]; };
+struct reader { struct version *version; char scratch[208]; };
+struct ring { struct ring *other; void *buffer; };
+
+void **cache;
+struct session *sessions[4];
+struct version *newest;
+void *one, *other;
+struct ring *conn;
+static struct version *middle;
+static pthread_barrier_t there;
+
+static NOINLINE void *need(size_t size)
+{
+	void *p = calloc(1, size);
+
+	if (!p)
+		_exit(99);
+	return p;
+}
+
+static NOINLINE void fill_cache(void)
+{
+	cache = need(1000);
+	for (unsigned i = 0; i < 10; i++) {
+		void **entry = need(72);
+
+		*entry = need(312);
+		cache[i] = entry;
+	}
+}
+
+static NOINLINE struct version *add_version(void)
+{
+	struct version *version = need(sizeof(*version));
+
+	version->table = need(1016);
+	return version;
+}
+
+static NOINLINE void open_reader(void)
+{
+	struct session *session = need(sizeof(*session));
+
+	session->reader = need(sizeof(struct reader));
+	newest = session->reader->version = add_version();
+	for (unsigned i = 1; i < VERSIONS; i++) {
+		newest = newest->newer = add_version();
+		middle = i == VERSIONS / 2 ? newest : middle;
+	}
+	sessions[1] = session;
+}
+
+static NOINLINE void make_ring(void)
+{
+	conn = need(136);
+	conn->other = need(88);
+	conn->other->other = conn;
+	conn->other->buffer = need(2008);
+}
+
+static NOINLINE void *wait_with_block(void *arg UNUSED)
+{
+	void *volatile held = need(616);
+	struct version *volatile cursor = middle;
+
+	middle = NULL;
+	pthread_barrier_wait(&there);
+	for (;;)
+		pause();
+	KEEP(held);
+	KEEP(cursor);
+	return NULL;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	char *line;
+
+	fill_cache();
+	open_reader();
+	make_ring();
+	one = other = need(776);
+	pthread_barrier_init(&there, NULL, 2);
+	pthread_create(&thread, NULL, wait_with_block, NULL);
+	pthread_barrier_wait(&there);
+	say_ready();
+	while ((line = hear()) && strcmp(line, "quit")) {
+		if (!strcmp(line, "lose"))
+			conn = NULL;
+		say(!strcmp(line, "lose") || !strcmp(line, "verify") ? "ok" : "bad command");
+	}
+	_exit(0);
+}
