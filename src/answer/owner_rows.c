@@ -39,7 +39,8 @@ static const struct column owner_columns[] = {
 
 const struct relation owner_relation = RELATION("owners", owner_columns, struct owner_row);
 
-struct err *owner_rows_take(struct session *session, const struct owner_ask *ask, struct owners *ret)
+struct err *owner_rows_take(struct session *session, const struct owner_ask *ask, bool keep,
+			    struct owners *ret)
 {
 	struct dominators_source source;
 	struct err *err;
@@ -51,7 +52,7 @@ struct err *owner_rows_take(struct session *session, const struct owner_ask *ask
 	if (err)
 		return err;
 	source = (struct dominators_source){
-		.graph = &ret->graph.graph, .list = &ret->graph.in.held,
+		.graph = &ret->graph.graph, .keep = keep, .list = &ret->graph.in.held,
 		.group_of = ret->roots.group_of.at,
 		.nr_groups = (uint32_t)ret->roots.names.vec.nr };
 	return dominators_build(&source, &ret->keeps);

@@ -40,9 +40,12 @@ struct owner_row {
 
 extern const struct relation owner_relation;
 
-/* Look at the process. ERR_NOTFOUND: no block is at ask->address. The caller frees *ret. */
-struct err *owner_rows_take(struct session *session, const struct owner_ask *ask,
-			struct owners *ret) MUST_CHECK;
+/*
+ * Look at the process. keep: the pointers are wanted afterwards, too. ERR_NOTFOUND: no block is at
+ * ask->address. The caller frees *ret.
+ */
+struct err *owner_rows_take(struct session *session, const struct owner_ask *ask, bool keep,
+			    struct owners *ret) MUST_CHECK;
 void owner_rows_free(struct owners *owners);
 /*
  * The rows, most bytes first unless the order says otherwise. They are copies. by OWNER_BLOCK is of

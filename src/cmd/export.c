@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
+#include "cmd/export_owners.h"
 #include "cmd/growth.h"
 #include "cmd/query/query.h"
 #include "cmd/query_pins.h"
@@ -28,6 +29,7 @@ struct exported {
 	struct model model;
 	struct answer answer;	/* any other than that of the sites; else `of` is NULL */
 	struct export_done done;
+	struct exported_owners owners;	/* of a format that has them */
 };
 
 static void exported_free(struct exported *exported)
@@ -349,6 +351,8 @@ static struct err *export(const struct call *call, struct exported *ret)
 	skip_words(&words, 2);
 	if (err)
 		return err;
+	if (format->owners)
+		return export_owners(&words, format, call->argv[1], &ret->done, &ret->owners);
 	cmd = find_answer(&words, &used);
 	other = find_other(&words);
 	if (!format->rows && other) {
@@ -404,9 +408,11 @@ static struct err *run(struct call *call)
 		stood_text_print(out, session_stood(call->session), "");
 		return lack_text_print(call->session, out);
 	}
+	err = export_format_find(call->argv[0], &format);
+	if (!err && format->owners)
+		return export_owners_print(call, call->argv[1], &exported.owners, out);
 	blocks_print_heap_notes(&exported.query.heap, out);
 	blocks_print_heap_stood(&exported.query.heap, out);
-	err = export_format_find(call->argv[0], &format);
 	if (!err)
 		err = lack_text_print(call->session, out);
 	if (err)
@@ -437,6 +443,12 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 		dict_number(*ret, "rows", exported.done.rows);
 		return NULL;
 	}
+	if (exported.owners.blocks) {
+		dict_number(*ret, "bytes", exported.owners.bytes);
+		dict_number(*ret, "count", exported.owners.blocks);
+		dict_number(*ret, "pointers", exported.owners.pointers);
+		return NULL;
+	}
 	dict_number(*ret, "sites", model->held);
 	dict_number(*ret, "bytes", model->bytes);
 	dict_number(*ret, "count", model->count);
@@ -453,6 +465,7 @@ static const struct twin twin = {
 			  "    earlybytes earlycount  the part of it that is from before the attach\n"
 			  "    sample                 one in so many bytes is recorded, and figures\n"
 			  "                           are estimates; 0: all is recorded\n"
+			  "    pointers               of heapsnapshot, which has bytes and count, too\n"
 			  "For the words see `help export`.\n",
 	.value		= value,
 };

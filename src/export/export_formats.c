@@ -13,7 +13,7 @@
 
 const struct export_format *const export_formats[] = {
 	&export_folded, &export_flamegraph, &export_pprof, &export_json, &export_csv, &export_sqlite,
-	&export_massif, &export_callgrind, NULL,
+	&export_massif, &export_callgrind, &export_heapsnapshot, NULL,
 };
 
 bool export_format_has_lists(const struct export_format *format)
@@ -99,4 +99,17 @@ struct err *export_format_write(const struct export_format *format, const struct
 	err = answer || !format->write ? write_rows(format, model, answer, file, &ret->rows) :
 					 format->write(model, file);
 	return export_file_end(file, err);
+}
+
+struct err *export_format_write_owners(const struct export_format *format,
+				       struct stack_names *names, const struct owners *owners,
+				       const char *name, struct export_done *ret)
+{
+	struct export_file *file;
+	struct err *err = export_file_begin(name, format->wants & EXPORT_PLAIN, &file);
+
+	if (err)
+		return err;
+	ret->stream = !export_file_path(file);
+	return export_file_end(file, format->owners(names, owners, file));
 }

@@ -14,6 +14,8 @@ struct answer;
 struct export_file;
 struct export_rows;
 struct model;
+struct owners;
+struct stack_names;
 struct str;
 
 enum export_wants {
@@ -36,6 +38,9 @@ struct export_format {
 	struct err *(*write)(const struct model *model, struct export_file *file);
 	/* It has columns, so any answer can be written: sites too, if there is no `write`. */
 	struct err *(*rows)(struct export_rows *rows, struct export_file *file);
+	/* In place of both: it writes all blocks with their pointers (answer/owner_rows.h). */
+	struct err *(*owners)(struct stack_names *names, const struct owners *owners,
+			      struct export_file *file);
 };
 
 /* All of them, in the order of `help`; ends with NULL. */
@@ -68,3 +73,7 @@ struct export_done {
 struct err *export_format_write(const struct export_format *format, const struct model *model,
 				struct answer *answer, const char *name,
 				struct export_done *ret) MUST_CHECK;
+/* The same of a format with `owners`, which must have kept their pointers. */
+struct err *export_format_write_owners(const struct export_format *format,
+				       struct stack_names *names, const struct owners *owners,
+				       const char *name, struct export_done *ret) MUST_CHECK;

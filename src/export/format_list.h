@@ -5,4 +5,4 @@
 #include "export/export_formats.h"
 
 extern const struct export_format export_folded, export_flamegraph, export_pprof, export_json,
-	export_csv, export_sqlite, export_massif, export_callgrind;
+	export_csv, export_sqlite, export_massif, export_callgrind, export_heapsnapshot;

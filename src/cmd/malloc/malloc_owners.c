@@ -72,7 +72,8 @@ static struct err *look(const struct call *call, struct asked *ret)
 	ret->owners.graph.in = (struct leak_marks){ .held = PACKED_INIT, .heap = HEAPS_INIT };
 	stack_names_init(&ret->names, call->session);
 	err = parse(call, ret);
-	return err ? err : owner_rows_take(call->session, &ret->ask, &ret->owners);
+	return err ? err : owner_rows_take(call->session, &ret->ask, false,
+					      &ret->owners);
 }
 
 static struct err *run(struct call *call)

@@ -130,8 +130,10 @@ static bool counts(struct search *search, uint32_t vertex, uint32_t i, uint32_t 
 	if (search->number[to] == NONE)
 		return true;
 	if (vertex >= search->graph->nr && vertex < search->top - 1 &&
-	    search->root[i] >= search->graph->nr_firm)
+	    search->root[i] >= search->graph->nr_firm) {
+		search->source->group_of[search->root[i]] = DOMINATORS_NO_GROUP;
 		search->root[i] = NONE;
+	}
 	return false;
 }
 
@@ -240,8 +242,10 @@ static struct err *turn_round(struct search *search)
 	if (!err)
 		turn(search);
 	drop(&search->number);
-	drop(&search->graph->first);
-	vec_free(&search->graph->to);
+	if (!search->source->keep) {
+		drop(&search->graph->first);
+		vec_free(&search->graph->to);
+	}
 	return err ? err : cancel_check();
 }
 

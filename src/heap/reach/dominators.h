@@ -35,11 +35,15 @@
 #define DOMINATORS_NO_GROUP	UINT32_MAX
 
 struct dominators_source {
-	/* its `first` and `to` are freed as soon as they are not needed: it keeps the roots */
+	/* Unless `keep`, its first and to are freed as soon as they are not needed. */
 	struct block_graph *graph;
+	bool keep;
 	const struct packed_list *list;		/* has the sizes */
-	/* for each root of the graph: its group, or DOMINATORS_NO_GROUP: it does not count */
-	const uint32_t *group_of;
+	/*
+	 * For each root of the graph: its group, or DOMINATORS_NO_GROUP: it does not count. Words
+	 * of stacks and registers that turn out not to count get that.
+	 */
+	uint32_t *group_of;
 	uint32_t nr_groups;
 };
 

@@ -157,3 +157,32 @@ case owners-roots 60 {
 	live_end $m
 	finish $t
 }
+
+# What a program that counts by cutting finds in the file, as label → {bytes count}.
+proc read_heapsnapshot {file} {
+	set found {}
+	foreach line [split [exec [need node] $::here/heapsnapshot.js $file] \n] {
+		check {[regexp {^(\d+) (\d+) (.*)$} $line - bytes count label]} {$line}
+		dict set found $label [list $bytes $count]
+	}
+	return $found
+}
+
+case owners-heapsnapshot 60 {
+	lassign [start_keepers] t m
+	order $t lose
+	set done [live_value $m "mdbg::export heapsnapshot $::tmp/file"]
+	set found [read_heapsnapshot $::tmp/file]
+	check {[dict get $found all] eq [list [dict get $done bytes] [dict get $done count]]} {$done, $found}
+	foreach row [live_value $m mdbg::owners] {
+		set label [dict get $row label]
+		if {$label ne "several roots"} {
+			check {[dict exists $found $label] && [dict get $found $label] eq [list [dict get $row bytes] [dict get $row count]]} {$row, $found}
+		}
+	}
+	check {[dict get $found "nothing: lost"] eq [list [expr {136 + 88 + 2008}] 3]} {$found}
+	check {[regexp {^\d+ blocks, \d+ bytes, with \d+ pointers written to } [live $m "export heapsnapshot $::tmp/file"]]} {}
+	check {[string match "*limit*" [live_error $m "export heapsnapshot $::tmp/file limit 3"]]} {}
+	live_end $m
+	finish $t
+}

@@ -317,7 +317,7 @@ TEST("completes")
 	CU_ASSERT_STRING_EQUAL(completed("set follow-fork "), "parent child both ");
 	CU_ASSERT_STRING_EQUAL(completed("cont SIGUSR"), "SIGUSR1 SIGUSR2 ");
 	CU_ASSERT_STRING_EQUAL(completed("export "),
-			       "folded flamegraph pprof json csv sqlite massif callgrind ");
+			       "folded flamegraph pprof json csv sqlite massif callgrind heapsnapshot ");
 	CU_ASSERT_STRING_EQUAL(completed("export folded file sort gr"), "growth ");
 	CU_ASSERT_STRING_EQUAL(completed("mdbg::export c"), "csv callgrind ");
 	CU_ASSERT_STRING_EQUAL(completed("puts [mdbg::all"), "mdbg::allocations ");

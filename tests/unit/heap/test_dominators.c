@@ -13,8 +13,13 @@ static void build(const struct owner_world *world, struct dominators *ret)
 	struct block_graph graph = { .nr = world->graph.nr, .roots.at = world->graph.roots.at,
 				     .roots.nr = world->graph.roots.nr,
 				     .nr_firm = world->graph.nr_firm };
-	const struct dominators_source source = { &graph, &world->list, world->group_of.at,
-						  world->nr_groups };
+	uint32_t group_of[16];
+	const struct dominators_source source = { .graph = &graph, .list = &world->list,
+						  .group_of = group_of,
+						  .nr_groups = world->nr_groups };
+
+	for (size_t i = 0; i < world->group_of.nr; i++)
+		group_of[i] = world->group_of.at[i];
 
 	graph.first = malloc((graph.nr + 1) * sizeof(*graph.first));
 	memcpy(graph.first, world->graph.first, (graph.nr + 1) * sizeof(*graph.first));
