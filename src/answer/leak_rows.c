@@ -45,6 +45,11 @@ static const struct column leak_columns[] = {
 	{ "stackcount", NULL, NULL, IS(NUMBER, leak.stack_blocks) },
 	{ "heldby", NULL, "a list of dicts: those of the 100 largest such words that point to its blocks",
 	  IS(ROWS, held_by), .rows = &holder_relation },
+	{ "address", NULL, "of its first block, for `malloc path`", IS(ADDRESS, address) },
+	{ "through", NULL, "the definitely lost block through which an indirect one's is",
+	  IS(ADDRESS, through), .flags = COLUMN_0_UNKNOWN },
+	{ "ringcount", NULL, "of count: through which a ring of blocks is lost, or lost in such",
+	  IS(NUMBER, leak.ring_blocks) },
 	{ "preattach", NULL, NULL, IS(NUMBER, leak.preattach) },
 	{ "stack", NULL, NULL, IS(STACK, leak.stack) },
 	{ "suppressed", NULL, "the pattern that suppresses it, or empty", IS(TEXT, suppressed) },
@@ -151,6 +156,10 @@ static struct err *add_row(struct making *making, const struct leak *leak, struc
 		err = find_holders(making, leak, &row.held_by);
 	row.offsets = str_text(&offsets);
 	row.function = str_text(&function);
+	row.address = packed_at(&making->found->held, leak->first)->address;
+	if (leak->kind == LEAK_INDIRECT)
+		row.through = packed_at(&making->found->held,
+					reach_leader(&making->found->mark, leak->first))->address;
 	if (leak->suppression != SUPPRESS_NONE)
 		row.suppressed = making->suppressions->vec.at[leak->suppression].pattern;
 	add_err = answer_add(ret, &row);

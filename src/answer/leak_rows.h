@@ -26,6 +26,8 @@ struct leak_row {
 	const char *kind, *function, *suppressed;
 	const char *offsets;	/* numbers with blanks between them */
 	struct answer held_by;
+	uint64_t address;	/* of the first block */
+	uint64_t through;	/* of the definite one through which that is lost; 0: it is none */
 };
 
 extern const struct relation leak_relation;

@@ -95,6 +95,15 @@ static void add_likely(const struct build *build, uint32_t i, struct sample_shar
 		add_offset(leak, &build->mark->offsets.at[build->mark->offset[i] - 1]);
 }
 
+/* Is it lost through a ring of blocks? */
+static bool is_in_ring(const struct build *build, uint32_t i)
+{
+	uint32_t leader = reach_leader(build->mark, i);
+	uint32_t at = leader == REACH_NO_LEADER ? i : leader;
+
+	return kind_of(build, at) == LEAK_DEFINITE && reach_is_ring(build->mark, at);
+}
+
 static struct err *add_to_list(struct build *build, uint32_t i, const struct block *block,
 			       uint32_t suppression, struct sample_share share)
 {
@@ -108,7 +117,7 @@ static struct err *add_to_list(struct build *build, uint32_t i, const struct blo
 			       ((struct leak){ .kind = kind, .stack = block->stack,
 					       .preattach = block->preattach,
 					       .unrecorded = block->unrecorded,
-					       .suppression = suppression }));
+					       .suppression = suppression, .first = i }));
 	if (err)
 		return err;
 	leak = &build->leaks.vec.at[number];
@@ -116,6 +125,7 @@ static struct err *add_to_list(struct build *build, uint32_t i, const struct blo
 	leak->bytes += share.bytes;
 	add_share(&build->leaks.listed, share);
 	add_likely(build, i, share, leak);
+	leak->ring_blocks += is_in_ring(build, i) ? share.blocks : 0;
 	if (reach_holder(build->mark, i) != REACH_NO_HOLDER) {
 		leak->stack_blocks += share.blocks;
 		leak->stack_bytes += share.bytes;

@@ -24,6 +24,12 @@ struct leak {
 	enum form form;				/* of all these; or FORM_NONE */
 	/* The part of its blocks that only a word of a stack or register holds (reach_holder). */
 	uint64_t stack_blocks, stack_bytes;
+	uint32_t first;		/* the first of its blocks, by address */
+	/*
+	 * Of lost ones: blocks through which a ring is lost that they are in, and those that are
+	 * lost through such a ring.
+	 */
+	uint64_t ring_blocks;
 };
 
 struct leak_sum {

@@ -156,6 +156,7 @@ void leak_text_print_doubts(const struct leak_marks *found, struct out *out)
 /* A listing of leaks or of sites; the other one is NULL. */
 struct listing {
 	struct session *session;
+	const struct leak_marks *found;
 	const struct leaks *leaks;
 	const struct suppressions *suppressions;
 	const struct sites *sites;
@@ -194,9 +195,29 @@ static struct err *print_stack(struct listing *list, uint32_t stack)
 	return err ? err : traceback_texts_print(&list->texts, stack, list->out);
 }
 
+/* An address to go on with, and whether its blocks point to one another. */
+static void print_first(const struct listing *list, const struct leak *leak)
+{
+	const struct leak_marks *found = list->found;
+	const struct packed_list *held = &found->held;
+	uint32_t leader = reach_leader(&found->mark, leak->first);
+	struct out *out = list->out;
+
+	out_f(out, "%*s%s " PRI_ADDRESS, INDENT, "", leak->blocks == 1 ? "at" : "the first at",
+	      (uint64_t)packed_at(held, leak->first)->address);
+	if (leak->kind == LEAK_INDIRECT && leader != REACH_NO_LEADER)
+		out_f(out, ", lost through %s" PRI_ADDRESS,
+		      reach_is_ring(&found->mark, leader) ? "the ring of " : "",
+		      (uint64_t)packed_at(held, leader)->address);
+	else if (leak->ring_blocks)
+		out_f(out, ", in a ring");
+	out_text(out, "\n");
+}
+
 static struct err *print_leak(struct listing *list, const struct leak *leak)
 {
 	struct out *out = list->out;
+	struct err *err = NULL;
 
 	if (leak->indirect_blocks)
 		out_f(out, "%s (%s direct, %s indirect) bytes",
@@ -212,10 +233,12 @@ static struct err *print_leak(struct listing *list, const struct leak *leak)
 		suppressed_print_one(list->suppressions, leak->suppression, out);
 	}
 	out_text(out, "\n");
-	if (!leak->preattach)
-		return print_stack(list, leak->stack);
-	out_f(out, "%*s%s\n", INDENT, "", no_stack_text(leak->unrecorded));
-	return NULL;
+	if (leak->preattach)
+		out_f(out, "%*s%s\n", INDENT, "", no_stack_text(leak->unrecorded));
+	else
+		err = print_stack(list, leak->stack);
+	print_first(list, leak);
+	return err;
 }
 
 static struct err *print_site(struct listing *list, const struct site *site)
@@ -284,7 +307,8 @@ struct err *leak_text_print(struct session *session, const struct leak_marks *fo
 			    const struct leaks *leaks, const struct suppressions *suppressions,
 			    struct out *out)
 {
-	struct listing list = { .session = session, .leaks = leaks, .suppressions = suppressions,
+	struct listing list = { .session = session, .found = found, .leaks = leaks,
+				.suppressions = suppressions,
 				.out = out };
 	struct err *err;
 

@@ -107,6 +107,9 @@ const struct cmd cmd_malloc_leaks = {
 			  "are built in) are added up separately, and by pattern at the end; `suppressed`\n"
 			  "lists them. See docs/leaks.md.\n"
 			  "\n"
+			  "Each record has the address of its first block, for `malloc path`, and says\n"
+			  "whether it is in a ring.\n"
+			  "\n"
 			  "The records are listed by kind, the largest first, possibly lost ones by what\n"
 			  "is not known of them; KEY is one of the figures of `help mdbg::leaks`. -brief\n"
 			  "prints a line for each.\n",

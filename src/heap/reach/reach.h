@@ -190,6 +190,7 @@ struct reach_result {
 	 * After the search, for each block with LIKELY_OFFSET or LIKELY_FORM: the number of its
 	 * offset, + 1. During the search, for each block that is not yet likely: its evidence
 	 * (reach_evidence.c), or 0.
+	 * For a definitely lost one: REACH_RING, if it is in a ring (reach_is_ring).
 	 */
 	uint32_t *offset;
 	VEC(struct reach_offset) offsets;
@@ -207,6 +208,14 @@ static inline enum leak_kind reach_kind(const struct packed_block *held)
 static inline uint32_t reach_leader(const struct reach_result *result, size_t block)
 {
 	return result->leader[block] ? result->leader[block] - 1 : REACH_NO_LEADER;
+}
+
+#define REACH_RING	UINT32_MAX
+
+/* Does something that is lost through this definitely lost block lead back to it? */
+static inline bool reach_is_ring(const struct reach_result *result, size_t block)
+{
+	return result->offset[block] == REACH_RING;
 }
 
 /* Returns the number of its holder, or REACH_NO_HOLDER. */

@@ -44,12 +44,15 @@ void reach_words_set_state(struct marker *marker, uint32_t block, enum state sta
 		marker->wide_next[marker->nr_wide_next++] = block;
 }
 
-static void lose(struct marker *marker, uint32_t block)
+static void lose(struct marker *marker, uint32_t from, uint32_t block)
 {
 	struct packed_block *held = marker_at(marker, block);
 
-	if (block == marker->clique)
+	if (block == marker->clique) {
+		if (from != block)
+			marker->ret->offset[block] = REACH_RING;
 		return;
+	}
 	if (held->state == UNREACHED)
 		reach_words_set_state(marker, block, INDIRECT);
 	else if (held->state == DEFINITE)
@@ -82,7 +85,7 @@ static void reach(struct marker *marker, uint32_t from, const struct graph_edge 
 	enum state to;
 
 	if (marker->strength == LOST) {
-		lose(marker, block);
+		lose(marker, from, block);
 		return;
 	}
 	if (edge->strong)

@@ -78,6 +78,16 @@ case owners-lost-ring 60 {
 	set rows [live_value $m mdbg::owners]
 	set lost [check_owner $rows "nothing: lost" [expr {136 + 88 + 2008}] 3]
 	check {[owner_row $rows "conn *"] eq ""} {$rows}
+	# The loss records say so, too, and where to go on.
+	set first [lindex [lsort [list $conn [block_of $m 88]]] 0]
+	set kinds {}
+	foreach row [live_value $m "mdbg::leaks definite indirect"] {
+		dict set kinds [dict get $row kind] $row
+		check {[dict get $row ringcount] == [dict get $row count]} {$row}
+	}
+	check {[dict get $kinds definite address] eq $first && [dict get $kinds indirect through] eq $first} {$first: $kinds}
+	set text [live $m "malloc leaks definite indirect"]
+	check {[regexp "\n +at [format 0x%016llx $first], in a ring\n" $text] && [regexp "lost through the ring of [format 0x%016llx $first]\n" $text]} {$text}
 	set path [live_value $m "mdbg::path $buffer"]
 	check {[dict get [lindex $path 0] kind] eq "lost" && [dict get [lindex $path 0] label] eq "only its ring"} {$path}
 	check {[dict get [lindex $path end] address] eq $buffer} {$path}

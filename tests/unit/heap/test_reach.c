@@ -78,6 +78,8 @@ TEST("rings")
 	for (size_t i = 0; i < 3; i++)
 		world.in.word[100 + 10 * i] = at(100 + 10 * ((i + 1) % 3));
 	check_kinds(&world, "diid");
+	CU_ASSERT_TRUE(reach_is_ring(&world.result, 0));
+	CU_ASSERT_FALSE(reach_is_ring(&world.result, 3));
 	CU_ASSERT_EQUAL(leader(&world, 0), REACH_NO_LEADER);
 	CU_ASSERT_EQUAL(leader(&world, 1), 0);
 	CU_ASSERT_EQUAL(leader(&world, 2), 0);
@@ -92,6 +94,8 @@ TEST("rings")
 	world.in.word[110] = world.in.word[130] = 0;
 	world.in.word[120] = at(120);
 	check_kinds(&world, "dddd");
+	for (size_t i = 0; i < 4; i++)
+		CU_ASSERT_FALSE(reach_is_ring(&world.result, i));
 }
 
 /* A list longer than any stack, from the last block to the first, and a tree. */
