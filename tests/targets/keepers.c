@@ -9,6 +9,7 @@
  *	conn		a ring: a connection of 136 bytes and its callback of 88, which has a buffer of 2008
  *	a thread	its stack alone has a block of 616 bytes, and points into the middle of the list of versions
  *
+ *	reader N	sessions[2]: a session whose reader has N versions, and nobody closes it: `ok`
  *	lose		forgets conn: the ring is lost: `ok`
  *	verify, quit
  */
@@ -59,17 +60,24 @@ static NOINLINE struct version *add_version(void)
 	return version;
 }
 
-static NOINLINE void open_reader(void)
+static NOINLINE struct reader *open_reader(unsigned versions)
+{
+	struct reader *reader = need(sizeof(*reader));
+
+	newest = reader->version = add_version();
+	for (unsigned i = 1; i < versions; i++) {
+		newest = newest->newer = add_version();
+		middle = versions == VERSIONS && i == VERSIONS / 2 ? newest : middle;
+	}
+	return reader;
+}
+
+static NOINLINE void start_session(unsigned number, unsigned versions)
 {
 	struct session *session = need(sizeof(*session));
 
-	session->reader = need(sizeof(struct reader));
-	newest = session->reader->version = add_version();
-	for (unsigned i = 1; i < VERSIONS; i++) {
-		newest = newest->newer = add_version();
-		middle = i == VERSIONS / 2 ? newest : middle;
-	}
-	sessions[1] = session;
+	session->reader = open_reader(versions);
+	sessions[number] = session;
 }
 
 /* In a thread of its own, whose stack nobody looks at afterwards: no word of it may be left anywhere. */
@@ -102,7 +110,7 @@ int main(void)
 	char *line;
 
 	fill_cache();
-	open_reader();
+	start_session(1, VERSIONS);
 	pthread_create(&thread, NULL, make_ring, NULL);
 	pthread_join(thread, NULL);
 	one = other = need(776);
@@ -111,9 +119,13 @@ int main(void)
 	pthread_barrier_wait(&there);
 	say_ready();
 	while ((line = hear()) && strcmp(line, "quit")) {
-		if (!strcmp(line, "lose"))
+		const char *number = after(line, "reader");
+
+		if (number)
+			start_session(2, (unsigned)strtoul(number, NULL, 10));
+		else if (!strcmp(line, "lose"))
 			conn = NULL;
-		say(!strcmp(line, "lose") || !strcmp(line, "verify") ? "ok" : "bad command");
+		say(number || !strcmp(line, "lose") || !strcmp(line, "verify") ? "ok" : "bad command");
 	}
 	_exit(0);
 }

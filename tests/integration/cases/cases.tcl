@@ -292,6 +292,19 @@ case cases-a-peak-that-is-over 60 {
 	}
 }
 
+case cases-a-reader-that-nobody-closes 60 {
+	investigate "A reader that nobody closes" $::build/targets/keepers {
+		order $t "reader 50000"
+		typed $m "malloc sites limit 1"
+		typed $m "malloc owners limit 1"
+		set session [dict get [lindex [live_value $m "mdbg::owners limit 1"] 0] address]
+		typed $m [lindex $::session 0] "malloc owners $session"
+		set block [dict get [lindex [live_value $m "mdbg::allocations size == 1016"] 25000] address]
+		typed $m [lindex $::session 0] "malloc path $block"
+		set before [state [pid_of $t]]
+	}
+}
+
 case cases-large-and-little-is-held 60 {
 	investigate "Large, and little is held" $::build/targets/kinds {
 		foreach line {"heap 1" "threads 12" "arenas 16" "lazy 20" "memfd 30" fork} {
