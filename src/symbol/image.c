@@ -44,6 +44,7 @@ struct image {
 	int alt_fd;		/* of the dwz file; -1: none */
 	struct elf_view alt;
 	Dwarf *dwarf, *alt_dwarf;
+	bool dwarf_tried;
 	struct symtab symtab;
 	bool symtab_tried;
 	struct source *source;
@@ -99,7 +100,7 @@ struct err *image_create_from_bytes(const void *bytes, size_t len, const char *p
 	return err && err->code == ERR_NOMEM ? err : NULL;
 }
 
-static void close_source(struct image *image)
+static void close_dwarf(struct image *image)
 {
 	source_destroy(take(image->source));
 	dwarf_end(take(image->dwarf));
@@ -112,7 +113,7 @@ static void close_source(struct image *image)
 /* Close all that was opened after the creation. */
 static void close_files(struct image *image)
 {
-	close_source(image);
+	close_dwarf(image);
 	symtab_free(&image->symtab);
 	elf_view_close(&image->debug);
 	elf_view_close(&image->mini);
@@ -499,9 +500,14 @@ static struct err *open_alt(struct image *image)
 	return NULL;
 }
 
-static struct err *open_source(struct image *image)
+static struct elf_view *debug_view(struct image *image)
 {
-	struct elf_view *view = has_debug(&image->view) ? &image->view : &image->debug;
+	return has_debug(&image->view) ? &image->view : &image->debug;
+}
+
+static struct err *open_dwarf(struct image *image)
+{
+	struct elf_view *view = debug_view(image);
 	struct err *err;
 
 	if (!view->elf || !has_debug(view))
@@ -514,22 +520,34 @@ static struct err *open_source(struct image *image)
 	image->dwarf = dwarf_begin_elf(view->elf, DWARF_C_READ, NULL);
 	if (!image->dwarf)
 		return err_create(ERR_NOTFOUND, "%s: %s", image->path, dwarf_errmsg(-1));
-	err = open_alt(image);
-	if (err)
-		return err;
-	return source_create(image->dwarf, view == &image->debug ? debug_bias(image) : 0,
-			     view, image->search, &image->source);
+	return open_alt(image);
+}
+
+Dwarf *image_dwarf(struct image *image, uint64_t *bias_ret)
+{
+	if (!image_usable(image))
+		return NULL;
+	if (!image->dwarf_tried) {
+		struct err *err = open_dwarf(image);
+
+		if (err)
+			close_dwarf(image);
+		image->dwarf_tried = go_on(image, err);
+	}
+	check_cut(image);
+	*bias_ret = debug_view(image) == &image->debug ? debug_bias(image) : 0;
+	return image->dwarf;
 }
 
 struct source *image_source(struct image *image)
 {
-	if (!image_usable(image))
-		return NULL;
-	if (!image->source_tried) {
-		struct err *err = open_source(image);
+	uint64_t bias;
+	Dwarf *dwarf = image_dwarf(image, &bias);
 
-		if (err)
-			close_source(image);
+	if (image->dwarf_tried && !image->source_tried) {
+		struct err *err = dwarf ? source_create(dwarf, bias, debug_view(image),
+							image->search, &image->source) : NULL;
+
 		image->source_tried = go_on(image, err);
 	}
 	check_cut(image);
@@ -562,5 +580,5 @@ void image_retry(struct image *image)
 	if (!image->opened || image_debug(image) != SYMBOL_DEBUG_NONE)
 		return;
 	close_files(image);
-	image->opened = image->symtab_tried = image->source_tried = false;
+	image->opened = image->symtab_tried = image->dwarf_tried = image->source_tried = false;
 }

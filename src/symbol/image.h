@@ -40,6 +40,11 @@ struct source *image_source(struct image *image);
 /* Get the start of the function at this address of the file, by its CFI. False: it has none there. */
 bool image_function_start(struct image *image, uint64_t addr, uint64_t *ret);
 /*
+ * The debug information itself; bias is to be added to its addresses to get
+ * those of the file. NULL: there is none.
+ */
+Dwarf *image_dwarf(struct image *image, uint64_t *bias_ret);
+/*
  * Can the code right before this address of the file end with a call, so that the address can be a
  * return address? True if the code cannot be read.
  */

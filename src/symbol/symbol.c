@@ -169,6 +169,16 @@ struct image *symbols_image(const struct symbols *symbols, size_t i, const char 
 	return module->image;
 }
 
+Dwarf *symbols_image_dwarf(const struct symbols *symbols, size_t i, const char **path_ret,
+			   uint64_t *bias_ret)
+{
+	struct image *image = symbols_image(symbols, i, path_ret);
+	Dwarf *dwarf = image ? image_dwarf(image, bias_ret) : NULL;
+
+	*bias_ret += symbols->modules.at[i].bias;
+	return dwarf;
+}
+
 size_t symbols_modules(const struct symbols *symbols)
 {
 	return symbols->modules.nr;
@@ -501,6 +511,17 @@ struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_
 		is.offset -= entry->start;
 	}
 	return is;
+}
+
+bool symbols_is_function(struct symbols *symbols, uint64_t address, uint32_t generation)
+{
+	const struct module *module = symbols_module_at(symbols, address, generation);
+	struct symtab *symtab = module && module->image && image_usable(module->image) ?
+		image_symtab(module->image) : NULL;
+	const struct symtab_entry *entry = symtab ? symtab_at(symtab, address - module->bias) :
+						    NULL;
+
+	return entry && entry->kind == SYMTAB_FUNCTION;
 }
 
 static struct err *add_text(const struct symbols *symbols, const struct resolved *resolved,

@@ -150,6 +150,19 @@ struct err *symbol_file_each(struct symbols *symbols,
 			     struct err *(*fn)(void *ctx, const struct symbol_file *file),
 			     void *ctx) MUST_CHECK;
 
+/* The debug information of a file that is mapped. */
+struct symbol_dwarf {
+	struct Dwarf *dwarf;	/* it lives as long as the symbols */
+	uint64_t bias;		/* address in the process - address in the debug information */
+	const char *path;	/* of the module */
+};
+
+/*
+ * Get the debug information of the next module that is still mapped and has any, in order of adding.
+ * *at is the position, at first 0. Each is opened when it is reached. False: there is no other.
+ */
+bool symbol_file_dwarf(struct symbols *symbols, size_t *at, struct symbol_dwarf *ret);
+
 /*
  * Get the frames at pc as of generation (if no module was there, in one that came later, since the
  * map is read afterwards): the innermost inlined function first, the real function last; always at
@@ -217,6 +230,8 @@ struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_
  */
 struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *addr_ret,
 			 uint64_t *size_ret) MUST_CHECK;
+/* Is the address in a function, by the symbols of that generation? */
+bool symbols_is_function(struct symbols *symbols, uint64_t address, uint32_t generation);
 /*
  * Call fn for the function names that start with prefix, sorted, each once, for completion; fn
  * returns true to stop.

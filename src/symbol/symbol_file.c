@@ -110,6 +110,19 @@ bool symbol_file_place(struct symbols *symbols, uint64_t address, uint32_t gener
 	return at;
 }
 
+bool symbol_file_dwarf(struct symbols *symbols, size_t *at, struct symbol_dwarf *ret)
+{
+	while (*at < symbols_modules(symbols) && !cancel_requested()) {
+		uint64_t bias = 0;
+
+		ret->dwarf = symbols_image_dwarf(symbols, (*at)++, &ret->path, &bias);
+		ret->bias = bias;
+		if (ret->dwarf)
+			return true;
+	}
+	return false;
+}
+
 struct err *symbol_file_build_id(const struct symbol_place *place, struct str *ret)
 {
 	return place->image ? image_build_id(place->image, ret) : NULL;
