@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Values of names (expr_name.h). */
+
+#include "type/expr_name.h"
+
+#include <stdio.h>
+
+#include "symbol/symbol.h"
+#include "type/type_index.h"
+
+struct err *expr_name_variable(const char *name, const struct variable *variable,
+			       struct value *ret)
+{
+	switch (variable->where) {
+	case VARIABLE_ADDRESS:
+		*ret = value_at(variable->type, variable->address);
+		return NULL;
+	case VARIABLE_CONSTANT:
+		*ret = value_of_integer(type_plain(variable->type), (uint64_t)variable->value);
+		ret->type = variable->type;
+		return NULL;
+	case VARIABLE_THREAD:
+		return err_create(ERR_UNSUPPORTED,
+				  "%s is thread-local: each thread has its own", name);
+	default:
+		*ret = (struct value){ .type = variable->type, .nowhere = true };
+		return NULL;
+	}
+}
+
+/* A symbol alone says where something is, not what. */
+static struct err *symbol_value(const struct value_world *world, const char *name, char *unknown,
+				struct value *ret)
+{
+	struct type_pool *pool = types_pool(world->types);
+	uint64_t address, size;
+
+	if (symbols_find(types_symbols(world->types), name, &address, &size)) {
+		snprintf(unknown, EXPR_UNKNOWN, "%s", name);
+		return err_create(ERR_NOTFOUND, "no variable, function or type %.200s", name);
+	}
+	*ret = value_at(symbols_is_function(types_symbols(world->types), address,
+					    world->generation) ? type_builtin(pool, BUILTIN_CODE) :
+								 pool->unknown, address);
+	return NULL;
+}
+
+struct err *expr_name_value(const struct value_world *world, const char *file, const char *name,
+			    char unknown[EXPR_UNKNOWN], struct value *ret)
+{
+	struct named named;
+	bool found;
+	struct err *err = types_find(world->types, file, name, &named, &found);
+	const char *last = type_index_last(name);
+
+	if (!err && !found && last != name) {
+		struct str outer AUTO_STR = STR_INIT;
+
+		err = str_add_bytes(&outer, name, (size_t)(last - name) - 2);
+		if (!err && outer.len)
+			err = types_find_inner(world->types, outer.at, last, &named.is, &found);
+		named.kind = NAME_VARIABLE;
+	}
+	if (err)
+		return err;
+	if (found && named.kind == NAME_TYPE)
+		return err_create(ERR_USAGE, "%.200s is a type, not a value", name);
+	if (found)
+		return expr_name_variable(name, &named.is, ret);
+	if (file)
+		return err_create(ERR_NOTFOUND, "no variable %.200s in a file %.200s", name, file);
+	return symbol_value(world, name, unknown, ret);
+}
