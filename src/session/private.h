@@ -114,6 +114,7 @@ struct session {
 	struct user_functions users;	/* tracer thread; probes refer to them */
 	struct region *region;		/* the attached process': it has the log */
 	struct symbols *symbols;
+	struct types *types;		/* of the symbols; NULL: not asked for yet */
 	uint64_t known_generation;
 	struct map entry_names;		/* address → const char * */
 	pid_t pids[LOG_PROCESSES];

@@ -12,6 +12,7 @@
 #include "symbol/symbol.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
+#include "type/types.h"
 
 #define BETWEEN_NS	200000000ull	/* the target runs so long before the next stop */
 
@@ -24,6 +25,8 @@ void release_forget(struct session *session)
 	region_free(session->region);
 	session->region = NULL;
 	session_refs_free(&session->refs);
+	types_destroy(session->types);
+	session->types = NULL;
 	symbols_destroy(session->symbols);
 	session->symbols = NULL;
 	session->known_generation = 0;

@@ -25,6 +25,7 @@ struct log_totals;
 struct runtimes;
 struct session;
 struct symbols;
+struct types;
 
 enum session_engine { SESSION_ENGINE_AUTO, SESSION_ENGINE_JUMP, SESSION_ENGINE_BREAKPOINT };
 enum session_follow { SESSION_FOLLOW_PARENT, SESSION_FOLLOW_CHILD, SESSION_FOLLOW_BOTH };
@@ -291,6 +292,8 @@ bool session_recorded(const struct session *session);
 struct symbols *session_symbols(struct session *session);
 /* The same symbols, without a look at the module map. NULL: there are none yet. */
 struct symbols *session_symbols_known(struct session *session);
+/* The types and variables of these symbols (type/types.h); they live as long. */
+struct err *session_types(struct session *session, struct types **ret) MUST_CHECK;
 /* The target's live memory. Its reads fail with ERR_STATE when there is no target. */
 struct memory *session_memory(struct session *session);
 /* The generation of the module map now. */

@@ -512,6 +512,11 @@ struct symbols *session_symbols(struct session *session)
 	return session->symbols;
 }
 
+struct err *session_types(struct session *session UNUSED, struct types **ret UNUSED)
+{
+	return err_create(ERR_STATE, "no process to look at");
+}
+
 struct symbols *session_symbols_known(struct session *session)
 {
 	return session->symbols;

@@ -83,6 +83,7 @@ struct err *alias_defaults(struct shell *shell)
 	static const char *const defaults[][2] = {
 		{ "c", "cont" },    { "q", "quit" }, { "t", "where" },   { "bt", "where" },
 		{ "th", "thread" }, { "h", "help" }, { "st", "status" }, { "m", "malloc" },
+		{ "p", "print" },
 	};
 	struct err *err = NULL;
 	size_t i;

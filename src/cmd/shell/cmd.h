@@ -48,6 +48,7 @@ enum cmd_flags {
 	CMD_BRIEF	= 1 << 5,	/* takes -brief, anywhere among its words: call->brief */
 	CMD_VERBOSE	= 1 << 6,	/* the same with -v: call->verbose */
 	CMD_ABOUT	= 1 << 7,	/* takes `-about VAR` before -each (about.h) */
+	CMD_FORMAT	= 1 << 8,	/* CMD_RAW that takes a format right behind its name: x/4gx */
 };
 
 #define CMD_ANY	(-1)		/* max_args: no limit */
@@ -114,6 +115,7 @@ struct cmd {
 	X(probe) X(probe_alloc) X(probe_free) X(probe_ref) X(probe_unref)		\
 	X(probe_pool) X(probe_delete)							\
 	X(memory) X(memory_account) X(memory_maps) X(memory_watch) X(memory_system)			\
+	X(print) X(whatis) X(x)								\
 	X(where) X(thread) X(registers) X(map) X(proc)					\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid)		\

@@ -141,6 +141,21 @@ static const struct cmd *flagged(const struct shell *shell, const struct words *
 	return cmd;
 }
 
+/* The length of the first word, if it names a raw command; a format may be behind its name. */
+static size_t raw_name(const struct shell *shell, struct words *words, const struct cmd **ret)
+{
+	char *word = words->vec.at[0], *slash = strchr(word, '/');
+	size_t len = strlen(word);
+
+	*ret = flagged(shell, words, CMD_RAW);
+	if (*ret || !slash)
+		return len;
+	*slash = '\0';
+	*ret = flagged(shell, words, CMD_FORMAT);
+	*slash = '/';
+	return (size_t)(slash - word);
+}
+
 /* A redirection to a file ends the line: `set op >; …` is Tcl. */
 static bool ends_line(const char *rest)
 {
@@ -164,9 +179,10 @@ static bool ends_tcl(const struct shell *shell, const char *text, struct words *
 	enum redirect_kind kind;
 
 	if (at == text + strspn(text, " \t\n")) {
-		ret->raw = flagged(shell, words, CMD_RAW);
+		size_t len = raw_name(shell, words, &ret->raw);
+
 		if (ret->raw) {
-			ret->rest = at + strlen(word);
+			ret->rest = at + len;
 			ret->head_len = (size_t)(ret->rest - text);
 			return true;
 		}

@@ -7,7 +7,7 @@
 
 #include "base/compiler.h"
 
-#define NO_EXPRESSIONS	"mdbg evaluates no expressions; `mdbg::read ADDRESS LENGTH` reads memory"
+#define NO_CHANGES	"mdbg does not change the process' variables; `print` shows them"
 #define NO_BREAKPOINTS	"mdbg has no breakpoints for its users; use gdb after `detach`"
 #define NO_STEPS	"mdbg does not step; `where` prints the stacks as they are now"
 #define EARLIER_LINES	"`history` lists earlier lines; arrow keys and Ctrl-R bring them back"
@@ -31,7 +31,9 @@ static const struct foreign {
 	{ "thread", "ap", "`where all` prints the stacks of all threads" },
 	{ "threads", NULL, "`thread` lists the threads" },
 	{ "backtrace stack frame up down ::stack", NULL, "`where` prints the stack" },
-	{ "print p inspect output x dump assign whatis ptype", NULL, NO_EXPRESSIONS },
+	{ "inspect output call dump", NULL, "`print EXPR` shows a variable or an expression" },
+	{ "assign", NULL, NO_CHANGES },
+	{ "ptype", NULL, "`whatis EXPR` names the type" },
 	{ "break b tbreak stop when watch rwatch catch", NULL, NO_BREAKPOINTS },
 	{ "step s stepi si next n nexti ni finish until", NULL, NO_STEPS },
 	{ "continue", NULL, "`cont` lets a stopped process run on" },
@@ -42,7 +44,7 @@ static const struct foreign {
 	{ "leak leaks findleaks ::findleaks memleak", NULL, "`malloc leaks` finds them" },
 	{ "allocations", NULL, "`malloc allocations` lists them" },
 	{ "heap ::umausers sites", NULL, "`malloc sites` says who holds the memory" },
-	{ "::whatis", NULL, "`malloc find ADDRESS` says what holds the address" },
+	{ "::whatis", NULL, "`whatis ADDRESS` and `malloc find ADDRESS` say what holds it" },
 	{ "gcore generate-core-file", NULL, "gdb's gcore writes one: `sh gcore PID`" },
 };
 

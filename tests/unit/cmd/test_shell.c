@@ -212,8 +212,8 @@ TEST("hints at what other debuggers' commands are here")
 	CU_ASSERT_TRUE(hints("info threads", "hint: `thread` lists the threads\n"));
 	CU_ASSERT_TRUE(hints("info sharedlibrary", "hint: `map` lists"));
 	CU_ASSERT_TRUE(hints("backtrace full", "hint: `where` prints the stack\n"));
-	CU_ASSERT_TRUE(hints("p counter", "hint: mdbg evaluates no expressions"));
-	CU_ASSERT_TRUE(hints("x/16gx 0x1000", "hint: mdbg evaluates no expressions"));
+	CU_ASSERT_TRUE(hints("ptype counter", "hint: `whatis EXPR` names the type"));
+	CU_ASSERT_TRUE(hints("assign x = 1", "hint: mdbg does not change"));
 	CU_ASSERT_TRUE(hints("break main", "hint: mdbg has no breakpoints"));
 	CU_ASSERT_TRUE(hints("b main", "hint: mdbg has no breakpoints"));
 	CU_ASSERT_TRUE(hints("continue", "hint: `cont` lets"));

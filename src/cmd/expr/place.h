@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is at an address, in one line: a variable with its member, a symbol, a block. */
+#pragma once
+
+#include "base/str.h"
+#include "type/value_text.h"
+
+struct call;
+struct heaps;
+struct stack_names;
+
+struct places {
+	const struct call *call;
+	const struct value_world *world;
+	struct heaps *heap;		/* of the log, without a stop */
+	struct stack_names *names;
+};
+
+/*
+ * Append "global server.clients+4 (struct redisServer) in redis-server", "byte 16 of a block of 64
+ * bytes at 0x…, allocated by NAME", "function main+6", "stack of thread 17", "byte 16 of FILE";
+ * nothing, if nothing is known.
+ */
+struct err *place_add(const struct places *places, uint64_t address, struct str *to) MUST_CHECK;

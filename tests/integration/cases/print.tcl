@@ -1,0 +1,474 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# print, whatis and x: gdb's own text is what they are compared with. docs/design.md ("Types and expressions") lists what
+# differs, which is not among these.
+
+set c_expressions {
+p whole
+p/x whole
+p &whole
+p whole.name
+p garr
+p zeros
+p big
+p buf8
+p cc
+p uc
+p sc
+p ff
+p dd
+p ld
+p bb
+p sh
+p ul
+p i128
+p flags
+p flags2
+p no_flags
+p no_color
+p cvi
+p ip
+p ap
+p *ap
+p argvv
+p fp
+p *fp
+p add
+p &add
+p main
+p mi
+p st
+p msg
+p &msg
+p null
+p np
+p *np
+p *np->next
+p not_a_number
+p infinite
+p wild
+p wc
+p unread
+p reps
+p counter::calls
+p many
+p nodes
+p 5/2.0
+p 'a'
+p sizeof(whole)
+p sizeof(struct whole)
+p &whole.arr[1]
+p *&whole.arr[1]
+p whole.arr[0]@2
+p (long)ip
+p/x ul
+p/t 5
+p/c 65
+p/d RED
+p RED
+p RED+1
+p (enum color)5
+p (char)65
+p 10000000000
+p "abc"
+p whole.flex
+p &whole.flex
+p &n1.next
+p !5
+p np == &n1
+p &garr[2]-&garr[0]
+p garr[1]
+p garr[1][1]
+p *garr
+p **garr
+p ip-1
+p ip[3]
+p whole.p
+p *whole.p
+p whole.p[1]
+p &whole.pt
+p *(struct node*)np
+p (struct node*)0
+p ((struct node*)np)->v
+p whole.un
+p whole.col
+p whole.fn
+p *whole.fn
+p &whole.fn
+p whole.vp
+p (void*)np
+p &ip
+p *&ip
+p &garr
+p &garr[0]
+p nodes[0].v
+p (unsigned char)300
+p (float)1/3
+p 1.0f
+p 3.0
+p 1e100
+p -1 > 0u
+p 5 && 0
+p 1ul << 40
+p 4294967295
+p 2147483648
+p -5/2
+p 7%3
+p 3.5 + 1
+p cc + 1
+p sh * 2
+p uc + sc
+p bb + 1
+p dd * 2
+p ff * 2
+p 1?2:3
+p 07
+p 0x1f
+p 5u
+p '\n'
+p '\101'
+p '\x41'
+p whole.bits
+p whole.bits.b
+p &whole.bits.a
+p sizeof(int[3])
+p sizeof(int*)
+p (char*)msg
+p *msg@3
+p msg[2]
+p &msg[2]
+p {int}ip
+p {struct node}&n1
+p *argvv@2
+p whole.cp
+p whole.bytes
+p/x whole.bytes
+p/d whole.bytes
+p/x garr
+p/c buf8
+p/x np
+p/d 0x10
+p/o 8
+p/x -1
+p/x sh
+p/z 5
+p/a &n1
+p/f 3
+p/f 1.5
+p/x 1.5
+p/s msg
+whatis whole
+whatis &whole
+whatis whole.fn
+whatis garr
+whatis ap
+whatis argvv
+whatis struct whole
+whatis mi
+whatis cvi
+whatis whole.cp
+whatis add
+whatis &add
+whatis 1+2
+whatis 'a'
+whatis whole.pt
+whatis whole.un
+whatis whole.bits.b
+whatis 1.5
+whatis 1.5f
+whatis sh+1
+whatis ul+1
+whatis ip-ip
+whatis ip==ip
+whatis &garr[0]
+whatis *garr
+whatis (char)1
+whatis msg
+whatis RED
+whatis flags
+whatis "abc"
+x/4dw garr
+x/2gx &n1
+x/s msg
+x/3s argvv[0]
+x/8xb &whole
+x/3c buf8
+x/5uh &whole
+x/3dw many
+x/2o garr
+x/2t garr
+}
+
+set cxx_expressions {
+p derived
+p *pb
+p pb
+p diamond
+p diamond.vb
+p rb
+p ri
+p &ri
+p str
+p longstr
+p empty
+p ps
+p *ps
+p rs
+p vi
+p ve
+p vs
+p vb
+p vv
+p msi
+p miv
+p si
+p mm
+p me
+p um
+p us
+p ump
+p li
+p le
+p up
+p upe
+p *up
+p sp
+p spe
+p wp
+p pr
+p emp
+p of_empty
+p tt
+p c16
+p c32
+p wc
+p un
+p parr
+p cs
+p anon_enum
+p ANON_A
+p ldv
+p ull
+p ns::value
+p ns::hidden
+p ns::in::deep
+p ns::col
+p ns::mode
+p ns::point
+p ns::outer
+p ns::RED
+p ns::Mode::ON
+p ns::Outer::K
+p ns::Outer::B1
+p bi
+p bs
+p &bi
+p Derived::count
+p derived.count
+p derived.b
+p derived.o
+p derived.d
+p &derived
+p &derived.o
+p (Base*)&derived
+p *(Derived*)pb
+p pb->b
+p &parr[1]
+p parr[1].x
+p fn
+p &fn
+p fn::calls
+p sizeof(Derived)
+p sizeof(ns::P)
+p sizeof(std::string)
+p 1 == 1
+p 1 < 2 && tt
+p !tt
+p (ns::Color)1
+p {ns::P}&parr
+p *parr@2
+p (bool)5
+p ns::value + 1
+p &ns::value
+p &::ns::value
+p ::tt
+p vi._M_impl._M_start
+p vi._M_impl._M_start[1]
+p *vi._M_impl._M_start@3
+p sizeof(Box<int>)
+p *(Box<int>*)&bi
+p &str
+p &vi
+p ns::outer.i
+p ns::outer.e
+p/x vi
+whatis derived
+whatis pb
+whatis str
+whatis bi
+whatis &bi
+whatis ns::col
+whatis ns::mode
+whatis ns::RED
+whatis rb
+whatis ri
+whatis fn
+whatis &fn
+whatis ns::outer
+whatis ns::outer.i
+whatis 1==1
+whatis cs
+whatis parr
+whatis anon_enum
+whatis c16
+whatis rs
+whatis tt
+}
+
+# Lines of a text behind each mark, in a dict by the numbers of the marks.
+proc by_mark {text} {
+	set answers {}
+	set at {}
+	foreach line [split $text \n] {
+		if {[regexp {^@@(\d+)$} $line -> at]} {
+			dict set answers $at {}
+		} elseif {$at ne {}} {
+			dict lappend answers $at $line
+		}
+	}
+	return $answers
+}
+
+proc marked {expressions} {
+	return [lmap line [split [string trim $expressions] \n] {string trim $line}]
+}
+
+# What gdb says of a process; its language is that of libc, where the process waits.
+proc gdb_says {pid language expressions} {
+	set script [open $::tmp/gdb.script w]
+	puts $script "set pagination off\nset style enabled off\nset language $language"
+	set i 0
+	foreach expression [marked $expressions] {
+		puts $script "echo @@$i\\n\n$expression"
+		incr i
+	}
+	close $script
+	catch {exec env LC_ALL=C.UTF-8 [need gdb] -nx -q -batch -p $pid -x $::tmp/gdb.script 2>@1} text
+	set text [regsub -all {warning: RTTI [^\n]*\n} $text {}]
+	set text [regsub -all -line {^(\$\d+ = |type = )} $text {}]
+	return [by_mark [regsub {\n\[Inferior 1 [^\n]*\].*$} $text {}]]
+}
+
+proc mdbg_says {how expressions} {
+	set i -1
+	set lines [lmap expression [marked $expressions] {string cat "puts @@[incr i]\n" $expression}]
+	set in [spit $::tmp/mdbg.lines "[join $lines \n]\n"]
+	mdbg -in $in {*}$how
+	return [by_mark $::out]
+}
+
+# Where mdbg and gdb differ; lines of gdb's with the program's own addresses are the same, since both ask one process.
+proc compare_with_gdb {pid how language expressions} {
+	set gdb [gdb_says $pid $language $expressions]
+	set mdbg [mdbg_says $how $expressions]
+	set i 0
+	set differ {}
+	foreach expression [marked $expressions] {
+		set of_gdb [string trim [join [dict get $gdb $i] \n]]
+		set of_mdbg [string trim [join [dict get $mdbg $i] \n]]
+		if {$of_gdb ne $of_mdbg} {
+			lappend differ "$expression: [string range $of_mdbg 0 200], and gdb says [string range $of_gdb 0 200]"
+		}
+		incr i
+	}
+	check {$differ eq {}} {[llength $differ] of $i differ: [join [lrange $differ 0 9] "; "]}
+	return $i
+}
+
+# A program of the two by a compiler and its flags.
+proc built_by {source args} {
+	set binary $::tmp/values
+	exec {*}[lreplace $args 0 0 [need [lindex $args 0]]] -w -D_GNU_SOURCE -I$::here/../targets -o $binary $::here/../targets/$source
+	return [start_command $binary]
+}
+
+proc compare_build {source language expressions args} {
+	set t [built_by $source {*}$args]
+	compare_with_gdb [pid_of $t] [list --no-arm -p [pid_of $t]] $language $expressions
+	finish $t
+}
+
+case print-as-gdb-c 60 {
+	compare_build values.c c $::c_expressions gcc -O0 -gdwarf-5
+	compare_build values.c c $::c_expressions clang -O2 -gdwarf-4
+}
+
+case print-as-gdb-cxx 60 {
+	compare_build values_cxx.cc c++ $::cxx_expressions g++ -O0 -gdwarf-5 -std=gnu++17
+}
+
+# All builds: in the torture.
+repeated print-as-gdb-builds 200 {
+	if {$::trials < 50} {
+		skip "all builds are compared in the torture"
+	}
+	foreach {c cxx} {gcc g++ clang clang++} {
+		foreach level {-O0 -O1 -O2} {
+			foreach dwarf {-gdwarf-4 -gdwarf-5} {
+				compare_build values.c c $::c_expressions $c $level $dwarf
+				compare_build values_cxx.cc c++ $::cxx_expressions $cxx $level $dwarf -std=gnu++17 \
+					{*}[expr {$cxx eq "clang++" ? "-fstandalone-debug" : ""}]
+			}
+			if {$c eq "gcc"} {
+				compare_build values.c c $::c_expressions $c $level -g -fdebug-types-section
+			}
+			compare_build values.c c $::c_expressions $c $level -g -gsplit-dwarf
+		}
+	}
+}
+
+# A core, and the stopped process, say what the running process says.
+case print-of-a-core 60 {
+	set t [start values]
+	set live [mdbg_says [list --no-arm -p [pid_of $t]] $::c_expressions]
+	set stopped [mdbg_says [list --no-arm --stop -p [pid_of $t]] $::c_expressions]
+	need gdb
+	catch {exec [need gcore] -o $::tmp/core [pid_of $t] 2>@1} text
+	check {[file exists $::tmp/core.[pid_of $t]]} {gcore: [string range $text 0 300]}
+	set core [mdbg_says [list --core $::tmp/core.[pid_of $t]] $::c_expressions]
+	foreach i [dict keys $live] {
+		check {[dict get $live $i] eq [dict get $stopped $i]} {$i: [dict get $live $i], stopped [dict get $stopped $i]}
+		check {[dict get $live $i] eq [dict get $core $i]} {$i: [dict get $live $i], in the core [dict get $core $i]}
+	}
+	finish $t
+}
+
+# One line of error each, and what the process says of itself afterwards is as before.
+case print-wrong-input 30 {
+	set t [start values]
+	set nested [string repeat ( 10000]1
+	set wrong [list "whole.nam" garrr $nested [string repeat - 10000]1 {*(int *)0} {*(struct whole *)0x10} \
+		"garr\[1000000000\]" np->next->next->next {whole = 1} whole++ add(1) {$rip} {(struct nosuch *)0} \
+		{sizeof(int[1152921504606846976][1152921504606846976])} "\"open" 1/0 unread\[0\] {} ) {whole + 1}]
+	foreach line $wrong {
+		mdbg -in [spit $::tmp/one "print $line\n"] --no-arm -p [pid_of $t]
+		check {[regexp {^mdbg: print[: ].*\n(hint: .*\n)?$} $::err]} {print [string range $line 0 40]: $::err}
+	}
+	mdbg -in [spit $::tmp/one "print garrr\n"] --no-arm -p [pid_of $t]
+	check {[string match "*hint: near it: garr*" $::err]} {$::err}
+	mdbg -in [spit $::tmp/one "print {int\[1152921504606846976\]} &garr\n"] --no-arm -p [pid_of $t]
+	check {[string match "{1, 2, 3, 4, 5, 6, *...}*" $::out]} {$::out}
+	check {[lindex [ask $t verify] 0] eq "ok"} {it does not answer}
+	finish $t
+}
+
+# What a block is, by the log; and what a pointer in a global points to.
+case print-whatis-x 30 {
+	set t [start values]
+	set out [mdbg_ok --no-arm -p [pid_of $t] -c {whatis &whole.pt} -c {puts [mdbg::eval {(long) &whole.pt.y}]} -c {x/2a &n1}]
+	lassign [split $out \n] type address line
+	check {$type eq "point *"} {$out}
+	check {[regexp {^0x[0-9a-f]+ <n1>:\t0x[0-9a-f]+ <n2>\tn2.next \(struct node\) in values$} $line]} {$out}
+	set out [mdbg_ok --no-arm -p [pid_of $t] -c "whatis $address"]
+	check {$out eq "whole.pt.y (struct whole) in values\n"} {$out}
+	finish $t
+}
