@@ -22,7 +22,6 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "base/vec.h"
 #include "symbol/image.h"
 #include "symbol/perf_map.h"
 #include "symbol/resolved.h"
@@ -31,6 +30,7 @@
 #include "symbol/symbol_private.h"
 
 #define DEBUG_PATH	"/usr/lib/debug"
+#define TOLD_MAX	100		/* there are no more warnings after these */
 
 struct symbols {
 	struct debug_search search;
@@ -48,8 +48,6 @@ struct symbols {
 	void *warn_ctx;
 	VEC(char *) told;		/* warnings that were given */
 };
-
-#define TOLD_MAX	100		/* there are no more warnings after these */
 
 void symbols_set_warn(struct symbols *symbols, void (*warn)(void *ctx, const char *text), void *ctx)
 {
@@ -377,16 +375,6 @@ static void query_perf_map(struct symbols *symbols, struct query *query)
 	query->open = false;
 }
 
-/* "[vdso]" has its brackets already: they are left out. */
-static const char *bare_module(const char *name, int *len_ret)
-{
-	int len = (int)strlen(name);
-	bool bracketed = len > 2 && name[0] == '[' && name[len - 1] == ']';
-
-	*len_ret = bracketed ? len - 2 : len;
-	return bracketed ? name + 1 : name;
-}
-
 /* A function without a name gets its start instead. */
 static void query_place(struct symbols *symbols, struct query *query, const struct module *module)
 {
@@ -401,7 +389,7 @@ static void query_place(struct symbols *symbols, struct query *query, const stru
 		real->offset = at - start;
 		at = start;
 	}
-	name = bare_module(module->name, &len);
+	name = symbol_private_bare(module->name, &len);
 	/* Without memory there is no place. */
 	if (!str_addf(&text, "[%.*s+0x%" PRIx64 "]", len, name, at))
 		real->place = string_pool_keep(&symbols->names, text.at, text.len);
@@ -533,7 +521,7 @@ static struct err *add_text(const struct symbols *symbols, const struct resolved
 	int len = 0;
 
 	if (module)
-		module = bare_module(module, &len);
+		module = symbol_private_bare(module, &len);
 	if (!frame->function && !module)
 		return str_addf(text, "0x%016" PRIx64, frame->pc);
 	if (!frame->function)

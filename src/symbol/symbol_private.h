@@ -2,6 +2,8 @@
 /* The parts of a `symbols` that symbol_file.c and symbol_complete.c use. */
 #pragma once
 
+#include <string.h>
+
 #include "symbol/debug_file.h"
 #include "symbol/image.h"
 #include "symbol/symbol.h"
@@ -32,3 +34,13 @@ struct image *symbols_image(const struct symbols *symbols, size_t i, const char 
 /* The debug information of that image, and what to add to its addresses for those of the process. */
 Dwarf *symbols_image_dwarf(const struct symbols *symbols, size_t i, const char **path_ret,
 			   uint64_t *bias_ret);
+
+/* A module's name without brackets: "[vdso]" has them already. */
+static inline const char *symbol_private_bare(const char *name, int *len_ret)
+{
+	int len = (int)strlen(name);
+	bool bracketed = len > 2 && name[0] == '[' && name[len - 1] == ']';
+
+	*len_ret = bracketed ? len - 2 : len;
+	return bracketed ? name + 1 : name;
+}
