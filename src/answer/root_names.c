@@ -97,7 +97,7 @@ static struct err *name_mapping(struct naming *naming, uint64_t place)
 
 static struct err *name_memory(struct naming *naming, uint64_t place)
 {
-	struct symbol_data is = symbols_data(naming->symbols, place, naming->graph->generation);
+	struct symbol_data is = symbol_data_at(naming->symbols, place, naming->graph->generation);
 	struct err *err;
 
 	if (!is.module)

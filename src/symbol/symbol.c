@@ -463,25 +463,6 @@ const struct module *symbols_module_at(struct symbols *symbols, uint64_t address
 	return i == NO_MODULE ? NULL : &symbols->modules.at[i];
 }
 
-struct symbol_data symbols_data(struct symbols *symbols, uint64_t address, uint32_t generation)
-{
-	struct symbol_data is = { .start = address, .end = address + 8 };
-	const struct module *module = symbols_module_at(symbols, address, generation);
-	struct symtab *symtab = module && module->image && image_usable(module->image) ?
-		image_symtab(module->image) : NULL;
-	const struct symtab_entry *entry = symtab ? symtab_at(symtab, address - module->bias) : NULL;
-	struct shown_name shown;
-
-	is.module = module ? module->name : NULL;
-	if (entry && string_pool_shown(&symbols->names, entry->name, entry->len, &shown)) {
-		is.name = shown.full;
-		is.brief = shown.brief;
-		is.start = entry->start + module->bias;
-		is.end = MAX(entry->end + module->bias, address + 1);
-	}
-	return is;
-}
-
 struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_t generation,
 			      uint64_t offset)
 {

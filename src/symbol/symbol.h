@@ -201,7 +201,7 @@ struct symbol_data {
  * Find the symbol at an address of a module's data. In contrast to symbols_resolve nothing is kept
  * of it, so that a million words can be asked for. The strings belong to symbols.
  */
-struct symbol_data symbols_data(struct symbols *symbols, uint64_t address, uint32_t generation);
+struct symbol_data symbol_data_at(struct symbols *symbols, uint64_t address, uint32_t generation);
 
 struct symbol_tls {
 	const char *module;	/* last component of the path; NULL: none */
