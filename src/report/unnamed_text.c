@@ -3,13 +3,24 @@
 
 #include "report/unnamed_text.h"
 
+#include <string.h>
+
 #include "os/procparse.h"
 #include "probe/runtimes/runtimes.h"
 #include "report/out.h"
 #include "session/session.h"
 #include "symbol/symbol.h"
 
-/* Does it lie in executable memory? */
+/*
+ * Memory that the kernel has made ([uprobes], [vdso]) has no compiler's code; a program may name its
+ * own.
+ */
+static bool is_kernels(const struct proc_map *map)
+{
+	return map->path[0] == '[' && strncmp(map->path, "[anon", strlen("[anon"));
+}
+
+/* Does it lie in executable memory of the program's? */
 static bool is_code(struct session *session, uint64_t pc)
 {
 	struct proc_maps maps = { VEC_INIT };
@@ -18,7 +29,7 @@ static bool is_code(struct session *session, uint64_t pc)
 	if (session_maps(session, &maps))
 		return false;
 	vec_each(map, &maps.vec)
-		found |= pc >= map->start && pc < map->end && map->exec;
+		found |= pc >= map->start && pc < map->end && map->exec && !is_kernels(map);
 	procparse_maps_free(&maps);
 	return found;
 }

@@ -29,6 +29,18 @@ static void spread(uint8_t *bytes, size_t len)
 	}
 }
 
+/*
+ * Does a block of the user's lie in it? Then it is reachable without a pointer (reach.h, "Nested
+ * blocks").
+ */
+static bool is_pool(const struct packed_list *list, const struct packed_block *held)
+{
+	for (size_t i = list->nr_outer; i < list->nr; i++)
+		if (packed_at(list, i)->address - held->address < packed_size(list, held))
+			return true;
+	return false;
+}
+
 static void check_referrers(const struct reach_source *source, const struct packed_block *held)
 {
 	struct referrers_spec spec = { .address = held->address, .limit = 3 };
@@ -41,7 +53,8 @@ static void check_referrers(const struct reach_source *source, const struct pack
 	if (referrers.firm.nr != MIN(referrers.nr_firm, 3) || referrers.inner.nr !=
 	    MIN(referrers.nr_inner, 3))
 		abort();
-	if (referrers.block != REFERRERS_NO_BLOCK) {
+	if (referrers.block != REFERRERS_NO_BLOCK &&
+	    !is_pool(source->list, packed_at(source->list, referrers.block))) {
 		enum leak_kind kind = reach_kind(packed_at(source->list, referrers.block));
 
 		if ((kind == LEAK_REACHABLE && !referrers.nr_firm) ||

@@ -19,7 +19,8 @@ struct err *word_scan_alone(struct word_scan *scan, size_t from, size_t to)
 {
 	const struct word_piece piece = { WORD_ALONE, from, WORD_NO_BLOCK };
 
-	return scan->look(scan->ctx, scan->source->word + from, to - from, &piece);
+	return from == to ? NULL :
+			    scan->look(scan->ctx, scan->source->word + from, to - from, &piece);
 }
 
 static struct err *look_buffered(struct word_scan *scan, uint64_t start, uint64_t end,
