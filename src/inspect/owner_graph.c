@@ -53,10 +53,11 @@ static void find_hop(const struct memory_view *view, const struct packed_list *l
 	uint64_t len = MAX(packed_size(list, packed_at(list, to)), 1ull);
 
 	while (at + 8 <= end) {
-		size_t nr = MIN((end - at) / 8, (uint64_t)BUFFER_WORDS);
+		size_t nr = MIN((end - at) / 8, (uint64_t)BUFFER_WORDS), len_read = nr * 8;
 
-		if (memory_read(view->memory, at, word, nr * 8))
-			return;		/* its page is a hole, which had no pointer */
+		/* What cannot be read, as of a core file, is zeros. */
+		if (!memory_read_holes(view->memory, at, word, len_read))
+			nr = 0;
 		for (size_t i = 0; i < nr; i++) {
 			if (word[i] - low >= len)
 				continue;
@@ -64,7 +65,7 @@ static void find_hop(const struct memory_view *view, const struct packed_list *l
 			ret->to = word[i] - low;
 			return;
 		}
-		at += nr * 8;
+		at += len_read;
 	}
 }
 
