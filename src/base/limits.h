@@ -47,6 +47,8 @@
 /* address ranges of all units, or of the functions of one unit */
 #define LIMIT_RANGES		(1ull << 20)
 #define LIMIT_LINES		(4ull << 20)	/* bytes of a unit's line program */
+/* names of types, variables and functions: 16 bytes each */
+#define LIMIT_TYPE_NAMES	(16ull << 20)
 
 /* The folder of compiled rows. */
 #define LIMIT_CACHE		(1ull << 30)	/* bytes of all its files; the oldest go */

@@ -19,7 +19,6 @@
 
 #define SCOPES		32u	/* namespaces in one another */
 #define HASH_START	2166136261u
-#define NAMES_MOST	(1u << 25)	/* entries: 512 MB */
 
 static uint32_t hash_add(uint32_t hash, const char *text, size_t len)
 {
@@ -57,8 +56,8 @@ static struct err *add(const struct reading *reading, Dwarf_Die *die, enum type_
 
 	if (!name)
 		return NULL;
-	if (index->entries.nr == NAMES_MOST)
-		return limit_err("debug information", "too many names", NAMES_MOST);
+	if (index->entries.nr == LIMIT_TYPE_NAMES)
+		return limit_err("debug information", "too many names", LIMIT_TYPE_NAMES);
 	return vec_push(&index->entries, entry_of(reading, die, kind, hash_name(scope, name)));
 }
 
@@ -90,6 +89,8 @@ static struct err *add_variable(const struct reading *reading, Dwarf_Die *die, u
 	if (!dwarf_formref_die(&mem, &declared))
 		return NULL;
 	definition.declared = declared.addr;
+	if (reading->index->definitions.nr == LIMIT_TYPE_NAMES)
+		return limit_err("debug information", "too many names", LIMIT_TYPE_NAMES);
 	return vec_push(&reading->index->definitions, definition);
 }
 
