@@ -73,7 +73,8 @@ static struct err *add_near(const struct value_world *world, const char *word, s
 	return lost || !near.nr ? err : err_hint(err, "%s", text.at);
 }
 
-static struct err *explain(const struct value_world *world, const struct expr *expr, struct err *err)
+static struct err *explain(const struct value_world *world, const struct expr *expr,
+			   struct err *err)
 {
 	/* It is the expression that is wrong: the command's usage would not help. */
 	if (err && err->code == ERR_USAGE)

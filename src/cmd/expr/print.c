@@ -73,8 +73,9 @@ const struct cmd cmd_print = {
 			  "what changes meanwhile may be half old and half new. Names need debug\n"
 			  "information; of what has only a symbol, a cast says the type.\n"
 			  "\n"
-			  "On a prompt line all that follows is the expression, so there is no\n"
-			  "redirection; in a script, give it in braces.\n",
+			  "On a prompt line all that follows is the expression, in which only Tcl's\n"
+			  "variables ($a) are replaced, so there is no redirection; in a script, give it\n"
+			  "in braces.\n",
 	.example	= "print server.clients->len\nprint/x flags\nprint {struct node} 0x55d0c0a812a0\n"
 			  "print *list@3\n",
 	.need		= call_need_view,

@@ -67,5 +67,5 @@ const struct cmd cmd_whatis = {
 	.need		= call_need_view,
 	.run		= run,
 	.max_args	= CMD_ANY,
-	.flags		= CMD_RAW,
+	.flags		= CMD_RAW | CMD_FORMAT,
 };

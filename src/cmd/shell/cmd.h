@@ -48,7 +48,8 @@ enum cmd_flags {
 	CMD_BRIEF	= 1 << 5,	/* takes -brief, anywhere among its words: call->brief */
 	CMD_VERBOSE	= 1 << 6,	/* the same with -v: call->verbose */
 	CMD_ABOUT	= 1 << 7,	/* takes `-about VAR` before -each (about.h) */
-	CMD_FORMAT	= 1 << 8,	/* CMD_RAW that takes a format right behind its name: x/4gx */
+	/* CMD_RAW with an expression: Tcl's variables are replaced; its name may have a format: x/4gx */
+	CMD_FORMAT	= 1 << 8,
 };
 
 #define CMD_ANY	(-1)		/* max_args: no limit */

@@ -30,10 +30,30 @@ static void echo(struct shell *shell)
 	Tcl_WriteChars(channel, "\n", 1);
 }
 
+/* Of an expression nothing but variables is Tcl's: C has no $. */
+static bool run_expression(struct shell *shell, const struct line *line, const char *text)
+{
+	Tcl_Obj *typed = Tcl_NewStringObj(text, -1), *meant;
+	bool ok;
+
+	Tcl_IncrRefCount(typed);
+	meant = Tcl_SubstObj(shell->tcl, typed, TCL_SUBST_VARIABLES);
+	Tcl_DecrRefCount(typed);
+	if (!meant)
+		return evaluate_finish(shell, TCL_ERROR, NULL);
+	Tcl_IncrRefCount(meant);
+	ok = evaluate_words(shell, 2, (const char *const[]){ line->raw->name, Tcl_GetString(meant) },
+			    NULL);
+	Tcl_DecrRefCount(meant);
+	return ok;
+}
+
 static bool run_raw(struct shell *shell, const struct line *line)
 {
 	const char *const words[] = { line->raw->name, line->rest + strspn(line->rest, " \t") };
 
+	if (line->raw->flags & CMD_FORMAT && strchr(words[1], '$'))
+		return run_expression(shell, line, words[1]);
 	return evaluate_words(shell, *words[1] ? 2 : 1, words, NULL);
 }
 
