@@ -384,10 +384,10 @@ proc compare_with_gdb {pid how language expressions} {
 	return $i
 }
 
-# A program of the two by a compiler and its flags.
+# A program of the two by a compiler and its flags. Split files go to where the compiler runs.
 proc built_by {source args} {
 	set binary $::tmp/values
-	exec {*}[lreplace $args 0 0 [need [lindex $args 0]]] -w -D_GNU_SOURCE -I$::here/../targets -o $binary $::here/../targets/$source
+	exec sh -c {cd "$1" && shift && exec "$@"} sh $::tmp {*}[lreplace $args 0 0 [need [lindex $args 0]]] -w -D_GNU_SOURCE -I$::here/../targets -o $binary $::here/../targets/$source
 	return [start_command $binary]
 }
 
