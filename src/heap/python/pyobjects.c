@@ -130,14 +130,29 @@ static struct err *add_pool(void *ctx, const struct pymalloc_pool *pool, const u
 	return err;
 }
 
+struct err *pyobjects_begin(struct pyobjects *ret)
+{
+	*ret = (struct pyobjects){ .known = MAP_INIT };
+	return vec_push(&ret->types, ((struct pytype){ .name = "(no object)" }));
+}
+
+struct err *pyobjects_type(struct pyobjects *objects, struct memory *memory, uint64_t type_type,
+			   const uint8_t *bytes, uint32_t size, uint16_t *ret)
+{
+	const struct finder finder = { objects, memory, type_type };
+	struct pynode node = { .type = 0 };
+	struct err *err = classify(&finder, bytes, size, &node);
+
+	*ret = node.type;
+	return err;
+}
+
 struct err *pyobjects_find(const struct pymalloc_source *source, uint64_t type_type,
 			   struct pyobjects *ret)
 {
 	struct finder finder = { ret, source->memory, type_type };
-	struct err *err;
+	struct err *err = pyobjects_begin(ret);
 
-	*ret = (struct pyobjects){ .known = MAP_INIT };
-	err = vec_push(&ret->types, ((struct pytype){ .name = "(no object)" }));
 	return err ? err : pymalloc_walk(source, add_pool, &finder, &ret->pools);
 }
 

@@ -46,6 +46,14 @@ struct pyobjects {
 /* Walk the pools and find the types of their blocks. The caller frees *ret, also after an error. */
 struct err *pyobjects_find(const struct pymalloc_source *source, uint64_t type_type,
 			   struct pyobjects *ret) MUST_CHECK;
+/* Begin to ask for the types of single blocks. The caller frees *ret, also after an error. */
+struct err *pyobjects_begin(struct pyobjects *ret) MUST_CHECK;
+/*
+ * Is a block that begins with these bytes, of at least 16, an object? *ret is the index of its type;
+ * 0: it is none.
+ */
+struct err *pyobjects_type(struct pyobjects *objects, struct memory *memory, uint64_t type_type,
+			   const uint8_t *bytes, uint32_t size, uint16_t *ret) MUST_CHECK;
 void pyobjects_free(struct pyobjects *objects);
 /* Can this be the name of a type? */
 bool pyobjects_is_name(const char *name);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What blocks are by their bytes: classes by tables of virtual functions, and forms. */
+
+#include <string.h>
+
+#include "fixture.h"
+#include "heap/block_types.h"
+#include "words.h"
+
+/* Places, in words: a class and its type, the class of types, code, names, blocks. */
+enum { TABLE = 100, TYPE = 200, TYPES_TABLE = 220, CODE = 300, NAME = 400, BLOCK = 1000 };
+
+static struct reach_ranges range_of(struct reach_range *at)
+{
+	return (struct reach_ranges){ .vec = { at, 1, 1 } };
+}
+
+static void make_table(struct words *in, unsigned place, uint64_t top, uint64_t type)
+{
+	in->word[place - 2] = top;
+	in->word[place - 1] = type;
+	in->word[place] = at(CODE);
+}
+
+static void make_class(struct words *in)
+{
+	make_table(in, TABLE, 0, at(TYPE));
+	make_table(in, TYPES_TABLE, 0, 0);
+	in->word[TYPE] = at(TYPES_TABLE);
+	in->word[TYPE + 1] = at(NAME);
+	memcpy(&in->word[NAME], "5Shape", 7);
+}
+
+static void add_block(struct packed_list *list, unsigned place, uint64_t size, uint32_t stack)
+{
+	struct block block = { .address = at(place), .size = size, .stack = stack };
+
+	CU_ASSERT_PTR_NULL_FATAL(packed_add(list, &block));
+	list->nr_outer = list->nr;
+}
+
+static bool keeps_large(void *ctx UNUSED, const struct block *block)
+{
+	return block->size > 16;
+}
+
+static void find(struct words *in, const struct packed_list *list, bool large,
+		 struct block_types *ret)
+{
+	struct reach_range constant = { at(TABLE - 2), at(BLOCK) }, code = { at(CODE), at(CODE + 8) };
+	const struct block_types_source source = {
+		.memory = &in->memory, .list = list, .constant = range_of(&constant),
+		.code = range_of(&code), .keeps = large ? keeps_large : NULL,
+	};
+
+	CU_ASSERT_PTR_NULL_FATAL(block_types_find(&source, ret));
+}
+
+/* The class of one block whose first word leads there; NULL: it has none. */
+static const char *class_of(struct words *in, uint64_t word, char ret[64])
+{
+	struct packed_list list = PACKED_INIT;
+	struct block_types types;
+	const char *name = NULL;
+
+	in->word[BLOCK] = word;
+	add_block(&list, BLOCK, 32, 1);
+	find(in, &list, false, &types);
+	if (types.sums.nr == 1 && types.sums.at[0].class) {
+		name = types.classes.at[0].name;
+		snprintf(ret, 64, "%s", name ? name : "");
+		name = ret;
+	}
+	block_types_free(&types);
+	packed_free(&list);
+	return name;
+}
+
+TEST("a class by its table")
+{
+	struct words in;
+	char name[64];
+
+	words_open(&in);
+	make_class(&in);
+	CU_ASSERT_STRING_EQUAL(class_of(&in, at(TABLE), name), "5Shape");
+	CU_ASSERT_PTR_NULL(class_of(&in, at(TABLE) + 4, name));
+	CU_ASSERT_PTR_NULL(class_of(&in, at(TABLE + 1), name));
+	CU_ASSERT_PTR_NULL(class_of(&in, at(CODE), name));
+	CU_ASSERT_PTR_NULL(class_of(&in, at(TYPE), name));
+	/* The table of a part of an object. */
+	make_table(&in, TABLE, (uint64_t)-16, at(TYPE));
+	CU_ASSERT_PTR_NULL(class_of(&in, at(TABLE), name));
+	/* No type's object: only a symbol can name it. */
+	make_table(&in, TABLE, 0, 0);
+	CU_ASSERT_STRING_EQUAL(class_of(&in, at(TABLE), name), "");
+	/* Something else in its place. */
+	make_table(&in, TABLE, 0, at(NAME));
+	CU_ASSERT_PTR_NULL(class_of(&in, at(TABLE), name));
+	make_table(&in, TABLE, 0, at(TYPE));
+	in.word[TABLE] = at(NAME);
+	CU_ASSERT_PTR_NULL(class_of(&in, at(TABLE), name));
+	/* In memory that can be written. */
+	make_table(&in, BLOCK + 100, 0, at(TYPE));
+	CU_ASSERT_PTR_NULL(class_of(&in, at(BLOCK + 100), name));
+	free(in.word);
+}
+
+TEST("sums")
+{
+	struct packed_list list = PACKED_INIT;
+	struct block_types types;
+	struct words in;
+
+	words_open(&in);
+	make_class(&in);
+	for (unsigned i = 0; i < 4; i++) {
+		in.word[BLOCK + 8 * i] = at(TABLE);
+		add_block(&list, BLOCK + 8 * i, i == 3 ? 16 : 32, i == 2 ? 2 : 1);
+	}
+	find(&in, &list, false, &types);
+	CU_ASSERT_EQUAL(types.count, 4);
+	CU_ASSERT_EQUAL(types.bytes, 112);
+	CU_ASSERT_EQUAL_FATAL(types.sums.nr, 2);
+	CU_ASSERT_EQUAL(types.sums.at[0].count, 3);
+	CU_ASSERT_EQUAL(types.sums.at[0].bytes, 80);
+	CU_ASSERT_EQUAL(types.sums.at[0].address, at(BLOCK));
+	CU_ASSERT_EQUAL(types.sums.at[1].stack, 2);
+	CU_ASSERT_EQUAL(types.classes.nr, 1);
+	block_types_free(&types);
+	find(&in, &list, true, &types);
+	CU_ASSERT_EQUAL(types.count, 3);
+	block_types_free(&types);
+	/* What cannot be read is not known. */
+	in.hole = at(BLOCK);
+	in.hole_end = at(BLOCK + 8);
+	find(&in, &list, false, &types);
+	CU_ASSERT_EQUAL(types.unread, 1);
+	CU_ASSERT_EQUAL(types.count, 4);
+	block_types_free(&types);
+	packed_free(&list);
+	free(in.word);
+}
+
+TEST("forms")
+{
+	static const struct {
+		const char *bytes;
+		uint64_t size;
+		bool preattach;
+		enum block_form form;
+	} cases[] = {
+		{ "eight ok", 9, false, BLOCK_FORM_TEXT },
+		{ "eight ok", 24, false, BLOCK_FORM_NONE },	/* it may be a number */
+		{ "eight ok", 24, true, BLOCK_FORM_TEXT },
+		{ "eight ok", 32, true, BLOCK_FORM_NONE },
+		{ "sixteen letters!", 40, false, BLOCK_FORM_TEXT },
+		{ "sixteen letters!", 16, false, BLOCK_FORM_NONE },	/* no end */
+		{ "z\xc3\xbcrich, z\xc3\xbcrich", 40, false, BLOCK_FORM_TEXT },
+		{ "z\xc3.rich, zxxxxxrich", 40, false, BLOCK_FORM_NONE },
+		{ "abc", 4, false, BLOCK_FORM_NONE },
+		{ "", 40, false, BLOCK_FORM_ZEROS },
+		{ "\5\5\1hello", 9, false, BLOCK_FORM_SDS },
+		{ "\5\x0c\1hello", 9, false, BLOCK_FORM_SDS },
+		{ "\5\5\2hello", 9, false, BLOCK_FORM_NONE },
+		{ "\6\5\1hello", 9, false, BLOCK_FORM_NONE },
+		{ "\5\5\1hel\1o", 9, false, BLOCK_FORM_NONE },
+		{ "\3\3\1abc", 7, false, BLOCK_FORM_NONE },	/* it may be a number */
+		{ "\5\0\5\0\2hello", 11, false, BLOCK_FORM_NONE },	/* too wide a header */
+		{ "\5\5\1hello", 64, false, BLOCK_FORM_NONE },	/* the room is another one */
+	};
+	struct packed_list list = PACKED_INIT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct packed_block block = { .address = at(1), .size = (uint32_t)cases[i].size,
+					      .preattach = cases[i].preattach };
+		uint8_t bytes[64] = { 0 };
+
+		memcpy(bytes, cases[i].bytes, strlen(cases[i].bytes));
+		CU_ASSERT_EQUAL(block_form_of(&list, &block, bytes, cases[i].size), cases[i].form);
+	}
+}
+
+TEST("arrays of pointers")
+{
+	struct packed_list list = PACKED_INIT;
+	uint64_t word[8] = { at(10), 0, at(20), at(30), at(10), 0, 0, 0 };
+
+	for (unsigned i = 1; i <= 4; i++)
+		add_block(&list, i * 10, 64, 1);
+	CU_ASSERT_EQUAL(block_form_of(&list, packed_at(&list, 0), (uint8_t *)word, 64),
+			BLOCK_FORM_POINTERS);
+	word[7] = at(30) + 8;	/* the inside of one */
+	CU_ASSERT_EQUAL(block_form_of(&list, packed_at(&list, 0), (uint8_t *)word, 64),
+			BLOCK_FORM_NONE);
+	word[7] = word[4] = 0;
+	CU_ASSERT_EQUAL(block_form_of(&list, packed_at(&list, 0), (uint8_t *)word, 64),
+			BLOCK_FORM_NONE);
+	CU_ASSERT_STRING_EQUAL(block_form_name(BLOCK_FORM_POINTERS), "pointers");
+	packed_free(&list);
+}
