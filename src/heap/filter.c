@@ -146,6 +146,14 @@ bool filter_matches_numbers(const struct filter *filter, const struct filter_env
 	return conds_match(filter, env, block, false);
 }
 
+bool filter_matches_names(const struct filter *filter, const struct filter_env *env,
+			  uint32_t stack)
+{
+	const struct block block = { .stack = stack };
+
+	return conds_match(filter, env, &block, true);
+}
+
 bool filter_is_timed(const struct filter *filter)
 {
 	const uint32_t timed = 1u << FILTER_THREAD | 1u << FILTER_TIME | 1u << FILTER_AGE |

@@ -81,6 +81,9 @@ bool filter_matches(const struct filter *filter, const struct filter_env *env,
 /* Checks all conditions except those on function and module, which need names. */
 bool filter_matches_numbers(const struct filter *filter, const struct filter_env *env,
 			    const struct block *block);
+/* Checks only those, of the blocks of a stack, which may be LOG_STACK_NONE. */
+bool filter_matches_names(const struct filter *filter, const struct filter_env *env,
+			  uint32_t stack);
 /*
  * The key that blocks are sorted by, the smallest first; equal keys stay in order of address.
  * False: the block has no such attribute, and comes behind those that have it.

@@ -11,6 +11,7 @@
 #include "session/account.h"
 #include "session/heap.h"
 #include "session/leaks.h"
+#include "session/pool/session_contents.h"
 #include "session/trim/trim.h"
 
 struct err *session_agent_totals(const struct session *session, struct log_totals *ret)
@@ -141,6 +142,30 @@ struct err *session_leaks_graph(struct session *session, const struct owner_ask 
 	else
 		*ret = graph;
 	return err;
+}
+
+/* All of them are in no memory. */
+struct err *session_contents(struct session *session, const struct session_contents_ask *ask,
+			     struct session_contents *ret)
+{
+	struct packed_source blocks = { .log = &session->region->log, .until = UINT64_MAX,
+					.timed = ask->timed };
+	struct err *err;
+
+	*ret = (struct session_contents){ .blocks = { .held = PACKED_INIT, .heap = HEAPS_INIT,
+						   .why = "the fake session has no heap" } };
+	err = packed_from_log(&blocks, &ret->blocks.held);
+	if (!err)
+		err = block_types_find(&(struct block_types_source){
+			.memory = &fake_of(session)->memory.memory, .list = &ret->blocks.held,
+			.keeps = ask->keeps, .ctx = ask->ctx }, &ret->types);
+	return err;
+}
+
+void session_contents_free(struct session_contents *types)
+{
+	block_types_free(&types->types);
+	leak_marks_free(&types->blocks);
 }
 
 struct err *trim_run(struct session *session UNUSED, struct session_trim *ret)

@@ -109,7 +109,7 @@ struct cmd {
 	X(malloc_check) X(malloc_sites) X(malloc_tree) X(malloc_mark) X(malloc_diff)	\
 	X(malloc_watch) X(malloc_leaks) X(malloc_refs) X(malloc_pymalloc) X(malloc_stale)	\
 	X(malloc_path) X(malloc_owners)							\
-	X(malloc_pins)									\
+	X(malloc_pins) X(malloc_types)							\
 	X(malloc_stats) X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)	\
 	X(growth) X(growth_start) X(growth_log) X(growth_stop)				\
 	X(export) X(report)								\

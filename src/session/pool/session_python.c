@@ -91,8 +91,7 @@ static struct err *look_at(struct job *job, const struct memory_view *view)
 	return err || !job->search ? err : search(job, view);
 }
 
-/* Names in pages of files that the view does not have. */
-static struct err *name_types(struct session *session, void *arg)
+struct err *session_python_name(struct session *session, void *arg)
 {
 	struct pyobjects *objects = arg;
 	const struct modules *modules = &session->current->target->modules;
@@ -156,7 +155,7 @@ struct err *session_python(struct session *session, bool lost, struct session_py
 	job.look.ctx = &job;
 	err = look_run(&job.look);
 	if (!err)
-		err = session_call(session, name_types, &ret->objects);
+		err = session_call(session, session_python_name, &ret->objects);
 	ret->pause_ns = job.look.pause_ns;
 	snprintf(ret->no_snapshot, sizeof(ret->no_snapshot), "%s", job.look.no_snapshot);
 	look_free(&job.look);

@@ -22,3 +22,8 @@ struct session_python {
 struct err *session_python(struct session *session, bool search,
 			   struct session_python *ret) MUST_CHECK;
 void session_python_free(struct session_python *python);
+/*
+ * Tracer thread: find the names of types (arg is a struct pyobjects) that are in pages of files which
+ * the view does not have.
+ */
+struct err *session_python_name(struct session *session, void *arg) MUST_CHECK;

@@ -557,7 +557,7 @@ by_both case export-sampled 120 {
 }
 
 # Every list as a file: as many rows as scripts get, and the same keys.
-set exported_lists {allocations freespace leaks {stale 0s} {diff a} {memory maps} history threads maps modules probes {growth brk}}
+set exported_lists {allocations freespace types leaks {stale 0s} {diff a} {memory maps} history threads maps modules probes {growth brk}}
 
 proc columns_of {json} {
 	return [lmap {all key} [regexp -all -inline {(?:^\{|,)"([a-z]+)":} [regsub -all {"stack":\[.*\]} $json {"stack":0}]] {set key}]

@@ -298,7 +298,7 @@ TEST("completes")
 	char line[32];
 
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
-	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites tree mark diff watch leaks refs pymalloc stale path owners pins stats trim on off reset ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites tree mark diff watch leaks refs pymalloc stale path owners pins types stats trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("memory "), "account maps watch system ");
 	CU_ASSERT_STRING_EQUAL(completed("memory system "), "limit ");

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# What blocks are: against programs that know it.
+
+# Block for block: the type that mdbg names is the program's, and where nobody can know it there is none.
+proc check_types {t m hows} {
+	foreach line [ask_list $t list] {
+		lassign $line address want
+		set rows [live_value $m "mdbg::types address == $address"]
+		check {[llength $rows] == 1 && [dict get [lindex $rows 0] count] == 1} {$address: $rows}
+		set type [string map {{ } _} [dict get [lindex $rows 0] type]]
+		set how [dict get [lindex $rows 0] how]
+		check {$type eq $want} {$line, and mdbg says $type ($how)}
+		dict incr known $how
+	}
+	foreach how $hows {
+		check {[dict exists $known $how]} {none is known by $how: $known}
+	}
+}
+
+proc check_program {program hows args} {
+	set t [start_command $program]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	foreach line $args {
+		order $t $line
+	}
+	check_types $t $m $hows
+	set rows [live_value $m {mdbg::types}]
+	set sum 0
+	foreach row $rows {
+		incr sum [dict get $row bytes]
+	}
+	set all 0
+	foreach row [live_value $m {mdbg::allocations}] {
+		incr all [dict get $row size]
+	}
+	check {$sum == $all} {$sum bytes by type, and $all in blocks}
+	check {[string match "*vtable*" [live $m "malloc types limit 5"]]} {[live $m "malloc types limit 5"]}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+case types-of-classes 60 {
+	check_program $::build/targets/types {vtable frame} {make 1} {fill 2}
+}
+
+# Its classes have names, and no symbols.
+case types-stripped 60 {
+	file copy $::build/targets/types $::tmp/types
+	exec strip $::tmp/types
+	check_program $::tmp/types {vtable} {make 1}
+}
+
+case types-without-rtti 60 {
+	set program [build_target [need g++] types.cc -O1 -fno-rtti]
+	check_program $program {vtable} {make 1}
+}
+
+# A core has the same classes; what it lacks of files is read there.
+case types-in-a-core 60 {
+	need gdb
+	set t [start types]
+	exec [need gcore] -o $::tmp/core [pid_of $t] 2>@1
+	set m [live_start --core $::tmp/core.[pid_of $t]]
+	check_types $t $m {vtable}
+	live_end $m
+	finish $t
+}
+
+case types-in-python 60 {
+	set script [spit $::tmp/script.py {
+import sys
+held = [bytes(1000 + i) for i in range(321)] + ["x" * 2000 + str(i) for i in range(123)]
+print("ready", flush=True)
+sys.stdin.readline()
+}]
+	set t [start_command [system_python] $script]
+	set m [live_start -p [pid_of $t]]
+	foreach row [live_value $m {mdbg::types size > 900}] {
+		dict set count [dict get $row type] [dict get $row count]
+		dict set how [dict get $row type] [dict get $row how]
+	}
+	check {[dict get $count bytes] >= 321 && [dict get $count bytes] < 500} {$count}
+	check {[dict get $count str] >= 123 && [dict get $how str] eq "python"} {$count}
+	live_end $m
+	tell $t quit
+	ending $t
+}
