@@ -338,7 +338,7 @@ proc by_mark {text} {
 	return $answers
 }
 
-proc marked {expressions} {
+proc lines_of {expressions} {
 	return [lmap line [split [string trim $expressions] \n] {string trim $line}]
 }
 
@@ -347,7 +347,7 @@ proc gdb_says {pid language expressions} {
 	set script [open $::tmp/gdb.script w]
 	puts $script "set pagination off\nset style enabled off\nset language $language"
 	set i 0
-	foreach expression [marked $expressions] {
+	foreach expression [lines_of $expressions] {
 		puts $script "echo @@$i\\n\n$expression"
 		incr i
 	}
@@ -360,7 +360,7 @@ proc gdb_says {pid language expressions} {
 
 proc mdbg_says {how expressions} {
 	set i -1
-	set lines [lmap expression [marked $expressions] {string cat "puts @@[incr i]\n" $expression}]
+	set lines [lmap expression [lines_of $expressions] {string cat "puts @@[incr i]\n" $expression}]
 	set in [spit $::tmp/mdbg.lines "[join $lines \n]\n"]
 	mdbg -in $in {*}$how
 	return [by_mark $::out]
@@ -372,7 +372,7 @@ proc compare_with_gdb {pid how language expressions} {
 	set mdbg [mdbg_says $how $expressions]
 	set i 0
 	set differ {}
-	foreach expression [marked $expressions] {
+	foreach expression [lines_of $expressions] {
 		set of_gdb [string trim [join [dict get $gdb $i] \n]]
 		set of_mdbg [string trim [join [dict get $mdbg $i] \n]]
 		if {$of_gdb ne $of_mdbg} {
