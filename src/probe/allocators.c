@@ -27,6 +27,7 @@ static const struct allocator *const table[] = {
 #define NONE	UINT8_MAX	/* of module.walkable */
 #define SIGN_PART	(256ull << 10)	/* bytes that are read at a time */
 #define SIGN_MOST	(64ull << 20)	/* bytes of a segment that are searched */
+#define SIGN_LONGEST	64u		/* no sign is longer */
 #define CONSTANTS_MOST	(16u << 20)	/* bytes */
 
 const struct allocator *const allocator_guess = &allocator_glibc;
@@ -173,38 +174,42 @@ static bool has_arena(const struct allocator *allocator, const struct module *mo
 	       !elf_symbol_named(module->elf, allocator->arena, &symbol);
 }
 
-/* Does a segment of constants have these bytes? */
-static bool has_bytes(const struct module *module, const struct elf_segment *segment,
-		      const char *bytes)
+/* The place in the table, from 1, of the allocator whose sign is in these bytes; 0: none is. */
+static uint8_t sign_in(const char *bytes, size_t len)
 {
-	AUTO_FREE char *part = malloc(SIGN_PART);
-	size_t len = strlen(bytes);
-
-	for (uint64_t at = 0; part && at < MIN(segment->filesz, SIGN_MOST); at += SIGN_PART - len) {
-		uint64_t room = MIN(SIGN_PART, segment->filesz - at);
-
-		if (elf_file_read(module->elf, segment->vaddr + at, part, room))
-			return false;
-		if (memmem(part, room, bytes, len))
-			return true;
-	}
-	return false;
+	for (uint8_t i = 0; i < ARRAY_SIZE(table); i++)
+		if (table[i]->sign && memmem(bytes, len, table[i]->sign, strlen(table[i]->sign)))
+			return i + 1;
+	return 0;
 }
 
-/* Has the program this allocator linked in? */
-static bool has_sign(const struct allocator *allocator, const struct module *module)
+/*
+ * The same of the program's constants, which are read once for all signs: they may be many MB. Parts
+ * overlap by the longest sign.
+ */
+static uint8_t find_sign(const struct module *module)
 {
+	AUTO_FREE char *part = malloc(SIGN_PART);
 	const struct elf_segment *segment;
+	uint8_t found = 0;
 	size_t nr;
 
-	if (!allocator->sign || !elf_file_entry(module->elf))
-		return false;
+	if (!part || !elf_file_entry(module->elf))
+		return 0;
 	segment = elf_file_segments(module->elf, &nr);
-	for (size_t i = 0; i < nr; i++)
-		if (!segment[i].write && !segment[i].exec &&
-		    has_bytes(module, &segment[i], allocator->sign))
-			return true;
-	return false;
+	for (size_t i = 0; i < nr && !found; i++) {
+		uint64_t most = MIN(segment[i].filesz, SIGN_MOST);
+
+		for (uint64_t at = 0; !segment[i].write && !segment[i].exec && at < most && !found;
+		     at += SIGN_PART - SIGN_LONGEST) {
+			uint64_t len = MIN(SIGN_PART, segment[i].filesz - at);
+
+			if (elf_file_read(module->elf, segment[i].vaddr + at, part, len))
+				break;
+			found = sign_in(part, len);
+		}
+	}
+	return found;
 }
 
 /* Was it found before that the module has an allocator linked in? */
@@ -241,11 +246,13 @@ static uint8_t find_walkable(const struct module *module)
 	char version[ALLOCATOR_VERSION];
 	const struct allocator *named = module->elf ? named_of(module, version) : NULL;
 
+	uint8_t found;
+
 	for (uint8_t i = 0; i < ARRAY_SIZE(table) && module->elf; i++)
-		if (table[i]->walk && (named ? named == table[i] : has_arena(table[i], module) ||
-								   has_sign(table[i], module)))
+		if (table[i]->walk && (named ? named == table[i] : has_arena(table[i], module)))
 			return i + 1;
-	return NONE;
+	found = module->elf && !named ? find_sign(module) : 0;
+	return found ? found : NONE;
 }
 
 /* NULL: there is none. The search is done once, as it reads the module's file. */
@@ -273,7 +280,6 @@ static int by_allocator(const void *a, const void *b)
 	return x->module->serial < y->module->serial ? -1 : x->module->serial > y->module->serial;
 }
 
-/* Each allocator whose data its walk finds by themselves; others have nothing there then. */
 static void guess(const struct modules *modules, struct walkable *ret)
 {
 	for (size_t i = 0; i < modules->live.nr; i++)
