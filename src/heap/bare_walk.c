@@ -21,24 +21,6 @@ struct err *bare_walk_arena(struct bare_walk *bare, uint64_t address)
 					      .main = !bare->walk->arenas.nr }));
 }
 
-struct err *bare_walk_span(struct bare_walk *bare, uint64_t start, uint64_t end, uint16_t heap)
-{
-	struct heap_walk *walk = bare->walk;
-	struct heap_span *last = walk->spans.nr ? &walk->spans.at[walk->spans.nr - 1] : NULL;
-
-	if (heap < walk->arenas.nr) {
-		walk->arenas.at[heap].system_mem += end - start;
-	} else {
-		walk->mmapped++;
-		walk->mmapped_bytes += end - start;
-	}
-	/* A block that is mapped on its own keeps its mapping. */
-	if (!last || last->end != start || last->heap != heap || heap >= walk->arenas.nr)
-		return vec_push(&walk->spans, ((struct heap_span){ start, end, heap }));
-	last->end = end;
-	return NULL;
-}
-
 static struct err *add_last(struct bare_walk *bare)
 {
 	struct heap_chunk chunk = bare->last;
@@ -60,6 +42,20 @@ static struct err *add_last(struct bare_walk *bare)
 			arena->largest_free = chunk.size;
 	}
 	return heap_chunks_add(&walk->chunks, &chunk, &new_run);
+}
+
+struct err *bare_walk_span(struct bare_walk *bare, uint64_t start, uint64_t end, uint16_t heap)
+{
+	struct heap_walk *walk = bare->walk;
+	struct err *err = add_last(bare);
+
+	if (heap < walk->arenas.nr) {
+		walk->arenas.at[heap].system_mem += end - start;
+	} else {
+		walk->mmapped++;
+		walk->mmapped_bytes += end - start;
+	}
+	return err ? err : vec_push(&walk->spans, ((struct heap_span){ start, end, heap }));
 }
 
 /* Chunks of these kinds are no blocks: they are one where they lie side by side. */

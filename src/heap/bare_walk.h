@@ -35,7 +35,10 @@ struct bare_walk {
 
 /* Add an arena, with the next number; address is that of the allocator's own data of it. */
 struct err *bare_walk_arena(struct bare_walk *bare, uint64_t address) MUST_CHECK;
-/* Memory from the kernel, which counts for the arena; it becomes one with its neighbour. */
+/*
+ * Memory from the kernel, which counts for the arena, and is given back as a whole (a slab) or lies in
+ * whole pages: no chunk of it becomes one with a chunk of another span (free_space.h).
+ */
 struct err *bare_walk_span(struct bare_walk *bare, uint64_t start, uint64_t end,
 			   uint16_t heap) MUST_CHECK;
 /*

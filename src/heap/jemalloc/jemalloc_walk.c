@@ -23,15 +23,6 @@ static struct err *make_arena(struct jemalloc *jemalloc, uint16_t arena)
 	return err;
 }
 
-/* Chunks of one extent do not become one with those of another. */
-static struct err *add_span(struct jemalloc *jemalloc, uint64_t start, uint64_t end, uint16_t arena)
-{
-	struct err *err = bare_walk_end(&jemalloc->bare);
-
-	return err ? err : vec_push(&jemalloc->walk->spans,
-				    ((struct heap_span){ start, end, arena }));
-}
-
 /* Is one of the sorted words in [start, end)? All questions are in order. */
 static bool has_word(const struct word_list *list, size_t *next, uint64_t start, uint64_t end)
 {
@@ -76,8 +67,6 @@ static struct err *add_slab(struct jemalloc *jemalloc, const struct jemalloc_ext
 		return damage(jemalloc, slab, "a slab of %" PRIu64 " bytes for "
 			      "blocks of %" PRIu64, slab->pages, slab->size);
 	err = check_slab(jemalloc, slab, nr);
-	if (!err)
-		err = add_span(jemalloc, slab->base, slab->base + slab->pages, slab->arena);
 	for (uint64_t i = 0; i < nr && !err; i++) {
 		uint64_t address = slab->base + i * slab->size;
 
@@ -93,26 +82,19 @@ static struct err *add_slab(struct jemalloc *jemalloc, const struct jemalloc_ext
 static struct err *add_large(struct jemalloc *jemalloc, const struct jemalloc_extent *large)
 {
 	uint64_t size = large->size;
-	struct err *err;
 
 	if (!size || size % PAGE || large->pages < size || large->pages > size + PAGE ||
 	    large->address + size > large->base + large->pages)
 		return damage(jemalloc, large, "%" PRIu64 " bytes for a block of %"
 			      PRIu64 " at 0x%" PRIx64, large->pages, size, large->address);
-	err = add_span(jemalloc, large->base, large->base + large->pages, large->arena);
-	return err ? err : bare_walk_add(&jemalloc->bare, large->address, size,
-					 kind_of(jemalloc, large->address, size), large->arena);
+	return bare_walk_add(&jemalloc->bare, large->address, size,
+			     kind_of(jemalloc, large->address, size), large->arena);
 }
 
-static struct err *add_kept(struct jemalloc *jemalloc, const struct jemalloc_extent *kept)
-{
-	struct err *err = add_span(jemalloc, kept->base, kept->base + kept->pages, kept->arena);
-
-	return err ? err : bare_walk_add(&jemalloc->bare, kept->base, kept->pages, CHUNK_KEPT,
-					 kept->arena);
-}
-
-/* The base blocks that begin before address: they lie between extents. */
+/*
+ * The base blocks that begin before address: they lie between extents, and jemalloc does not count them
+ * as memory of an arena.
+ */
 static struct err *add_bases(struct jemalloc *jemalloc, uint64_t address)
 {
 	const struct word_list *bases = &jemalloc->bases;
@@ -125,7 +107,10 @@ static struct err *add_bases(struct jemalloc *jemalloc, uint64_t address)
 
 		if (start < jemalloc->done || end > address)
 			continue;
-		err = add_span(jemalloc, start, end, 0);
+		err = bare_walk_end(&jemalloc->bare);
+		if (!err)
+			err = vec_push(&jemalloc->walk->spans,
+				       ((struct heap_span){ start, end, 0 }));
 		if (!err)
 			err = bare_walk_add(&jemalloc->bare, start, end - start, CHUNK_OWN, 0);
 		jemalloc->done = end;
@@ -147,7 +132,6 @@ static bool is_mapped(const struct heap_source *source, uint64_t start, uint64_t
 
 static struct err *add_extent(struct jemalloc *jemalloc, const struct jemalloc_extent *extent)
 {
-	struct heap_arena *arena;
 	struct err *err = make_arena(jemalloc, extent->arena);
 
 	if (!err && extent->state != JEMALLOC_RETAINED)
@@ -160,10 +144,13 @@ static struct err *add_extent(struct jemalloc *jemalloc, const struct jemalloc_e
 			      PRIu64 " bytes lies in another one, or in no memory", extent->base,
 			      extent->pages);
 	jemalloc->done = extent->base + extent->pages;
-	arena = &jemalloc->walk->arenas.at[extent->arena];
-	arena->system_mem += extent->pages;
+	err = bare_walk_span(&jemalloc->bare, extent->base, extent->base + extent->pages,
+			     extent->arena);
+	if (err)
+		return err;
 	if (extent->state != JEMALLOC_ACTIVE)
-		return add_kept(jemalloc, extent);
+		return bare_walk_add(&jemalloc->bare, extent->base, extent->pages, CHUNK_KEPT,
+				     extent->arena);
 	return extent->slab ? add_slab(jemalloc, extent) : add_large(jemalloc, extent);
 }
 

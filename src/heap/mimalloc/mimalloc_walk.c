@@ -170,21 +170,30 @@ static struct err *list_page(struct listing *listing)
 	return err;
 }
 
+static bool is_committed(const struct mi_segment *segment, uint64_t slice)
+{
+	return segment->commit[slice / 64] >> slice % 64 & 1;
+}
+
 /* Slices that no page has: those that the process has not given back are kept. */
 static struct err *list_free(const struct listing *listing)
 {
 	const struct mi_segment *segment = listing->segment;
 	uint64_t first = (listing->page->start - segment->start) / SLICE;
+	uint64_t end = segment->huge ? first : first + listing->page->slices;
 	struct err *err = NULL;
 
-	for (uint64_t i = first; i < first + listing->page->slices && !err; i++) {
+	for (uint64_t i = first, run; i < end && !err; i += run + 1) {
 		uint64_t start = segment->start + i * SLICE;
 
-		if (segment->huge || !(segment->commit[i / 64] >> i % 64 & 1))
+		for (run = 0; i + run < end && is_committed(segment, i + run);)
+			run++;
+		if (!run)
 			continue;
-		err = bare_walk_span(&listing->mimalloc->bare, start, start + SLICE, 0);
+		err = bare_walk_span(&listing->mimalloc->bare, start, start + run * SLICE, 0);
 		if (!err)
-			err = bare_walk_add(&listing->mimalloc->bare, start, SLICE, CHUNK_KEPT, 0);
+			err = bare_walk_add(&listing->mimalloc->bare, start, run * SLICE,
+					    CHUNK_KEPT, 0);
 	}
 	return err;
 }

@@ -74,19 +74,15 @@ static struct err *add_objects(struct tcmalloc *tc, const struct tcmalloc_span *
 /* Each span is one of the walk's, since it is given back as a whole (free_space.h). */
 static struct err *add_span(struct tcmalloc *tc, const struct tcmalloc_span *span)
 {
-	struct heap_walk *walk = tc->bare.walk;
 	struct err *err;
 
 	if (span->where == SPAN_RETURNED)
 		return NULL;
-	walk->arenas.at[0].system_mem += span->bytes;
-	err = vec_push(&walk->spans,
-		       ((struct heap_span){ span->start, span->start + span->bytes, 0 }));
-	if (!err)
-		err = span->nr ? add_objects(tc, span) :
-		      bare_walk_add(&tc->bare, span->start, span->bytes,
-				    span->where == SPAN_NORMAL ? CHUNK_KEPT : CHUNK_USED, 0);
-	return err ? err : bare_walk_end(&tc->bare);
+	err = bare_walk_span(&tc->bare, span->start, span->start + span->bytes, 0);
+	if (err || span->nr)
+		return err ? err : add_objects(tc, span);
+	return bare_walk_add(&tc->bare, span->start, span->bytes,
+			     span->where == SPAN_NORMAL ? CHUNK_KEPT : CHUNK_USED, 0);
 }
 
 static struct err *add_chunks(struct tcmalloc *tc)
@@ -95,7 +91,7 @@ static struct err *add_chunks(struct tcmalloc *tc)
 
 	vec_each_while(span, &tc->spans, !err)
 		err = add_span(tc, span);
-	return err;
+	return err ? err : bare_walk_end(&tc->bare);
 }
 
 /* Are all spans together as long as tcmalloc says? Where one is lost, that was said already. */

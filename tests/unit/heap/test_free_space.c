@@ -27,6 +27,7 @@ static int teardown(void)
 {
 	heap_chunks_free(&walk.chunks);
 	vec_free(&walk.arenas);
+	vec_free(&walk.spans);
 	page_runs_free(&pages);
 	free_space_free(&space);
 	return 0;
@@ -231,4 +232,67 @@ TEST("each page is given with its blocks; and what would be without some of them
 	add_up_with(&source);
 	/* One chunk of 0x2800 bytes: its first page has its links, its last one a large block. */
 	expect(0x1000, 0x800, 0, 0, 0x1000);
+}
+
+/* A bare chunk, from the end of the last one to BASE + to. */
+static void bare(enum chunk_kind kind, uint64_t to)
+{
+	const struct heap_chunk chunk = { .address = end, .size = BASE + to - end, .kind = kind,
+					  .bare = true };
+	bool new_run;
+
+	CU_ASSERT_PTR_NULL_FATAL(heap_chunks_add(&walk.chunks, &chunk, &new_run));
+	end = BASE + to;
+}
+
+static void slab(uint64_t from, uint64_t to)
+{
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&walk.spans,
+					  ((struct heap_span){ BASE + from, BASE + to, 0 })));
+}
+
+static bool last_is_gone(void *ctx UNUSED, const struct heap_chunk *chunk)
+{
+	return chunk->address >= BASE + 0x4000;
+}
+
+/*
+ * Four slabs side by side: one with a live block on its first page, one with a cached block, an empty
+ * one, and one with live blocks; then pages that are kept.
+ */
+static void make_slabs(void)
+{
+	begin();
+	vec_clear(&walk.spans);
+	slab(0, 0x2000);
+	bare(CHUNK_USED, 0x100);
+	bare(CHUNK_FREE, 0x2000);
+	slab(0x2000, 0x3000);
+	bare(CHUNK_CACHED, 0x2040);
+	bare(CHUNK_FREE, 0x3000);
+	slab(0x3000, 0x4000);
+	bare(CHUNK_FREE, 0x4000);
+	slab(0x4000, 0x5000);
+	bare(CHUNK_USED, 0x4800);
+	bare(CHUNK_FREE, 0x5000);
+	slab(0x5000, 0x8000);
+	bare(CHUNK_KEPT, 0x8000);
+}
+
+TEST("what is free in a slab is kept by the blocks of that slab, wherever they lie")
+{
+	make_slabs();
+	add_up(0);
+	expect(0x3000, 0x1f00 + 0x800, 0, 0xfc0, 0x1000);
+	CU_ASSERT_EQUAL(space.all.pinned_pages, 3);
+	CU_ASSERT_EQUAL(space.all.cached, 0x40);
+}
+
+TEST("a slab whose blocks are taken as free would go")
+{
+	struct free_space_source source = { .gone = last_is_gone };
+
+	make_slabs();
+	add_up_with(&source);
+	expect(0x3000 + 0x1000, 0x1f00, 0, 0xfc0, 0x1000);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Two walks that become one. */
 
-#include "heap/heap_walk.h"
+#include "heap/bare_walk.h"
 #include "log/log.h"
 #include "unit.h"
 
@@ -66,5 +66,25 @@ TEST("memory belongs to one of them")
 
 	CU_ASSERT_TRUE(err && err->code == ERR_FORMAT);
 	CU_ASSERT_TRUE(!other.spans.at);
+	heap_walk_free(&walk);
+}
+
+TEST("a span of bare chunks stays one of its own, and so do the free chunks in it")
+{
+	const struct heap_source source = { .memory = NULL };
+	struct heap_walk walk = HEAP_WALK_INIT;
+	struct bare_walk bare = BARE_WALK_INIT(&source, &walk);
+
+	CU_ASSERT_PTR_NULL(bare_walk_arena(&bare, 0));
+	for (uint64_t at = 0x10000; at < 0x12000; at += 0x1000) {
+		CU_ASSERT_PTR_NULL(bare_walk_span(&bare, at, at + 0x1000, 0));
+		CU_ASSERT_PTR_NULL(bare_walk_add(&bare, at, 0x800, CHUNK_FREE, 0));
+		CU_ASSERT_PTR_NULL(bare_walk_add(&bare, at + 0x800, 0x800, CHUNK_FREE, 0));
+	}
+	CU_ASSERT_PTR_NULL(bare_walk_end(&bare));
+	CU_ASSERT_EQUAL(walk.spans.nr, 2);
+	CU_ASSERT_EQUAL(walk.chunks.nr, 2);
+	CU_ASSERT_EQUAL(walk.arenas.at[0].system_mem, 0x2000);
+	bare_walk_free(&bare);
 	heap_walk_free(&walk);
 }
