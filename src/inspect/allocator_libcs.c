@@ -9,10 +9,6 @@
 #include "probe/allocators.h"
 #include "tracee/target.h"
 
-struct heap_maps {
-	VEC(struct heap_map) vec;
-};
-
 _Static_assert(WALKABLE_MAX == HEAP_LIBCS_MAX, "the modules are the libcs of a walk");
 
 uint64_t allocator_libcs_main_arena(const struct allocator *allocator, struct module *module)
@@ -73,18 +69,26 @@ size_t allocator_libcs_same(const struct allocator_libcs *libcs, size_t first)
 	return nr;
 }
 
-/* The private writable mappings, in which all that is looked at lies. */
-static struct err *read_maps(const struct target *target, struct heap_maps *ret)
+struct err *allocator_libcs_maps(const struct proc_maps *maps, struct heap_maps *ret)
 {
-	struct proc_maps maps = { VEC_INIT };
-	struct err *err = procfs_maps(target->pid, &maps);
+	struct err *err = NULL;
 
-	vec_each_while(map, &maps.vec, !err) {
+	vec_each_while(map, &maps->vec, !err) {
 		if (map->read && map->write && !map->shared)
 			err = vec_push(&ret->vec, ((struct heap_map){
 				map->start, map->end, !strcmp(map->path, "[heap]"),
 				procparse_map_is_anonymous(map) }));
 	}
+	return err;
+}
+
+static struct err *read_maps(const struct target *target, struct heap_maps *ret)
+{
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = procfs_maps(target->pid, &maps);
+
+	if (!err)
+		err = allocator_libcs_maps(&maps, ret);
 	procparse_maps_free(&maps);
 	return err;
 }
@@ -102,14 +106,11 @@ struct err *allocator_libcs_pulse(const struct target *target, struct heap_pulse
 	struct heap_source source = { .memory = target->memory };
 	struct allocator_libcs libcs;
 	struct heap_maps maps = { VEC_INIT };
-	struct err *err, *lacks = NULL;
+	struct err *err = NULL, *lacks = NULL;
 	bool any = false;
 
 	*ret = (struct heap_pulse){ .sum = 0 };
 	allocator_libcs_find(&target->modules, &libcs);
-	err = libcs.nr ? read_maps(target, &maps) : NULL;
-	source.map = maps.vec.at;
-	source.nr_maps = maps.vec.nr;
 	for (size_t i = 0; i < libcs.nr && !err; i += source.nr_libcs) {
 		struct heap_pulse pulse;
 
@@ -117,6 +118,14 @@ struct err *allocator_libcs_pulse(const struct target *target, struct heap_pulse
 		source.nr_libcs = allocator_libcs_same(&libcs, i);
 		if (!libcs.allocator[i]->pulse || !source.libc->nr_data)
 			continue;
+		/* glibc's arenas lead to one another. */
+		if (libcs.allocator[i] != &allocator_glibc && !source.nr_maps) {
+			err = read_maps(target, &maps);
+			if (err)
+				break;
+			source.map = maps.vec.at;
+			source.nr_maps = maps.vec.nr;
+		}
 		lacks = libcs.allocator[i]->pulse(&source, &pulse);
 		any |= !lacks;
 		if (!lacks)

@@ -10,6 +10,7 @@
 struct allocator;
 struct module;
 struct modules;
+struct proc_maps;
 struct target;
 
 #define ALLOCATOR_DATA	4u	/* writable segments of a module */
@@ -25,6 +26,13 @@ struct allocator_libcs {
 
 /* Tracer thread. *ret points to itself. */
 void allocator_libcs_find(const struct modules *modules, struct allocator_libcs *ret);
+/* The private mappings that can be written, in which all that is looked at lies. */
+struct heap_maps {
+	VEC(struct heap_map) vec;
+};
+
+/* *ret is empty before, and the caller frees it, also after an error. ERR_NOMEM. */
+struct err *allocator_libcs_maps(const struct proc_maps *maps, struct heap_maps *ret) MUST_CHECK;
 /* How many libcs from the first one on have the same allocator. */
 size_t allocator_libcs_same(const struct allocator_libcs *libcs, size_t first);
 /* Any thread: the address of this allocator's main arena in its module; 0: no symbol has it. */

@@ -149,32 +149,24 @@ static struct err *add_ranges(const struct allocator *allocator, const struct he
 static struct err *read_ranges(struct finder *finder, uint64_t free_ns, struct heap_ranges *ret)
 {
 	const struct allocator_libcs *libcs = &finder->facts->libcs;
-	VEC(struct heap_map) maps = VEC_INIT;
+	struct heap_maps maps = { VEC_INIT };
 	bool known = finder->of->pagemap->fd >= 0;
 	struct heap_source source = {
 		.memory = finder->of->memory,
 		.touched = known ? is_touched : NULL, .ctx = finder,
 		.resident = known ? resident : NULL, .free_ns = free_ns,
 	};
-	struct err *err = NULL;
+	struct err *err = allocator_libcs_maps(&finder->of->smaps->maps, &maps);
 
-	for (size_t i = 0; i < finder->of->smaps->maps.vec.nr && !err; i++) {
-		const struct proc_map *map = &finder->of->smaps->maps.vec.at[i];
-		struct heap_map is = { map->start, map->end, !strcmp(map->path, "[heap]"),
-				       procparse_map_is_anonymous(map) };
-
-		if (map->read && map->write && !map->shared)
-			err = vec_push(&maps, is);
-	}
-	source.map = maps.at;
-	source.nr_maps = maps.nr;
+	source.map = maps.vec.at;
+	source.nr_maps = maps.vec.nr;
 	for (size_t i = 0; i < libcs->nr && !err; i += source.nr_libcs) {
 		source.libc = &libcs->libc[i];
 		source.nr_libcs = allocator_libcs_same(libcs, i);
 		if (source.libc->nr_data)
 			err = add_ranges(libcs->allocator[i], &source, ret);
 	}
-	vec_free(&maps);
+	vec_free(&maps.vec);
 	return err;
 }
 
