@@ -331,7 +331,8 @@ static void print_lock(const struct heap_arena *arena, struct out *out)
 /*
  * Memory that is neither free nor in a thread's cache is held by the user, with its headers. So the
  * held, free and cached bytes add up to those acquired by sbrk and mmap. They would not if the walk
- * has not seen all of a heap; then the bytes of the blocks that it has seen are printed.
+ * has not seen all of a heap; then the bytes of the blocks that it has seen are printed. Bare chunks
+ * have no headers, and lie beside data of the allocator.
  */
 static void print_heap(const struct figures *figures, size_t number, struct out *out)
 {
@@ -353,9 +354,13 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 	bytes_statistic(out, 8, "bytes in the freespace tree", open);
 	bytes_statistic(out, 8, "largest free chunk", arena->largest_free);
 	bytes_statistic(out, 8, "bytes in threads' caches", cached);
-	bytes_statistic(out, 8, "bytes held, with headers",
-			arena->whole && arena->system_mem >= open + cached ?
-				arena->system_mem - open - cached : arena->bytes[CHUNK_USED]);
+	if (arena->bare)
+		bytes_statistic(out, 8, "bytes held", arena->bytes[CHUNK_USED]);
+	else
+		bytes_statistic(out, 8, "bytes held, with headers",
+				arena->whole && arena->system_mem >= open + cached ?
+					arena->system_mem - open - cached :
+					arena->bytes[CHUNK_USED]);
 	statistic(out, 8, "allocations currently active", arena->chunks[CHUNK_USED]);
 	if (figures->with_log)
 		statistic(out, 8, "since attach, and still held", figures->recorded[number]);

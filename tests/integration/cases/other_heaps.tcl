@@ -194,6 +194,10 @@ case heap-of-jemalloc-as-mallctl 60 {
 	check {$used <= $allocated && $allocated - $used < 200000} {held and cached $used, allocated $allocated}
 	check {$kept == $dirty * 4096 && $kept > 0} {kept $kept, dirty pages $dirty}
 	check {$system == $active + $kept} {system $system, active $active, kept $kept}
+	# A heap without headers has held what its blocks have, and not jemalloc's own data.
+	set text [live $m malloc]
+	set held [lmap {- bytes} [regexp -all -inline -line {^ +bytes held\.+ (\d+)$} $text] {set bytes}]
+	check {$held eq [lmap heap [dict get [live_value $m mdbg::malloc] heaps] {dict get $heap used}]} {$text}
 	live_end $m
 	quit $t
 }
