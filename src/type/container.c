@@ -188,39 +188,47 @@ static void name_elements(const struct look *look)
 	      to->count == 1 ? "" : "s");
 }
 
-static bool look_tree(const struct look *look)
-{
-	struct container *to = look->to;
-	bool is = true;
-	struct value tree = inner(look->memory, look->value, &is, "_M_t");
-
-	to->element = is ? argument(type_plain(tree.type), 1) : NULL;
-	to->count = word(look->memory, tree, &is, "_M_impl._M_node_count");
-	to->at = word(look->memory, tree, &is, "_M_impl._M_header._M_left");
-	to->offset = 32;
-	to->advance = tree_advance;
-	name_elements(look);
-	return is && to->element;
-}
-
 static struct err *chain_advance(struct memory *memory, struct container *container)
 {
 	return memory_read_u64(memory, container->at, &container->at);
 }
 
-static bool look_hash(const struct look *look)
+/* Where a container has its table, and that its count and its first node. */
+struct nodes {
+	const char *table, *count, *first;
+	uint32_t offset;	/* of an element in its node */
+	struct err *(*advance)(struct memory *memory, struct container *container);
+};
+
+static bool look_nodes(const struct look *look, const struct nodes *nodes)
 {
 	struct container *to = look->to;
 	bool is = true;
-	struct value table = inner(look->memory, look->value, &is, "_M_h");
+	struct value table = inner(look->memory, look->value, &is, nodes->table);
 
 	to->element = is ? argument(type_plain(table.type), 1) : NULL;
-	to->count = word(look->memory, table, &is, "_M_element_count");
-	to->at = word(look->memory, table, &is, "_M_before_begin._M_nxt");
-	to->offset = 8;
-	to->advance = chain_advance;
+	to->count = word(look->memory, table, &is, nodes->count);
+	to->at = word(look->memory, table, &is, nodes->first);
+	to->offset = nodes->offset;
+	to->advance = nodes->advance;
 	name_elements(look);
 	return is && to->element;
+}
+
+static bool look_tree(const struct look *look)
+{
+	static const struct nodes nodes = { "_M_t", "_M_impl._M_node_count",
+					    "_M_impl._M_header._M_left", 32, tree_advance };
+
+	return look_nodes(look, &nodes);
+}
+
+static bool look_hash(const struct look *look)
+{
+	static const struct nodes nodes = { "_M_h", "_M_element_count", "_M_before_begin._M_nxt", 8,
+					    chain_advance };
+
+	return look_nodes(look, &nodes);
 }
 
 static bool look_list(const struct look *look)
