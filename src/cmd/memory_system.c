@@ -175,6 +175,13 @@ static Tcl_Obj *figure_value(uint64_t value)
 	return Tcl_NewWideIntObj((Tcl_WideInt)value);
 }
 
+/* Of hundredths of a percent. */
+static Tcl_Obj *percent_value(uint64_t hundredths)
+{
+	return kernel_is_number(hundredths) ? Tcl_NewDoubleObj((double)hundredths / 100) :
+		figure_value(hundredths);
+}
+
 static void add_figures(const struct machine_view *view, Tcl_Obj *dict)
 {
 	Tcl_Obj *changes = Tcl_NewDictObj(), *rates = Tcl_NewDictObj();
@@ -187,10 +194,8 @@ static void add_figures(const struct machine_view *view, Tcl_Obj *dict)
 		int64_t change;
 		double rate;
 
-		if (figure->part == MACHINE_PRESSURE && kernel_is_number(now))
-			dict_double(dict, figure->key, (double)now / 100);
-		else
-			dict_value(dict, figure->key, figure_value(now));
+		dict_value(dict, figure->key, figure->part == MACHINE_PRESSURE ?
+			   percent_value(now) : figure_value(now));
 		if (figure->part == MACHINE_PRESSURE)
 			continue;
 		if (machine_look_change(before, now, &change))
@@ -293,6 +298,10 @@ static Tcl_Obj *group_dict(const struct machine_view *view, const struct memory_
 	dict_value(dict, "swapuse", figure_value(group->swap_use));
 	dict_value(dict, "atlimit", figure_value(group->at_limit));
 	dict_value(dict, "oomkills", figure_value(group->oom_kills));
+	dict_value(dict, "some10", percent_value(group->pressure.some_10));
+	dict_value(dict, "some60", percent_value(group->pressure.some_60));
+	dict_value(dict, "full10", percent_value(group->pressure.full_10));
+	dict_value(dict, "full60", percent_value(group->pressure.full_60));
 	for (const struct group_figure *figure = group_figures; figure->key; figure++)
 		dict_value(dict, figure->key, figure_value(machine_groups_text_figure(group,
 										      figure)));
@@ -376,7 +385,8 @@ const struct cmd cmd_api_memory_system = {
 			  "                      swaplimit swapuse anonymous file shared inactive kernel\n"
 			  "                      slab pagetables stacks sockets (bytes) atlimit oomkills\n"
 			  "                      (events) rate (bytes a second) reached (seconds until\n"
-			  "                      its limit is reached at this rate)\n"
+			  "                      its limit is reached at this rate) some10 some60 full10\n"
+			  "                      full60 (percent; of version 2, memory.pressure)\n"
 			  "    nearest           the path of the group that has the least left, or empty\n"
 			  "    why               why not all groups are known, or empty\n"
 			  "- is what the kernel does not offer; a limit that is not there is\n"

@@ -162,6 +162,8 @@ const struct cmd cmd_memory_watch = {
 			  "             stall (allocations that waited), compact (stalls), migrate\n"
 			  "             (pages), pgin pgout (bytes from and to disks), swin swout\n"
 			  "             (pages), oomkill (/proc/vmstat)\n"
+			  "    PSI      the part of the last 10 and 60 s in which some tasks, and all,\n"
+			  "             waited for memory (/proc/pressure/memory)\n"
 			  "\n"
 			  "Then the verdict of `memory`. For it, and for PSIZE, the kernel walks the page\n"
 			  "tables; that is done in a part of the readings only, so that it takes a\n"

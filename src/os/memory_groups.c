@@ -106,10 +106,27 @@ static void read_v1(const char *folder, struct memory_group *ret)
 	ret->least_swap_limit = limit_v1(ret->least_swap_limit);
 }
 
+static void read_pressure(const char *folder, struct pressure *ret)
+{
+	AUTO_FREE char *path = NULL, *text = NULL;
+	struct err *err;
+
+	if (asprintf(&path, "%s/memory.pressure", folder) < 0) {
+		path = NULL;
+		return;
+	}
+	err = kernel_text(path, &text);
+	if (err)
+		err_ignore(err);
+	else
+		pressure_parse(text, ret);
+}
+
 static void read_v2(const char *folder, struct memory_group *ret)
 {
 	kernel_text_table_file(folder, "memory.stat", stat_v2, ARRAY_SIZE(stat_v2), ret);
 	kernel_text_table_file(folder, "memory.events", events_v2, ARRAY_SIZE(events_v2), ret);
+	read_pressure(folder, &ret->pressure);
 }
 
 static void read_figures(const char *folder, unsigned version, struct memory_group *ret)

@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "os/pressure.h"
 
 #define MEMORY_GROUP_PATH	4352	/* bytes of the longest path */
 
@@ -36,6 +37,7 @@ struct memory_group {
 	/* Events since the group was made. */
 	uint64_t at_limit;	/* times that the limit, or high, was met */
 	uint64_t oom_kills;
+	struct pressure pressure;	/* of version 2 */
 };
 
 struct memory_groups {

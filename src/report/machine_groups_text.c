@@ -34,7 +34,7 @@ static struct err *print_table(const struct memory_groups *groups, struct out *o
 {
 	static const char *const titles[] = {
 		"GROUP", ">LIMIT", "?>HIGH", ">USE", ">LEFT", "?>SWAP LIMIT", "?>SWAP USE",
-		">AT LIMIT", ">OOM KILLS",
+		">AT LIMIT", ">OOM KILLS", "?>SOME 10 S", "?>FULL 10 S",
 	};
 	struct table table;
 
@@ -49,6 +49,8 @@ static struct err *print_table(const struct memory_groups *groups, struct out *o
 		number_cell_bytes(&table, out, group->swap_use);
 		number_cell_count(&table, group->at_limit);
 		number_cell_count(&table, group->oom_kills);
+		number_cell_percent(&table, group->pressure.some_10);
+		number_cell_percent(&table, group->pressure.full_10);
 	}
 	return text_table_print(&table, out);
 }

@@ -55,10 +55,10 @@ const struct machine_figure machine_figures[] = {
 	RATE("pageout", "KB written to disks", VMSTAT "pgpgout", paged_out),
 	RATE("faults", "page faults", VMSTAT "pgfault", faults),
 	RATE("majorfaults", "major page faults", VMSTAT "pgmajfault", major_faults),
-	ROW(MACHINE_PRESSURE, "some10", "pressure, some wait", PRESSURE "some", some_10),
-	ROW(MACHINE_PRESSURE, "some60", "", "", some_60),
-	ROW(MACHINE_PRESSURE, "full10", "pressure, all wait", PRESSURE "full", full_10),
-	ROW(MACHINE_PRESSURE, "full60", "", "", full_60),
+	ROW(MACHINE_PRESSURE, "some10", "pressure, some wait", PRESSURE "some", pressure.some_10),
+	ROW(MACHINE_PRESSURE, "some60", "", "", pressure.some_60),
+	ROW(MACHINE_PRESSURE, "full10", "pressure, all wait", PRESSURE "full", pressure.full_10),
+	ROW(MACHINE_PRESSURE, "full60", "", "", pressure.full_60),
 	ROW(MACHINE_ERRORS, "oomkills", "OOM kills", VMSTAT "oom_kill", oom_kills),
 	ROW(MACHINE_ERRORS, "corrupted", "bytes with hardware errors", MEMINFO "HardwareCorrupted",
 	    corrupted),
@@ -87,15 +87,6 @@ static void rate_cell(struct table *table, const struct machine_view *view, uint
 		text_table_cell(table, "-");
 }
 
-static void percent_cell(struct table *table, uint64_t hundredths)
-{
-	if (kernel_is_number(hundredths))
-		text_table_cell(table, "%" PRIu64 ".%02u %%", hundredths / 100,
-				(unsigned)(hundredths % 100));
-	else
-		text_table_cell(table, "-");
-}
-
 static void add_row(struct table *table, const struct machine_view *view,
 		    const struct machine_figure *figure, const struct out *out)
 {
@@ -113,8 +104,8 @@ static void add_row(struct table *table, const struct machine_view *view,
 		number_cell_count(table, now);
 		break;
 	case MACHINE_PRESSURE:
-		percent_cell(table, now);
-		percent_cell(table, machine_text_figure(&view->now->machine, figure + 1));
+		number_cell_percent(table, now);
+		number_cell_percent(table, machine_text_figure(&view->now->machine, figure + 1));
 		break;
 	default:
 		number_cell_count(table, now);

@@ -72,6 +72,25 @@ static void print_words(const char *line, const struct word *words, size_t nr,
 	out_text(out, "\n");
 }
 
+/* Parts of the time in which tasks waited for memory. */
+static void print_pressure(const struct pressure *pressure, struct out *out)
+{
+	const struct { const char *name; uint64_t hundredths; } parts[] = {
+		{ "some10", pressure->some_10 }, { "some60", pressure->some_60 },
+		{ "full10", pressure->full_10 }, { "full60", pressure->full_60 },
+	};
+
+	out_text(out, "PSI");
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (kernel_is_number(parts[i].hundredths))
+			out_f(out, "  %s %.2f%%", parts[i].name,
+			      (double)parts[i].hundredths / 100);
+		else
+			out_f(out, "  %s -", parts[i].name);
+	}
+	out_text(out, "\n");
+}
+
 /* Events since the reading before. */
 static void events_cell(struct table *table, uint64_t before, uint64_t now)
 {
@@ -145,6 +164,7 @@ struct err *memory_watch_text_print(const struct memory_reading *before,
 	print_words("MEM", mem, ARRAY_SIZE(mem), NULL, now, out);
 	print_words("SWP", swp, ARRAY_SIZE(swp), NULL, now, out);
 	print_words("PAG", pag, ARRAY_SIZE(pag), before, now, out);
+	print_pressure(&now->machine.pressure, out);
 	if (verdict)
 		memory_text_print_verdict(verdict, out);
 	out_text(out, "\n");

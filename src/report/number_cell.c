@@ -47,3 +47,12 @@ void number_cell_change(struct table *table, const struct out *out, uint64_t bef
 
 	number_cell_signed(table, out, known, change);
 }
+
+void number_cell_percent(struct table *table, uint64_t hundredths)
+{
+	if (kernel_is_number(hundredths))
+		text_table_cell(table, "%" PRIu64 ".%02u %%", hundredths / 100,
+				(unsigned)(hundredths % 100));
+	else
+		text_table_cell(table, "-");
+}

@@ -14,3 +14,5 @@ void number_cell_count(struct table *table, uint64_t count);
 /* "+1536", "-1.5K", "0"; "-" if one of the two is no number. out: NULL: these are no bytes. */
 void number_cell_change(struct table *table, const struct out *out, uint64_t before, uint64_t now);
 void number_cell_signed(struct table *table, const struct out *out, bool known, int64_t change);
+/* "1.25 %", of hundredths of a percent. */
+void number_cell_percent(struct table *table, uint64_t hundredths);

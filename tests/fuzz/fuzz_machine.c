@@ -43,7 +43,7 @@ static void check_machine(void (*parse)(const char *text, struct machine *machin
 	machine_sum(&machine);
 	if (machine.rest != KERNEL_UNKNOWN && machine.rest > machine.total)
 		abort();
-	if (kernel_is_number(machine.some_10) && machine.some_10 > 99999)
+	if (kernel_is_number(machine.pressure.some_10) && machine.pressure.some_10 > 99999)
 		abort();
 }
 

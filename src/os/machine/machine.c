@@ -122,43 +122,9 @@ void machine_parse_sockets(const char *text, struct machine *machine)
 	}
 }
 
-/* "12.34" in hundredths, at the start of text. */
-static uint64_t hundredths(const char *text)
-{
-	size_t whole = strspn(text, "0123456789");
-	unsigned long value = 0;
-
-	if (!whole || whole > 3 || text[whole] != '.' ||
-	    strspn(text + whole + 1, "0123456789") != 2)
-		return KERNEL_UNKNOWN;
-	for (size_t i = 0; i < whole + 3; i++)
-		if (i != whole)
-			value = value * 10 + (unsigned long)(text[i] - '0');
-	return value;
-}
-
-static uint64_t average(const char *line, size_t len, const char *word)
-{
-	const char *at = memmem(line, len, word, strlen(word));
-
-	return at ? hundredths(at + strlen(word)) : KERNEL_UNKNOWN;
-}
-
-/* "some avg10=0.00 avg60=0.12 avg300=0.05 total=1234" */
 void machine_parse_pressure(const char *text, struct machine *machine)
 {
-	while (*text) {
-		size_t len = strcspn(text, "\n");
-
-		if (begins(text, "some ")) {
-			machine->some_10 = average(text, len, " avg10=");
-			machine->some_60 = average(text, len, " avg60=");
-		} else if (begins(text, "full ")) {
-			machine->full_10 = average(text, len, " avg10=");
-			machine->full_60 = average(text, len, " avg60=");
-		}
-		text += len + (text[len] == '\n');
-	}
+	pressure_parse(text, &machine->pressure);
 }
 
 static void take_file(const char *proc, const char *name,

@@ -17,6 +17,7 @@
 #include "base/outside.h"
 #include "base/vec.h"
 #include "os/kernel_text.h"
+#include "os/pressure.h"
 
 struct machine {
 	/* Bytes, from meminfo. */
@@ -44,8 +45,7 @@ struct machine {
 	uint64_t faults, major_faults;	/* events, as those that follow */
 	uint64_t stalls;		/* allocations that had to reclaim memory themselves */
 	uint64_t compaction_stalls, refaults, migrated, oom_kills;
-	/* From pressure/memory: hundredths of a percent of the time. */
-	uint64_t some_10, some_60, full_10, full_60;
+	struct pressure pressure;
 };
 
 /*

@@ -423,6 +423,7 @@ case memory-watch-from-a-script 60 {
 	# It needs no probes.
 	set text [mdbg_ok -p $pid -c "malloc off" -c "memory watch 0.1 2"]
 	check {[regexp -all -line {^PAG  scan } $text] == 2} {$text}
+	check {[regexp -all -line {^PSI  some10 (-|[0-9.]+%)  some60 (-|[0-9.]+%)  full10 (-|[0-9.]+%)  full60 (-|[0-9.]+%)$} $text] == 2} {$text}
 	finish $t
 	mdbg -c "memory watch 1"
 	check_refused 1 "no process" "attach PID"

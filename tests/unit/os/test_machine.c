@@ -64,9 +64,9 @@ TEST("a tree")
 	CU_ASSERT_EQUAL(machine.stalls, 5);
 	CU_ASSERT_EQUAL(machine.oom_kills, 1);
 	CU_ASSERT_EQUAL(machine.sockets, 17u * (unsigned)getpagesize() + 128);
-	CU_ASSERT_EQUAL(machine.some_10, 125);
-	CU_ASSERT_EQUAL(machine.some_60, 7);
-	CU_ASSERT_EQUAL(machine.full_60, 10000);
+	CU_ASSERT_EQUAL(machine.pressure.some_10, 125);
+	CU_ASSERT_EQUAL(machine.pressure.some_60, 7);
+	CU_ASSERT_EQUAL(machine.pressure.full_60, 10000);
 	CU_ASSERT_EQUAL(machine.rest, 230 << 10);
 	/* This kernel does not offer these. */
 	CU_ASSERT_EQUAL(machine.corrupted, KERNEL_UNKNOWN);
@@ -129,10 +129,10 @@ TEST("malformed")
 	CU_ASSERT_EQUAL(machine.reclaimed, KERNEL_UNKNOWN);
 	machine_parse_pressure("some avg10=1 avg60=0.123 avg300\nfull avg10=1000.00 avg60=\n",
 			       &machine);
-	CU_ASSERT_EQUAL(machine.some_10, KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(machine.some_60, KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(machine.full_10, KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(machine.full_60, KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(machine.pressure.some_10, KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(machine.pressure.some_60, KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(machine.pressure.full_10, KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(machine.pressure.full_60, KERNEL_UNKNOWN);
 	machine_parse_sockets("TCP: inuse 1 mem\nUDP: mem x\nFRAG: memory ", &machine);
 	CU_ASSERT_EQUAL(machine.socket_pages, KERNEL_UNKNOWN);
 	CU_ASSERT_EQUAL(machine.fragment_bytes, KERNEL_UNKNOWN);

@@ -136,6 +136,9 @@ TEST("version 2")
 		 "anon 40000\nfile 9000\nkernel 900\nkernel_stack 10\npagetables 20\nsock 30\n"
 		 "shmem 500\nslab 800\ninactive_file 4000\n");
 	tree_put(&tree_, "a/b/memory.events", "low 0\nhigh 9\nmax 4\noom 1\noom_kill 1\n");
+	tree_put(&tree_, "a/b/memory.pressure",
+		 "some avg10=1.25 avg60=0.07 avg300=0.00 total=12\n"
+		 "full avg10=0.50 avg60=0.00 avg300=0.00 total=3\n");
 	tree_put(&tree_, "memory.stat", "anon 1\n");
 	read_tree(&tree_, "0::/a/b\n", V2("/", "@"), &groups_);
 	CU_ASSERT_EQUAL(groups_.version, 2);
@@ -151,6 +154,10 @@ TEST("version 2")
 	CU_ASSERT_EQUAL(group->kernel, 900);
 	CU_ASSERT_EQUAL(group->at_limit, 4 + 9);
 	CU_ASSERT_EQUAL(group->oom_kills, 1);
+	CU_ASSERT_EQUAL(group->pressure.some_10, 125);
+	CU_ASSERT_EQUAL(group->pressure.some_60, 7);
+	CU_ASSERT_EQUAL(group->pressure.full_10, 50);
+	CU_ASSERT_EQUAL(groups_.vec.at[1].pressure.some_10, KERNEL_UNKNOWN);
 	CU_ASSERT_EQUAL(groups_.vec.at[1].limit, KERNEL_NO_LIMIT);
 	CU_ASSERT_PTR_EQUAL(memory_groups_nearest(&groups_), group);
 }

@@ -88,6 +88,8 @@ static void add_group(struct machine_look *look, const char *path, uint64_t limi
 	group.limit = limit;
 	group.use = use;
 	group.anonymous = use / 2;
+	group.pressure.some_10 = use == 2000 ? KERNEL_UNKNOWN : 1205;
+	group.pressure.full_10 = 7;
 	look->groups.version = 2;
 	CU_ASSERT_PTR_NULL_FATAL(vec_push(&look->groups.vec, group));
 }
@@ -104,8 +106,8 @@ static void make_looks(struct machine_look *before, struct machine_look *now)
 	now->machine.faults = 125;
 	before->machine.oom_kills = 1;
 	now->machine.oom_kills = 3;
-	now->machine.some_10 = 1205;
-	now->machine.some_60 = 7;
+	now->machine.pressure.some_10 = 1205;
+	now->machine.pressure.some_60 = 7;
 	now->pid = 77;
 	add_process(before, 5, 1000, "steady");
 	add_process(now, 5, 1000, "steady");
@@ -181,8 +183,8 @@ TEST("changes")
 	check_line(text, "6 3145728 +3145728 odd\\nname\\x1b[2J");
 	check_line(text, "5 1000 0 steady");
 	check_line(text, "Control groups above process 77 (version 2):");
-	check_line(text, "/a\\x1bb 10000 - 4000 6000 - - - -");
-	check_line(text, "/ no limit - 4000 no limit - - - -");
+	check_line(text, "/a\\x1bb 10000 - 4000 6000 - - - - 12.05 % 0.07 %");
+	check_line(text, "/ no limit - 4000 no limit - - - - 12.05 % 0.07 %");
 	check_line(text, "The nearest limit is that of /a\\x1bb: 6000 bytes are left of 10000 "
 		   "(memory.max).");
 	check_line(text, "It is reached in 6.0 s at the present rate of +1000 bytes a second.");
