@@ -338,6 +338,24 @@ void session_thread_stacks_free(struct session_stacks *stacks);
 /* The registers of thread lwp. Stops the target for a moment. */
 struct err *session_thread_registers(struct session *session, pid_t lwp,
 				     struct regs *ret) MUST_CHECK;
+#define SESSION_FRAMES	16u	/* at most */
+
+/* Frames of a stack, each the caller of the one before it, and a copy of their part of the stack. */
+struct session_frame {
+	struct walk_frame at[SESSION_FRAMES];
+	uint32_t nr;		/* at least 1 */
+	uint64_t start;		/* of the copy */
+	size_t len;
+	uint8_t *copy;		/* malloc'ed; NULL: it could not be read */
+};
+
+/*
+ * Frame nr of thread lwp, as in session_thread_stacks (0 is the innermost), and its callers. Stops the
+ * target for a moment, if it runs. ERR_NOTFOUND: there is none.
+ */
+struct err *session_thread_frame(struct session *session, pid_t lwp, uint32_t nr,
+				 struct session_frame *ret) MUST_CHECK;
+void session_thread_frame_free(struct session_frame *frame);
 const struct arch *session_arch(const struct session *session);
 struct err *session_maps(struct session *session, struct proc_maps *ret) MUST_CHECK;
 

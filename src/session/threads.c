@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The threads of the target: their states, stacks and registers. */
 
+#include "arch/host.h"
 #include "inspect/ended.h"
 #include "probe/area.h"
 #include "probe/probe.h"
@@ -180,6 +181,87 @@ struct err *session_thread_registers(struct session *session, pid_t lwp, struct 
 	struct err *err = session_need_view(session);
 
 	return err ? err : session_pause_call(session, registers_held, &job, NULL);
+}
+
+#define FRAME_ROOM	(1u << 20)	/* bytes of frames that are copied, at most */
+#define FRAME_BEHIND	4096u		/* bytes behind the last CFA: arguments on the stack */
+
+struct frame_job {
+	pid_t lwp;
+	uint32_t nr;
+	struct session_frame *ret;
+};
+
+/* Copy the frames' part of the stack, which is not the same any more when the thread has run on. */
+static void copy_frame(struct target *target, struct session_frame *frame)
+{
+	const struct walk_frame *last = &frame->at[frame->nr - 1];
+	const struct arch *arch = target->arch;
+	uint64_t sp = frame->at[0].regs[FRAME_SP], end = sp + FRAME_ROOM;
+	struct err *err;
+
+	if (last->has_cfa && last->cfa > sp)
+		end = MIN(end, last->cfa + FRAME_BEHIND);
+	frame->start = sp - arch->red_zone;
+	frame->copy = malloc(end - frame->start);
+	if (!frame->copy)
+		return;
+	err = memory_read_some(target->memory, frame->start, frame->copy, end - frame->start,
+			       &frame->len);
+	if (err) {
+		err_ignore(err);
+		frame->len = 0;
+	}
+}
+
+static struct err *frame_held(struct session *session, bool stood UNUSED, void *arg)
+{
+	struct frame_job *job = arg;
+	struct where_job where = { .lwp = job->lwp };
+	struct probes *probes = session->current->probes;
+	struct target *target = session->current->target;
+	struct err *err = target_refresh(target, NULL);
+	const struct thread *thread = err ? NULL : thread_find(target, job->lwp);
+	struct regs regs;
+
+	if (err)
+		return err;
+	if (!thread || !thread_is_stopped(thread))
+		return not_found(session, &where);
+	regs = thread->regs;
+	if (probes)
+		area_walk_regs(probes, target->memory, &thread->regs, &regs);
+	while (job->ret->nr < SESSION_FRAMES &&
+	       backtrace_frame(target, &regs, probes ? &probes->walk_area : NULL,
+			       job->nr + job->ret->nr, &job->ret->at[job->ret->nr]))
+		job->ret->nr++;
+	if (!job->ret->nr)
+		return err_create(ERR_NOTFOUND, "thread %d has no frame %u", job->lwp, job->nr);
+	copy_frame(target, job->ret);
+	return NULL;
+}
+
+void session_thread_frame_free(struct session_frame *frame)
+{
+	free(frame->copy);
+	frame->copy = NULL;
+	frame->len = 0;
+}
+
+struct err *session_thread_frame(struct session *session, pid_t lwp, uint32_t nr,
+				 struct session_frame *ret)
+{
+	struct frame_job job = { lwp, nr, ret };
+	struct err *err = session_need_view(session);
+
+	*ret = (struct session_frame){ .copy = NULL };
+	if (!err)
+		err = session_pause_call(session, frame_held, &job, NULL);
+	if (!err)
+		err = session_symbols_sync(session);
+	if (err)
+		session_thread_frame_free(ret);
+	return err;
 }
 
 static struct err *ended_job(struct session *session, void *arg)

@@ -60,6 +60,7 @@ struct path {
 	enum walk_end *end;
 	/* regs are at the first instruction of a function: see backtrace_walk_entry */
 	bool at_entry;
+	struct walk_frame *frame;	/* behind the pcs; NULL: it is not wanted */
 };
 
 /* Walk with the memory of stack; its other fields are set here. */
@@ -77,6 +78,7 @@ static uint32_t walk_over(struct target *target, const struct regs *regs,
 		.nr_regs = dwarf_regs(arch, regs, by_number),
 	};
 	struct walk_map map = target->modules.map;
+	struct walk_start start;
 	struct walk_area own;
 
 	if (!area && target->kind->walk_area(target, &own))
@@ -89,9 +91,11 @@ static uint32_t walk_over(struct target *target, const struct regs *regs,
 			return 1;
 		from.sp += sizeof(from.pc);
 	}
-	return path->at_entry +
-	       walk(&(struct walk_start){ &map, &from, stack, area, path->at_entry },
-		    path->pcs + path->at_entry, path->max - path->at_entry, path->end, NULL);
+	start = (struct walk_start){ &map, &from, stack, area, path->at_entry };
+	if (path->frame)
+		return walk_frame_at(&start, path->max, path->pcs, path->frame);
+	return path->at_entry + walk(&start, path->pcs + path->at_entry,
+				     path->max - path->at_entry, path->end, NULL);
 }
 
 static uint32_t walk_from_top(struct target *target, const struct regs *regs,
@@ -143,21 +147,31 @@ uint32_t backtrace_walk(struct target *target, const struct regs *regs,
 			const struct walk_area *area,
 			uint64_t *pcs, uint32_t max, enum walk_end *end)
 {
-	return walk_regs(target, regs, area, &(struct path){ pcs, max, end, false });
+	return walk_regs(target, regs, area, &(struct path){ pcs, max, end, .frame = NULL });
 }
 
 uint32_t backtrace_walk_entry(struct target *target, const struct regs *regs,
 			      const struct walk_area *area, uint64_t *pcs, uint32_t max,
 			      enum walk_end *end)
 {
-	return walk_regs(target, regs, area, &(struct path){ pcs, max, end, true });
+	return walk_regs(target, regs, area, &(struct path){ pcs, max, end, .at_entry = true });
+}
+
+bool backtrace_frame(struct target *target, const struct regs *regs, const struct walk_area *area,
+		     uint32_t nr, struct walk_frame *ret)
+{
+	AUTO_FREE uint64_t *pcs = calloc(nr + 1, sizeof(*pcs));
+	enum walk_end end;
+
+	return pcs && walk_regs(target, regs, area,
+				&(struct path){ pcs, nr, &end, .frame = ret });
 }
 
 uint32_t backtrace_walk_top(const struct thread *thread, const struct stack_top *top,
 			    const struct walk_area *area, uint64_t *pcs, uint32_t max,
 			    enum walk_end *end)
 {
-	const struct path path = { pcs, max, end, false };
+	const struct path path = { pcs, max, end, .frame = NULL };
 	bool unused;
 
 	return walk_from_top(thread->target, &thread->regs, top, area, &path, &unused);
@@ -263,7 +277,7 @@ static void walk_noted(struct target *target, struct memory *memory, const struc
 {
 	uint64_t sp = regs_get(regs, target->arch->sp);
 	struct walk_stack stack = { .low = sp, .high = sp, .more = read_noted, .ctx = walked };
-	const struct path path = { walked->pc, USES_DEPTH, &walked->end, false };
+	const struct path path = { walked->pc, USES_DEPTH, &walked->end, .frame = NULL };
 	size_t next = 0;
 
 	walked->window.memory = memory ? memory : target->memory;

@@ -30,6 +30,13 @@ uint32_t backtrace_walk_entry(struct target *target, const struct regs *regs,
 			      enum walk_end *end);
 
 /*
+ * The registers in frame nr of that walk (unwind/walk.h). False: the walk does not come that far, or
+ * there is no memory for it.
+ */
+bool backtrace_frame(struct target *target, const struct regs *regs, const struct walk_area *area,
+		     uint32_t nr, struct walk_frame *ret) MUST_CHECK;
+
+/*
  * backtrace_walk with the places of the frames: slot[i] is the address of the return address pc[i];
  * so the frame of the function of pc[i] lies behind slot[i] and ends with slot[i + 1]. 0: the place
  * is not known (slot[0] always is 0, since pc[0] is in a register).

@@ -487,3 +487,35 @@ uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum 
 		     frames(&walker, start->area, pcs, max, end, false, false);
 	return UNLIKELY(walker.wants_kept) ? walk_keeping(&walker, start, pcs, max, end) : nr;
 }
+
+#if __STDC_HOSTED__	/* not in the agent */
+bool walk_frame_at(const struct walk_start *start, uint32_t nr, uint64_t *pcs,
+		   struct walk_frame *ret)
+{
+	uint64_t kept_at[ROW_KEPT] = { BX_INNERMOST, BX_INNERMOST, BX_INNERMOST, BX_INNERMOST };
+	struct walk_map map = *start->map;
+	struct walker walker;
+	enum walk_end end;
+
+	map.cache = NULL;
+	*ret = (struct walk_frame){ .pc = 0 };
+	begin(&walker, start, NULL);
+	walker.map = &map;
+	walker.kept_at = kept_at;
+	if (frames(&walker, start->area, pcs, nr, &end, false, true) != nr || end != WALK_DEPTH)
+		return false;
+	ret->pc = walker.pc;
+	ret->exact = walker.exact;
+	for (unsigned reg = 0; reg < FRAME_REGS; reg++)
+		if (reg == FRAME_FP ? !walker.fp_lost :
+				      walk_register(&walker, reg, &ret->regs[reg]))
+			ret->known |= 1u << reg;
+	ret->regs[FRAME_FP] = walker.fp;
+	ret->regs[FRAME_RA] = walker.pc;
+	ret->known |= 1u << FRAME_RA;
+	/* The CFA is the caller's SP; but what a signal frame leads to has an SP of its own. */
+	ret->has_cfa = frame_leave(&walker, &end, false, true) && walker.regs_from == REGS_NONE;
+	ret->cfa = walker.sp;
+	return true;
+}
+#endif

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "arch/host.h"
 #include "unwind/rows.h"
 
 /* A module's executable range in the process, with its rows. */
@@ -165,6 +166,24 @@ struct walk_start {
  */
 uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum walk_end *end,
 	      struct walk_trace *trace);
+
+/* The registers in a frame, by DWARF number. */
+struct walk_frame {
+	uint64_t pc;
+	bool exact;		/* pc is about to run; else it is a return address */
+	uint32_t known;		/* a bit for each register */
+	uint64_t regs[FRAME_REGS];
+	bool has_cfa;
+	uint64_t cfa;		/* as its function's CFI computes it */
+};
+
+/*
+ * The registers in frame nr of the walk from start: 0 is pcs[0] of walk(). What a function may have
+ * changed and not saved is not known. False: the walk does not come that far. pcs has room for nr
+ * (at least 1). Not in the agent.
+ */
+bool walk_frame_at(const struct walk_start *start, uint32_t nr, uint64_t *pcs,
+		   struct walk_frame *ret);
 
 /* Returns the module that holds pc, or NULL. */
 const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc);
