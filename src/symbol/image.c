@@ -145,12 +145,15 @@ bool image_is(const struct image *image, int fd)
 	       st.st_mtim.tv_nsec == image->st.st_mtim.tv_nsec;
 }
 
-/* Is it one of the debug sections that names and lines come from? libdw reads many others. */
+/*
+ * Is it one of the debug sections that names, lines and places of variables come from? libdw reads
+ * others, too.
+ */
 static bool is_debug(const char *name)
 {
 	static const char *const parts[] = {
 		"info", "types", "abbrev", "addr", "line", "line_str", "str", "str_offsets",
-		"ranges", "rnglists",
+		"ranges", "rnglists", "loc", "loclists",
 	};
 
 	if (!strncmp(name, ".zdebug_", 8))

@@ -478,3 +478,13 @@ size_t source_at(struct source *source, uint64_t addr, struct source_frame *fram
 	}
 	return nr + 1;
 }
+
+bool source_function(struct source *source, uint64_t addr, Dwarf_Die *ret)
+{
+	struct function *function;
+
+	unit_at(source, addr - source->bias, &function);
+	if (function)
+		*ret = function->die;
+	return function;
+}

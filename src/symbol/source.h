@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,3 +44,5 @@ void source_destroy(struct source *source);	/* NULL is allowed */
  * neither name nor line.
  */
 size_t source_at(struct source *source, uint64_t addr, struct source_frame *frames);
+/* Get the DIE of the real function at addr, which lives as long as dwarf. False: none is known. */
+bool source_function(struct source *source, uint64_t addr, Dwarf_Die *ret);
