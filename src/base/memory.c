@@ -50,6 +50,41 @@ struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf, 
 	return NULL;
 }
 
+static struct err *read_patch(struct memory *memory, uint64_t addr, void *buf, size_t len,
+			      size_t *len_ret)
+{
+	const struct memory_patch *patch = (const struct memory_patch *)memory;
+	uint64_t offset = addr - patch->start;
+	struct err *err;
+	size_t more;
+
+	if (offset >= patch->len) {
+		if (addr < patch->start && len > patch->start - addr)
+			len = patch->start - addr;
+		return patch->below->read(patch->below, addr, buf, len, len_ret);
+	}
+	*len_ret = MIN(len, patch->len - offset);
+	memcpy(buf, patch->bytes + offset, *len_ret);
+	if (*len_ret == len)
+		return NULL;
+	err = patch->below->read(patch->below, addr + *len_ret, (char *)buf + *len_ret,
+				 len - *len_ret, &more);
+	if (err)
+		err_ignore(err);
+	else
+		*len_ret += more;
+	return NULL;
+}
+
+void memory_patch_init(struct memory_patch *patch, struct memory *below, uint64_t start,
+		       const uint8_t *bytes, size_t len)
+{
+	*patch = (struct memory_patch){
+		.memory = { .read = read_patch }, .below = below, .start = start, .bytes = bytes,
+		.len = len,
+	};
+}
+
 bool memory_next(struct memory *memory, uint64_t start, uint64_t end, uint64_t *start_ret,
 		 uint64_t *end_ret)
 {

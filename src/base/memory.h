@@ -48,6 +48,17 @@ bool memory_read_ahead(struct memory *memory, uint64_t *addr, uint64_t end, void
 		       size_t *len_ret) MUST_CHECK;
 /* Read what is readable of len bytes; the rest of buf is zeros. False: nothing is. */
 bool memory_read_holes(struct memory *memory, uint64_t addr, void *buf, size_t len) MUST_CHECK;
+/* Memory in which some bytes are others than in the memory below. */
+struct memory_patch {
+	struct memory memory;
+	struct memory *below;
+	uint64_t start;
+	size_t len;
+	const uint8_t *bytes;
+};
+
+void memory_patch_init(struct memory_patch *patch, struct memory *below, uint64_t start,
+		       const uint8_t *bytes, size_t len);
 /* memory->next, for any memory. */
 bool memory_next(struct memory *memory, uint64_t start, uint64_t end, uint64_t *start_ret,
 		 uint64_t *end_ret);

@@ -55,6 +55,9 @@ static struct value fit(struct type *type, uint64_t word)
 {
 	unsigned shift = type->size < 8 ? 64 - 8 * (unsigned)type->size : 0;
 
+	/* A file may have a number without bytes. */
+	if (!type->size)
+		return value_of_integer(type, 0);
 	word <<= shift;
 	return value_of_integer(type, type->is_signed ? (uint64_t)((int64_t)word >> shift) :
 							word >> shift);

@@ -167,13 +167,6 @@ static struct err *index_value(struct parser *p, struct value *value)
 		err = err_create(ERR_USAGE, "an index that is no integer");
 	if (err)
 		return err;
-	/* A string in the expression is not in memory. */
-	if (!value->lvalue && type_plain(value->type)->kind == TYPE_ARRAY &&
-	    number.integer < sizeof(value->bytes)) {
-		*value = value_of_integer(builtin(p, BUILTIN_CHAR),
-					  (uint64_t)(int8_t)value->bytes[number.integer]);
-		return NULL;
-	}
 	return value_element(p->world->memory, value, (int64_t)number.integer, value);
 }
 
@@ -236,7 +229,7 @@ static struct err *address_of(struct parser *p, struct value *ret)
 	if (err || p->skipped)
 		return err;
 	if (value.nowhere)
-		return value_nowhere();
+		return value_nowhere(&value);
 	if (!value.lvalue)
 		return err_create(ERR_USAGE, "the address of a value that is not in memory");
 	*ret = value_of_integer(type_pointer(value.type), value.address);
@@ -518,7 +511,7 @@ struct err *expr_evaluate(const struct value_world *world, const char *text, str
 {
 	struct value_world zeros = *world;
 	struct parser p = {
-		.in = { .at = text, .types = world->types },
+		.in = { .at = text, .world = world },
 		.world = world, .zeros = &zeros, .out = ret,
 	};
 	struct err *err;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "symbol/symbol.h"
+#include "type/locals.h"
 #include "type/type_index.h"
 
 struct err *expr_name_variable(const char *name, const struct variable *variable,
@@ -45,13 +46,33 @@ static struct err *symbol_value(const struct value_world *world, const char *nam
 	return NULL;
 }
 
+/* A register, or a local variable. */
+static struct err *local_value(const struct value_world *world, const char *name, char *unknown,
+			       struct value *ret, bool *found_ret)
+{
+	struct err *err = NULL;
+
+	if (*name != '$')
+		return world->frame ? locals_find(world, name, ret, found_ret) : NULL;
+	if (world->frame)
+		err = frame_register(world, name + 1, ret, found_ret);
+	if (err || *found_ret)
+		return err;
+	snprintf(unknown, EXPR_UNKNOWN, "%s", name);
+	return err_create(ERR_NOTFOUND, "no register %.200s", name);
+}
+
 struct err *expr_name_value(const struct value_world *world, const char *file, const char *name,
 			    char unknown[EXPR_UNKNOWN], struct value *ret)
 {
-	struct named named;
-	bool found;
-	struct err *err = types_find(world->types, file, name, &named, &found);
 	const char *last = type_index_last(name);
+	struct named named;
+	bool found = false;
+	struct err *err = file ? NULL : local_value(world, name, unknown, ret, &found);
+
+	if (err || found)
+		return err;
+	err = types_find(world->types, file, name, &named, &found);
 
 	if (!err && !found && last != name) {
 		struct str outer AUTO_STR = STR_INIT;

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "type/value.h"
 
+struct frame;
 struct types;
 
 /* Where values are looked at. */
@@ -12,6 +13,7 @@ struct value_world {
 	struct types *types;
 	struct memory *memory;
 	uint32_t generation;		/* of the module map, for symbols */
+	struct frame *frame;		/* whose local variables have names, too; or NULL */
 };
 
 bool number_text_is_format(char letter);

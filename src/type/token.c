@@ -137,15 +137,13 @@ struct err *token_next(const char **at, struct token *ret)
 	} else if (isdigit((unsigned char)**at) ||
 		   (**at == '.' && isdigit((unsigned char)(*at)[1]))) {
 		err = read_number(at, ret);
-	} else if (starts_name(**at)) {
-		ret->kind = TOKEN_NAME;
+	} else if (starts_name(**at) || (**at == '$' && starts_name((*at)[1]))) {
+		ret->kind = TOKEN_NAME;		/* $rip is a register */
+		++*at;
 		while (goes_on(**at))
 			++*at;
 	} else if (**at == '\'' || **at == '"') {
 		err = read_quoted(at, ret);
-	} else if (**at == '$') {
-		return err_create(ERR_UNSUPPORTED, "mdbg has no registers and no variables of its "
-				  "own in expressions: '%.20s'", *at);
 	} else {
 		size_t len = 1;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "type/locals.h"
 #include "type/type_index.h"
 #include "type/types.h"
 
@@ -67,7 +68,7 @@ static struct err *take_arguments(struct type_parse *parse, struct str *name)
 			err = str_add(&whole, " ");
 	}
 	if (!err)
-		err = types_find_type(parse->types, whole.at, &type, &found);
+		err = types_find_type(parse->world->types, whole.at, &type, &found);
 	if (err || !found)
 		return err;
 	str_clear(name);
@@ -181,7 +182,7 @@ static struct err *parse_tag(struct type_parse *parse, enum type_kind kind, stru
 	if (!err)
 		err = type_parse_name(parse, &name);
 	if (!err)
-		err = types_find_tag(parse->types, kind, name.at, ret, &found);
+		err = types_find_tag(parse->world->types, kind, name.at, ret, &found);
 	if (!err && !found)
 		err = err_create(ERR_NOTFOUND, "no struct, union, class or enum %.200s", name.at);
 	return err;
@@ -193,15 +194,19 @@ static struct err *parse_named(struct type_parse *parse, struct type **ret, bool
 	struct type_parse before = *parse;
 	struct str name AUTO_STR = STR_INIT;
 	struct named named;
+	struct value local;
+	bool is_local = false;
 	struct err *err = type_parse_name(parse, &name);
 
 	*is_ret = false;
-	if (!err)
-		err = types_find(parse->types, NULL, str_text(&name), &named, is_ret);
+	if (!err && parse->world->frame)
+		err = locals_find(parse->world, str_text(&name), &local, &is_local);
+	if (!err && !is_local)
+		err = types_find(parse->world->types, NULL, str_text(&name), &named, is_ret);
 	if (!err && *is_ret && named.kind == NAME_TYPE)
 		*ret = named.is.type;
 	else if (!err && !*is_ret && type_index_last(str_text(&name)) != name.at)
-		err = types_find_type(parse->types, str_text(&name), ret, is_ret);
+		err = types_find_type(parse->world->types, str_text(&name), ret, is_ret);
 	else
 		*is_ret = false;
 	if (!*is_ret)
@@ -229,7 +234,7 @@ static struct err *parse_base(struct type_parse *parse, struct type **ret, bool 
 	while (!err && take_word(parse, &words))
 		err = type_parse_advance(parse);
 	if (!err && words.nr) {
-		*ret = type_of_words(types_pool(parse->types), &words);
+		*ret = type_of_words(types_pool(parse->world->types), &words);
 		return NULL;
 	}
 	*is_ret = false;

@@ -6,12 +6,12 @@
 #include "type/token.h"
 #include "type/type.h"
 
-struct types;
+struct value_world;
 
 struct type_parse {
 	const char *at;		/* behind the token */
 	struct token token;	/* that is looked at */
-	struct types *types;
+	const struct value_world *world;
 };
 
 struct err *type_parse_advance(struct type_parse *parse) MUST_CHECK;

@@ -42,17 +42,26 @@ struct value value_of_float(struct type *type, long double real)
 	return value;
 }
 
-struct err *value_nowhere(void)
+struct err *value_nowhere(const struct value *value)
 {
+	if (value->why)
+		return err_create(ERR_UNSUPPORTED, "the value is not known: %s", value->why);
 	return err_create(ERR_UNSUPPORTED, "value has been optimized out");
+}
+
+bool value_has_lost(const struct value *value, size_t len)
+{
+	return value->lost & (len < sizeof(value->bytes) ? (1u << len) - 1 : UINT16_MAX);
 }
 
 struct err *value_read(struct memory *memory, const struct value *value, void *buf, size_t len)
 {
 	if (value->nowhere)
-		return value_nowhere();
+		return value_nowhere(value);
 	if (value->lvalue)
 		return memory_read(memory, value->address, buf, len);
+	if (value_has_lost(value, len))
+		return value_nowhere(value);
 	memset(buf, 0, len);
 	memcpy(buf, value->bytes, MIN(len, sizeof(value->bytes)));
 	return NULL;
@@ -148,7 +157,7 @@ struct err *value_pointer(struct memory *memory, const struct value *value, uint
 
 	if (type->kind == TYPE_ARRAY || type->kind == TYPE_FUNCTION) {
 		if (!value->lvalue)
-			return value->nowhere ? value_nowhere() :
+			return value->nowhere ? value_nowhere(value) :
 				err_create(ERR_USAGE, "a value that is not in memory");
 		*ret = value->address;
 		return NULL;
@@ -175,17 +184,30 @@ struct err *value_follow(struct memory *memory, struct value *value)
 	return err;
 }
 
+/* Of a struct that is in registers. */
+static struct err *member_of_bytes(const struct value *value, const struct member *member,
+				   struct value *ret)
+{
+	*ret = (struct value){ .type = member->type, .bit_offset = member->bit_offset,
+			       .bit_size = member->bit_size };
+	if (member->offset >= sizeof(value->bytes) || (member->base && member->is_virtual))
+		return err_create(ERR_USAGE, "a struct that is not in memory");
+	memcpy(ret->bytes, value->bytes + member->offset, sizeof(value->bytes) - member->offset);
+	ret->lost = (uint16_t)(value->lost >> member->offset);
+	return NULL;
+}
+
 struct err *value_member(struct memory *memory, const struct value *value,
 			 const struct member *member, struct value *ret)
 {
 	Dwarf_Die die = member->die;
 
 	if (value->nowhere) {
-		*ret = (struct value){ .type = member->type, .nowhere = true };
+		*ret = (struct value){ .type = member->type, .nowhere = true, .why = value->why };
 		return NULL;
 	}
 	if (!value->lvalue)
-		return err_create(ERR_USAGE, "a struct that is not in memory");
+		return member_of_bytes(value, member, ret);
 	*ret = value_at(member->type, value->address + member->offset);
 	ret->bit_offset = member->bit_offset;
 	ret->bit_size = member->bit_size;
@@ -243,6 +265,20 @@ struct memory *value_zeros(void)
 	return &zeros;
 }
 
+/* Of an array that is in registers, or of a string in the expression. */
+static struct err *element_of_bytes(const struct value *value, struct type *of, uint64_t i,
+				    uint64_t size, struct value *ret)
+{
+	struct value element = { .type = of };
+
+	if (!size || i >= sizeof(value->bytes) / size)
+		return err_create(ERR_USAGE, "an element that is not there");
+	memcpy(element.bytes, value->bytes + i * size, size);
+	element.lost = (uint16_t)(value->lost >> (i * size));
+	*ret = element;
+	return NULL;
+}
+
 struct err *value_element(struct memory *memory, const struct value *value, int64_t i,
 			  struct value *ret)
 {
@@ -253,9 +289,11 @@ struct err *value_element(struct memory *memory, const struct value *value, int6
 	if (type->kind != TYPE_ARRAY && type->kind != TYPE_POINTER)
 		return err_create(ERR_USAGE, "neither an array nor a pointer");
 	of = type_target(type);
-	err = value_pointer(memory, value, &address);
+	err = type_size(of, &size);
+	if (!err && type->kind == TYPE_ARRAY && !value->lvalue && !value->nowhere)
+		return element_of_bytes(value, of, (uint64_t)i, size, ret);
 	if (!err)
-		err = type_size(of, &size);
+		err = value_pointer(memory, value, &address);
 	if (!err)
 		*ret = value_at(of, address + (uint64_t)i * size);
 	return err;

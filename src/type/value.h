@@ -12,10 +12,12 @@
 struct value {
 	struct type *type;
 	bool lvalue;			/* it is at address; else it is in bytes */
-	bool nowhere;			/* optimised out */
+	bool nowhere;			/* optimised out, or not known */
+	const char *why;		/* it is not known; NULL: it is optimised out */
 	uint64_t address;
 	uint32_t bit_offset, bit_size;	/* of a bit field; bit_size 0: it is none */
 	uint8_t bytes[16];		/* little endian */
+	uint16_t lost;			/* a bit for each of them that is optimised out */
 };
 
 /* A number for calculation. */
@@ -29,8 +31,10 @@ struct number {
 struct value value_at(struct type *type, uint64_t address);
 struct value value_of_integer(struct type *type, uint64_t integer);
 struct value value_of_float(struct type *type, long double real);
-/* The text of the errno-like refusal of a value that is nowhere, for those who need its bytes. */
-struct err *value_nowhere(void) MUST_CHECK;
+/* The refusal of a value that is nowhere, for those who need its bytes. */
+struct err *value_nowhere(const struct value *value) MUST_CHECK;
+/* Is one of the first len bytes of a value that is not in memory optimised out? */
+bool value_has_lost(const struct value *value, size_t len);
 /* Read at most len bytes, without those of a bit field's neighbours. ERR_MEMORY. */
 struct err *value_read(struct memory *memory, const struct value *value, void *buf,
 		       size_t len) MUST_CHECK;

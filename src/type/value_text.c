@@ -424,6 +424,10 @@ static struct err *show(const struct showing *s, const struct value *value, unsi
 	struct err *err;
 
 	if (value->nowhere)
+		return value->why ? str_addf(s->to, "<not known: %s>", value->why) :
+			str_add(s->to, "<optimized out>");
+	if (!type_is_struct(type) && type->kind != TYPE_ARRAY && type->sized &&
+	    value_has_lost(value, MIN(type->size, sizeof(value->bytes))))
 		return str_add(s->to, "<optimized out>");
 	if (depth > DEPTH)
 		return str_add(s->to, "{...}");

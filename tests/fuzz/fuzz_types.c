@@ -10,6 +10,7 @@
 
 #include "symbol/symbol.h"
 #include "type/expr.h"
+#include "type/locals.h"
 #include "type/member_path.h"
 #include "type/type_name.h"
 #include "type/types.h"
@@ -87,6 +88,41 @@ static void show_name(const struct value_world *world, const char *name)
 	}
 }
 
+static struct err *show_local(void *ctx, const struct local *local, bool *end)
+{
+	const struct value_world *world = ctx;
+	struct str to AUTO_STR = STR_INIT;
+	struct value value;
+	struct err *err = frame_place(world, local->die, &value);
+
+	(void)end;
+	if (!err)
+		err = value_text_add(world, &value, 0, &to);
+	if (to.len > 64u * TEXT_MOST)
+		abort();
+	err_ignore(err);
+	return NULL;
+}
+
+/* A frame, and its caller, in which all registers are known, or half of them. */
+static void show_frame(struct value_world *world, uint64_t pc)
+{
+	struct frame frame[2] = { { .at = { .pc = pc, .exact = true, .has_cfa = true, .cfa = 0x9000 } } };
+
+	for (unsigned i = 0; i < FRAME_REGS; i++)
+		frame[0].at.regs[i] = 0x8000 + 8 * i;
+	frame[1] = frame[0];
+	frame[1].at.exact = false;
+	frame[0].at.known = UINT32_MAX;
+	frame[1].at.known = 0x5555;
+	frame[0].caller = &frame[1];
+	world->frame = &frame[0];
+	err_ignore(locals_each(world, show_local, world));
+	world->frame = &frame[1];
+	err_ignore(locals_each(world, show_local, world));
+	world->frame = NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct symbol_module module = {
@@ -115,6 +151,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		types_each_name(world.types, keep, &names);
 		for (unsigned i = 0; i < names.nr; i++)
 			show_name(&world, names.at[i]);
+		for (uint64_t pc = 0x1100; pc < 0x1400; pc += 0x20)
+			show_frame(&world, BIAS + pc);
 	}
 	types_destroy(world.types);
 	symbols_destroy(symbols);

@@ -109,8 +109,7 @@ TEST("what is no expression is one error")
 		{ "sizeof(int[1152921504606846976][1152921504606846976])",
 		  "RANGE: an array of more than 2^63 bytes" },
 		{ "5@2", "USAGE: what stands before @ is not in memory" },
-		{ "$rip", "UNSUPPORTED: mdbg has no registers and no variables of its own in "
-		  "expressions: '$rip'" },
+		{ "$rip", "NOTFOUND: no register $rip" },
 	};
 
 	check(world_print, rows, ARRAY_SIZE(rows));
