@@ -127,7 +127,7 @@ static struct err *run(struct call *call)
 		return list(call);
 	err = call_thread(call, call->argv[0], &lwp);
 	if (!err)
-		call->shell->thread = lwp;
+		shell_choose_thread(call->shell, lwp);
 	return err;
 }
 

@@ -5,8 +5,9 @@
 
 #include <string.h>
 
+#include "cmd/shell/shell.h"
 #include "cmd/shell/suggest.h"
-#include "session/session.h"
+#include "cmd/thread.h"
 #include "type/types.h"
 
 #define NEAR	3u	/* names that are suggested */
@@ -33,13 +34,55 @@ struct err *expression_words(const struct call *call, bool needed, char format[3
 	return err;
 }
 
-struct err *expression_world(const struct call *call, struct value_world *ret)
+struct err *expression_enter(const struct call *call, struct expression_at *at)
 {
-	*ret = (struct value_world){
-		.memory = session_memory(call->session),
-		.generation = session_generation(call->session),
+	struct session *session = call->session;
+	const struct shell *shell = call->shell;
+	struct err *err;
+
+	if (at->world.frame)
+		return NULL;
+	err = session_thread_frame(session, thread_current(shell), shell->frame, &at->held);
+	if (err)
+		return err;
+	at->world.generation = session_generation(session);
+	for (uint32_t i = 0; i < at->held.nr; i++)
+		at->frame[i] = (struct frame){
+			.at = at->held.at[i], .arch = session_arch(session),
+			.caller = i + 1 < at->held.nr ? &at->frame[i + 1] : NULL,
+		};
+	memory_patch_init(&at->memory, at->world.memory, at->held.start, at->held.copy, at->held.len);
+	at->world.memory = &at->memory.memory;
+	at->world.frame = at->frame;
+	return NULL;
+}
+
+struct err *expression_begin(const struct call *call, struct expression_at *ret)
+{
+	enum session_state state = session_state(call->session);
+	struct err *err;
+
+	*ret = (struct expression_at){
+		.world.memory = session_memory(call->session),
+		.world.generation = session_generation(call->session),
 	};
-	return session_types(call->session, &ret->types);
+	err = session_types(call->session, &ret->world.types);
+	if (err)
+		return err;
+	if (call->shell->frame_chosen)
+		return expression_enter(call, ret);
+	if (state != SESSION_STOPPED && state != SESSION_CORE)
+		return NULL;
+	/* A thread whose stack cannot be walked has no local variables, and the others are there. */
+	err = expression_enter(call, ret);
+	if (err)
+		err_ignore(err);
+	return NULL;
+}
+
+void expression_end(struct expression_at *at)
+{
+	session_thread_frame_free(&at->held);
 }
 
 /* Names that are near the unknown one. */
@@ -82,12 +125,33 @@ static struct err *explain(const struct value_world *world, const struct expr *e
 	return err && *expr->unknown && !*err->hint ? add_near(world, expr->unknown, err) : err;
 }
 
-struct err *expression_evaluate(const struct value_world *world, const char *text, struct expr *ret)
+/* A name that is known nowhere may be one of the current frame. */
+static struct err *evaluate(const struct call *call, struct expression_at *at, const char *text,
+			    struct err *(*fn)(const struct value_world *world, const char *text,
+					      struct expr *ret),
+			    struct expr *ret)
 {
-	return explain(world, ret, expr_evaluate(world, text, ret));
+	struct err *err = fn(&at->world, text, ret), *no_frame;
+
+	if (!err || err->code != ERR_NOTFOUND || !*ret->unknown || at->world.frame)
+		return explain(&at->world, ret, err);
+	no_frame = expression_enter(call, at);
+	if (no_frame) {
+		err_ignore(no_frame);
+		return explain(&at->world, ret, err);
+	}
+	err_ignore(err);
+	return explain(&at->world, ret, fn(&at->world, text, ret));
 }
 
-struct err *expression_type(const struct value_world *world, const char *text, struct expr *ret)
+struct err *expression_evaluate(const struct call *call, struct expression_at *at,
+				const char *text, struct expr *ret)
 {
-	return explain(world, ret, expr_type(world, text, ret));
+	return evaluate(call, at, text, expr_evaluate, ret);
+}
+
+struct err *expression_type(const struct call *call, struct expression_at *at, const char *text,
+			    struct expr *ret)
+{
+	return evaluate(call, at, text, expr_type, ret);
 }

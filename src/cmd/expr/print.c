@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* print, mdbg::eval: the value of an expression. */
 
+#include "base/cleanup.h"
 #include "cmd/expr/expression.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/shell.h"
+#include "report/stood_text.h"
 #include "type/number_text.h"
 
 static struct err *text_of(const struct call *call, struct str *ret)
 {
+	CLEANUP(expression_end) struct expression_at at = { .held.copy = NULL };
 	struct str text AUTO_STR = STR_INIT;
-	struct value_world world;
 	struct expr expr;
 	char format[32];
 	struct err *err = expression_words(call, true, format, &text);
@@ -17,12 +19,12 @@ static struct err *text_of(const struct call *call, struct str *ret)
 	if (!err && *format && (format[1] || !number_text_is_format(*format)))
 		err = err_create(ERR_USAGE, "'/%s' is no format: one letter of xduotcafzs", format);
 	if (!err)
-		err = expression_world(call, &world);
+		err = expression_begin(call, &at);
 	if (!err)
-		err = expression_evaluate(&world, text.at, &expr);
+		err = expression_evaluate(call, &at, text.at, &expr);
 	if (!err && expr.is_type)
 		err = err_create(ERR_FORMAT, "%s is a type, not a value", text.at);
-	return err ? err : value_text_add(&world, &expr.value, *format, ret);
+	return err ? err : value_text_add(&at.world, &expr.value, *format, ret);
 }
 
 static struct err *run(struct call *call)
@@ -34,6 +36,7 @@ static struct err *run(struct call *call)
 		return err;
 	out_text(call->out, str_text(&text));
 	out_text(call->out, "\n");
+	stood_text_print(call->out, session_stood(call->session), "");
 	return NULL;
 }
 
@@ -60,7 +63,7 @@ const struct cmd cmd_print = {
 	.name		= "print",
 	.usage		= "?/FORMAT? EXPR",
 	.brief		= "the value of an expression of C",
-	.help		= "EXPR has names of globals and static variables, literals, casts, and\n"
+	.help		= "EXPR has names of variables, literals, casts, and\n"
 			  "* & [] . -> + - * / % << >> & | ^ ~ ! && || ?: comparisons and sizeof.\n"
 			  "'FILE'::NAME and FUNCTION::NAME are static variables, {TYPE} ADDRESS is what\n"
 			  "is at an address, ARRAY@COUNT so many elements. Types are written as in C.\n"
@@ -69,9 +72,14 @@ const struct cmd cmd_print = {
 			  "are shown by what is in them. FORMAT is x d u o t c a f z or s, as in gdb:\n"
 			  "print/x EXPR.\n"
 			  "\n"
-			  "Nothing is changed, no function of the process runs, and it is not stopped:\n"
-			  "what changes meanwhile may be half old and half new. Names need debug\n"
-			  "information; of what has only a symbol, a cast says the type.\n"
+			  "Local variables and registers ($rip, $sp) are those of the current thread's\n"
+			  "innermost frame, or of the one that `frame` has chosen. For them a process\n"
+			  "that runs is stopped for a moment; a global variable of the same name comes\n"
+			  "before them, if no frame was chosen.\n"
+			  "\n"
+			  "Nothing is changed, and no function of the process runs. Where it is not\n"
+			  "stopped, what changes meanwhile may be half old and half new. Names need\n"
+			  "debug information; of what has only a symbol, a cast says the type.\n"
 			  "\n"
 			  "On a prompt line all that follows is the expression, in which only Tcl's\n"
 			  "variables ($a) are replaced, so there is no redirection; in a script, give it\n"

@@ -31,7 +31,7 @@ static struct err *run(struct call *call)
 {
 	struct str text AUTO_STR = STR_INIT;
 	struct str answer AUTO_STR = STR_INIT;
-	struct value_world world;
+	CLEANUP(expression_end) struct expression_at at = { .held.copy = NULL };
 	struct expr expr;
 	char format[32];
 	uint64_t address;
@@ -40,11 +40,11 @@ static struct err *run(struct call *call)
 	if (!err && *format)
 		err = err_create(ERR_USAGE, "whatis takes no format");
 	if (!err)
-		err = expression_world(call, &world);
+		err = expression_begin(call, &at);
 	if (!err && !parse_number(text.at, &address)) {
-		err = what_is_at(call, &world, address, &answer);
+		err = what_is_at(call, &at.world, address, &answer);
 	} else if (!err) {
-		err = expression_type(&world, text.at, &expr);
+		err = expression_type(call, &at, text.at, &expr);
 		if (!err)
 			err = type_name_add(expr.value.type, &answer);
 	}

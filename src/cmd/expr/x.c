@@ -183,7 +183,7 @@ static struct err *run(struct call *call)
 {
 	struct str text AUTO_STR = STR_INIT;
 	struct dump dump = { .call = call };
-	struct value_world world;
+	CLEANUP(expression_end) struct expression_at at = { .held.copy = NULL };
 	struct expr expr;
 	char format[32];
 	uint64_t address = 0;
@@ -192,18 +192,18 @@ static struct err *run(struct call *call)
 	if (!err)
 		err = parse_format(format, &dump.format);
 	if (!err)
-		err = expression_world(call, &world);
+		err = expression_begin(call, &at);
 	if (!err)
-		err = expression_evaluate(&world, text.at, &expr);
+		err = expression_evaluate(call, &at, text.at, &expr);
 	if (!err && expr.is_type)
 		err = err_create(ERR_FORMAT, "%s is a type, not an address", text.at);
 	if (!err)
-		err = value_follow(world.memory, &expr.value);
+		err = value_follow(at.world.memory, &expr.value);
 	if (!err)
-		err = value_pointer(world.memory, &expr.value, &address);
+		err = value_pointer(at.world.memory, &expr.value, &address);
 	if (err)
 		return err;
-	dump.world = &world;
+	dump.world = &at.world;
 	if (dump.format.letter == 's')
 		return dump_strings(&dump, address);
 	return dump.format.letter == 'a' ? dump_pointers(&dump, address) : dump_units(&dump, address);

@@ -94,6 +94,11 @@ struct cmd {
 	 */
 	struct err *(*rows)(struct call *call, struct answer *ret);
 	const struct relation *of;	/* whose keys `help` lists; NULL: it lists none */
+	/*
+	 * With CMD_RAW: Tcl's name for it, and the command's own is known only at the start of a prompt
+	 * line: in a script that is Tcl's. NULL: they are the same.
+	 */
+	const char *tcl_name;
 	/* It is set for a name that Tcl has as well: are these words for Tcl's own command? */
 	bool (*for_tcl)(int argc, const char *const *argv);
 	int min_args, max_args;
@@ -116,8 +121,8 @@ struct cmd {
 	X(probe) X(probe_alloc) X(probe_free) X(probe_ref) X(probe_unref)		\
 	X(probe_pool) X(probe_delete)							\
 	X(memory) X(memory_account) X(memory_maps) X(memory_watch) X(memory_system)			\
-	X(print) X(whatis) X(x)								\
-	X(where) X(thread) X(registers) X(map) X(proc)					\
+	X(print) X(whatis) X(x) X(list)							\
+	X(where) X(frame) X(up) X(down) X(dump) X(thread) X(registers) X(map) X(proc)					\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid)		\
 	 X(api_probes) X(api_lacks)	\

@@ -318,7 +318,8 @@ static struct err *register_group(struct shell *shell, const struct cmd *cmd)
 	else if (cmd->for_tcl)
 		err = override(group);
 	else
-		Tcl_CreateObjCommand(shell->tcl, group->name, command_tcl, group, group_free);
+		Tcl_CreateObjCommand(shell->tcl, cmd->tcl_name ? cmd->tcl_name : group->name,
+				     command_tcl, group, group_free);
 	if (err)
 		group_free(group);
 	return err;

@@ -194,7 +194,7 @@ void events_pump(struct shell *shell)
 			fail_on_leak_search(shell);
 		/* The thread that dies is the one that `where` is about. */
 		if (event.kind == SESSION_EVENT_DEATH)
-			shell->thread = event.tid;
+			shell_choose_thread(shell, event.tid);
 		run_script(shell, &event);
 		if (event.kind == SESSION_EVENT_DEATH)
 			after_death(shell);

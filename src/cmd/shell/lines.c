@@ -3,6 +3,7 @@
 
 #include "cmd/shell/lines.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -30,29 +31,54 @@ static void echo(struct shell *shell)
 	Tcl_WriteChars(channel, "\n", 1);
 }
 
-/* Of an expression nothing but variables is Tcl's: C has no $. */
+/* Does text begin with the name of a variable of Tcl's? What has braces or (index) is one of Tcl's. */
+static bool is_variable(struct shell *shell, const char *text)
+{
+	size_t len = 0;
+	char name[256];
+
+	while (isalnum((unsigned char)text[len]) || text[len] == '_')
+		len++;
+	if (!len || text[len] == '(' || text[len] == ':' || len >= sizeof(name))
+		return true;
+	memcpy(name, text, len);
+	name[len] = '\0';
+	return Tcl_GetVar2Ex(shell->tcl, name, NULL, 0);
+}
+
+/* Of an expression nothing but variables is Tcl's. $rip is a register, where Tcl has no such variable. */
 static bool run_expression(struct shell *shell, const struct line *line, const char *text)
 {
-	Tcl_Obj *typed = Tcl_NewStringObj(text, -1), *meant;
+	Tcl_Obj *meant = Tcl_NewObj();
 	bool ok;
 
-	Tcl_IncrRefCount(typed);
-	meant = Tcl_SubstObj(shell->tcl, typed, TCL_SUBST_VARIABLES);
-	Tcl_DecrRefCount(typed);
-	if (!meant)
-		return evaluate_finish(shell, TCL_ERROR, NULL);
 	Tcl_IncrRefCount(meant);
-	ok = evaluate_words(shell, 2, (const char *const[]){ line->raw->name, Tcl_GetString(meant) },
-			    NULL);
+	while (text && *text) {
+		const char *end = text + 1 + strcspn(text + 1, "$"), *value = text;
+		bool is = *text == '$' && is_variable(shell, text + 1);
+
+		if (is)
+			value = Tcl_ParseVar(shell->tcl, text, &end);
+		if (value)
+			Tcl_AppendToObj(meant, value, is ? -1 : (int)(end - text));
+		text = value ? end : NULL;
+	}
+	ok = text ? evaluate_words(shell, 2, (const char *const[]){ line->raw->name,
+								    Tcl_GetString(meant) },
+				   NULL) :
+		    evaluate_finish(shell, TCL_ERROR, NULL);
 	Tcl_DecrRefCount(meant);
 	return ok;
 }
 
 static bool run_raw(struct shell *shell, const struct line *line)
 {
-	const char *const words[] = { line->raw->name, line->rest + strspn(line->rest, " \t") };
+	const struct cmd *cmd = line->raw;
+	const char *const words[] = {
+		cmd->tcl_name ? cmd->tcl_name : cmd->name, line->rest + strspn(line->rest, " \t"),
+	};
 
-	if (line->raw->flags & CMD_FORMAT && strchr(words[1], '$'))
+	if (cmd->flags & CMD_FORMAT && strchr(words[1], '$'))
 		return run_expression(shell, line, words[1]);
 	return evaluate_words(shell, *words[1] ? 2 : 1, words, NULL);
 }

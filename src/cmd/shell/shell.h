@@ -9,6 +9,8 @@
  */
 #pragma once
 
+#include <stdlib.h>
+
 #include <tcl.h>
 
 #include "cmd/terminal/terminal.h"
@@ -76,6 +78,10 @@ struct shell {
 	bool lines_hinted;		/* the hint at missing lines was given */
 
 	pid_t thread;			/* the one of `where` and `registers`; 0: the main thread */
+	bool frame_chosen;		/* by `frame`, `up` or `down`; else it is 0, the innermost */
+	uint32_t frame;			/* of that thread */
+	char *listed_file;		/* of the last `list`, which the next one goes on in; NULL: none */
+	uint64_t listed_line;		/* that comes next */
 	struct prompt *prompt;		/* NULL: not started */
 	struct machine_look *machine_last;	/* of the last `memory system`; NULL */
 	Tcl_Obj *on[EVENT_SCRIPTS];
@@ -84,3 +90,19 @@ struct shell {
 	VEC(struct alias *) aliases;
 	VEC(struct original *) originals;	/* Tcl's own commands under ours */
 };
+
+/* The next `list` begins at the current frame. */
+static inline void shell_list_anew(struct shell *shell)
+{
+	free(shell->listed_file);
+	shell->listed_file = NULL;
+}
+
+/* What is chosen from now on; its frame is not. */
+static inline void shell_choose_thread(struct shell *shell, pid_t thread)
+{
+	shell->thread = thread;
+	shell->frame_chosen = false;
+	shell->frame = 0;
+	shell_list_anew(shell);
+}

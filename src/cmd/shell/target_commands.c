@@ -41,7 +41,7 @@ static struct err *offer_pools(struct shell *shell)
 static struct err *after(struct shell *shell, struct err *err)
 {
 	if (!err) {
-		shell->thread = 0;
+		shell_choose_thread(shell, 0);
 		sampling_attached(shell);
 		trimming_end(shell);
 		fail_on_leak_begin(shell);
@@ -73,7 +73,7 @@ struct err *target_command_open_core(struct shell *shell, const char *path, cons
 	progress_end();
 	/* The signal was for this thread, so it is the one that the user wants to see. */
 	if (!err && session_core(shell->session, &core))
-		shell->thread = core.first;
+		shell_choose_thread(shell, core.first);
 	return err ? suggest_file_hint(err, path) : NULL;
 }
 

@@ -384,6 +384,97 @@ proc compare_with_gdb {pid how language expressions} {
 	return $i
 }
 
+# Local variables by function, innermost first.
+set locals {
+	inlined {of factor twice buffer}
+	leaf {item real point wide narrow calls both flag array array[1] both.y item->name *item}
+	hop {hopped step}
+	jumps {jumping step before}
+	recursive {list depth text shadowed sum rest *list $rsp}
+	Counter::run {this *this first label seen before count_ name_}
+	main {argc *argv last middle first counter label sum &first first.next->next->id}
+}
+
+# What gdb says to these orders. It reads them until its end, whatever it says to one.
+proc gdb_orders {pid args} {
+	catch {exec env LC_ALL=C.UTF-8 [need gdb] -nx -q -batch -p $pid -ex "set pagination off" -ex "set style enabled off" \
+		{*}[concat {*}[lmap order $args {list -ex $order}]] 2>@1} text
+	return [regsub {\n\[Inferior 1 [^\n]*\].*$} $text {}]
+}
+
+# The innermost frame of a function, by its number in gdb, where what is inlined is a frame of its own.
+proc gdb_locals {pid} {
+	set stack [gdb_orders $pid bt]
+	set orders {}
+	foreach {function names} $::locals {
+		check {[regexp -line "^#(\\d+) +(?:0x\[0-9a-f\]+ in )?$function \\(" $stack -> number]} {$function: $stack}
+		lappend orders "frame $number"
+		foreach name $names {
+			lappend orders "echo @@$function/[string map {$ {} [ . ] {}} $name]\\n" "print $name"
+		}
+	}
+	return [by_name [gdb_orders $pid {*}$orders]]
+}
+
+# The first line behind each mark, without gdb's `$1 = `.
+proc by_name {text} {
+	set answers {}
+	foreach {- name said} [regexp -all -inline {@@(\S+)\n([^\n]*)} $text] {
+		# What is refused is on standard error.
+		dict set answers $name [expr {[string match "@@*" $said] ? "" : [regsub {^\$\d+ = } $said {}]}]
+	}
+	return $answers
+}
+
+# The same of mdbg: the frame of a function is the first one of `where` that has it.
+proc mdbg_locals {how} {
+	mdbg {*}$how -c where
+	set lines {}
+	foreach {function names} $::locals {
+		set number -1
+		foreach line [split $::out \n] {
+			regexp {^#(\d+) } $line -> number
+			if {[regexp " $function\\M" $line]} {
+				break
+			}
+		}
+		# gdb finds functions that have jumped to others.
+		if {![regexp " $function\\M" $line]} {
+			continue
+		}
+		append lines "frame $number\n"
+		foreach name $names {
+			append lines "puts @@$function/[string map {$ {} [ . ] {}} $name]\nprint $name\n"
+		}
+	}
+	mdbg -in [spit $::tmp/mdbg.lines $lines] {*}$how
+	return [by_name $::out]
+}
+
+# gdb follows calls through tail calls and registers that mdbg does not have: what mdbg does not know, it may know. What mdbg
+# says is what gdb says. Returns how many are known to gdb, and to mdbg.
+proc compare_locals {pid how} {
+	set gdb [gdb_locals $pid]
+	set mdbg [mdbg_locals $how]
+	set differ {}
+	set of_gdb 0
+	set of_mdbg 0
+	check {[dict size $gdb] > 30} {$gdb}
+	dict for {name said} $gdb {
+		set ours [expr {[dict exists $mdbg $name] ? [dict get $mdbg $name] : ""}]
+		incr of_gdb [expr {$said ne "<optimized out>"}]
+		if {[regexp {^<not known: |^$} $ours]} {
+			continue
+		}
+		incr of_mdbg [expr {$ours ne "<optimized out>"}]
+		if {$ours ne $said} {
+			lappend differ "$name: $ours, and gdb says $said"
+		}
+	}
+	check {$differ eq {}} {[join $differ "; "]}
+	return [list $of_gdb $of_mdbg]
+}
+
 # A program of the two by a compiler and its flags. Split files go to where the compiler runs.
 proc built_by {source args} {
 	set binary $::tmp/values
@@ -417,6 +508,7 @@ repeated print-as-gdb-builds 200 {
 				compare_build values.c c $::c_expressions $c $level $dwarf
 				compare_build values_cxx.cc c++ $::cxx_expressions $cxx $level $dwarf -std=gnu++17 \
 					{*}[expr {$cxx eq "clang++" ? "-fstandalone-debug" : ""}]
+				compare_locals_build $cxx $level $dwarf {*}[expr {$cxx eq "clang++" ? "-fstandalone-debug" : ""}]
 			}
 			if {$c eq "gcc"} {
 				compare_build values.c c $::c_expressions $c $level -g -fdebug-types-section
@@ -471,4 +563,17 @@ case print-whatis-x 30 {
 	set out [mdbg_ok --no-arm -p [pid_of $t] -c "set a $address" -c {whatis $a}]
 	check {$out eq "$address\nwhole.pt.y (struct whole) in values\n" || $out eq "whole.pt.y (struct whole) in values\n"} {$out}
 	finish $t
+}
+
+proc compare_locals_build {args} {
+	set t [built_by locals.cc {*}$args]
+	lassign [compare_locals [pid_of $t] [list --no-arm -p [pid_of $t]]] of_gdb of_mdbg
+	order $t go
+	close $t
+	return [list $of_gdb $of_mdbg]
+}
+
+case print-locals-as-gdb 60 {
+	lassign [compare_locals_build g++ -O2 -g] of_gdb of_mdbg
+	check {$of_mdbg > $of_gdb * 3 / 4} {$of_mdbg of $of_gdb are known}
 }

@@ -370,7 +370,7 @@ static void check_file(const char *folder, const char *prefix, const char *name,
 	Tcl_Obj *list, *word = NULL;
 	int nr;
 
-	CU_ASSERT_PTR_NULL_FATAL(str_addf(&line, "list source %s%s%s", quote, folder, prefix));
+	CU_ASSERT_PTR_NULL_FATAL(str_addf(&line, "::list source %s%s%s", quote, folder, prefix));
 	CU_ASSERT_PTR_NULL_FATAL(str_addf(&want, "%s%s", folder, name));
 	made = line_in(shell, str_text(&line));
 	CU_ASSERT_EQUAL_FATAL(Tcl_EvalEx(shell->tcl, made, -1, TCL_EVAL_GLOBAL), TCL_OK);

@@ -3,9 +3,24 @@
 
 #include "cmd/shell/skip.h"
 
+#include <tcl.h>
+
 #include "base/str.h"
 #include "symbol/name_glob.h"
 #include "unit.h"
+
+static int begin(void)
+{
+	Tcl_FindExecutable(NULL);
+	return 0;
+}
+
+static int end(void)
+{
+	return 0;
+}
+
+FIXTURE(begin, end);
 
 static void check(const char *const *names, size_t nr, bool want)
 {
