@@ -129,7 +129,7 @@ struct cmd {
 	 X(api_history)		\
 	X(api_memory_system)						\
 	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_modules)		\
-	X(api_read) X(api_symbol) X(api_address) X(api_on)
+	X(api_read) X(api_symbol) X(api_address) X(api_on) X(api_listen)
 
 #define CMD_DECLARE(name)	extern const struct cmd cmd_##name;
 CMD_LIST(CMD_DECLARE)

@@ -12,6 +12,7 @@
 #include "cmd/shell/debuginfod.h"
 #include "cmd/shell/dict.h"
 #include "cmd/shell/evaluate.h"
+#include "cmd/shell/listener.h"
 #include "cmd/shell/result.h"
 #include "cmd/shell/shell.h"
 #include "cmd/terminal/signals.h"
@@ -261,6 +262,7 @@ void events_end(struct shell *shell)
 
 	sampling_end(shell);
 	trimming_end(shell);
+	listener_end(shell);
 	Tcl_DeleteFileHandler(session_event_queue_fd(shell->session));
 	for (i = 0; i < EVENT_SCRIPTS; i++) {
 		if (shell->on[i])

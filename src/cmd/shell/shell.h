@@ -19,6 +19,7 @@
 
 struct alias;
 struct debug_server;
+struct listener;
 struct machine_look;
 struct original;
 struct prompt;
@@ -84,6 +85,7 @@ struct shell {
 	uint64_t listed_line;		/* that comes next */
 	struct prompt *prompt;		/* NULL: not started */
 	struct machine_look *machine_last;	/* of the last `memory system`; NULL */
+	struct listener *listener;	/* of `mdbg::listen`; NULL */
 	Tcl_Obj *on[EVENT_SCRIPTS];
 	Tcl_TimerToken sampling;	/* the next sample of the history (sampling.h) */
 	struct trimming trimming;
