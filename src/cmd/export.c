@@ -124,6 +124,7 @@ struct err *export_model(const struct call *call, bool blocks, enum model_freed 
 		/* What had been freed up to an earlier moment is not known. */
 		.freed = query->at.word ? MODEL_NO_FREED : freed,
 		.of = graph_of(query),
+		.all_time = site_sort_is_all_time(query->sort),
 	};
 	bool walk = needs_walk(call, query, blocks);
 	struct err *err = join_words(call->argc, call->argv, &options);
@@ -556,8 +557,9 @@ const struct cmd cmd_export = {
 	.print_words	= print_words,
 	.help		= "The words behind FILE are those of `malloc sites`, which is by stack here.\n"
 			  "flamegraph shows bytes, or with `sort count` blocks, or with `sort growth` or\n"
-			  "`since MOMENT` what has changed. A sqlite file has the tables sites, stacks,\n"
-			  "frames and allocations, and `malloc diff FILE` compares with it.\n"
+			  "`since MOMENT` what has changed. pprof shows inuse_space first, or with `sort\n"
+			  "total` alloc_space. A sqlite file has the tables sites, stacks, frames and\n"
+			  "allocations, and `malloc diff FILE` compares with it.\n"
 			  "\n"
 			  "Blocks from before the attach stand under one frame, `(allocated before\n"
 			  "attach)`. mdbg stops the process for a moment to find them, but not if\n"

@@ -396,6 +396,7 @@ static struct err *describe(const struct model_source *source, struct model *mod
 	model->sample = source->unit ? 0 : log_config(log).sample;
 	model->unit = source->unit ? source->unit : "blocks";
 	model->of = source->of;
+	model->all_time = source->all_time;
 	model->pid = session_pid(session);
 	model->allocator = session_allocator(session);
 	model->log = log;

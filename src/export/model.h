@@ -120,6 +120,7 @@ struct model {
 	char *command;			/* the target's command line; "": not known */
 	char *options;			/* the words of the command behind the file's name */
 	enum flame_of of;		/* what a flame graph shows */
+	bool all_time;			/* the sites are sorted by what they have had in all */
 	const char *unit;		/* what `count` counts: "blocks", or another of `growth` */
 	const char *allocator;		/* "glibc 2.36 (ptmalloc)" */
 	uint32_t program;		/* index of the program's module, or MODEL_NO_MODULE */
@@ -171,6 +172,7 @@ struct model_source {
 	bool pinned;
 	enum model_freed freed;
 	enum flame_of of;
+	bool all_time;
 	/*
 	 * The moment since which growth is counted: stacks that hold nothing now have shrunk by
 	 * what they held then. NULL: not known.

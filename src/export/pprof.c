@@ -363,7 +363,8 @@ static struct err *make_whole(struct profile *profile)
 	err = make_parts(profile);
 	whole->sample_type = profile->type_pointers;
 	whole->n_sample_type = values_of(model);
-	whole->default_sample_type = profile->types[INUSE_SPACE].type;
+	whole->default_sample_type =
+		profile->types[model->all_time && !model->past ? ALLOC_SPACE : INUSE_SPACE].type;
 	whole->sample = profile->samples.pointers;
 	whole->n_sample = profile->samples.nr;
 	whole->mapping = profile->mappings.pointers;
