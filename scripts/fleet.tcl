@@ -34,48 +34,14 @@ Only blocks that were allocated after the attach are posted. A post that fails i
 1 to 60 seconds, while other profiles are left out. Status: 0 when the process has ended; 1 if
 something is wrong with the words."
 
+set script [info script]
+source [file join [file dirname $script] service.tcl]
+
+set ways "mdbg -p PID -x fleet.tcl -- URL SECONDS \[NAME=VALUE\]...; -h says more"
 set longest_pause 60		;# s between two tries
-set largest_profile [expr {64 << 20}]
 set attaches_at_once 4		;# in a look for processes
 
-proc printable {text} {
-	return [regsub -all {[\u0000-\u001f\u007f-\u009f]} $text ?]
-}
-
-proc say {text} {
-	puts stderr "mdbg: fleet.tcl: [printable $text]"
-}
-
-proc refuse {why {hint "mdbg -p PID -x fleet.tcl -- URL SECONDS \[NAME=VALUE\]...; -h says more"}} {
-	say $why
-	puts stderr "hint: $hint"
-	exit 1
-}
-
-# A first line of a file of /proc, which may be gone.
-proc slurp {path} {
-	if {[catch {open $path} chan]} {
-		return ""
-	}
-	catch {read $chan 65536} text
-	close $chan
-	return $text
-}
-
 # --- words --------------------------------------------------------------------------------------
-
-proc whole_number {text what least} {
-	if {![string is wide -strict $text] || $text < $least} {
-		refuse "'$text' is no $what"
-	}
-	return $text
-}
-
-proc number_of_seconds {text what} {
-	if {![string is double -strict $text] || !($text >= 0.1 && $text <= 86400)} {
-		refuse "'$text' is no number of seconds" "$what is from 0.1 to 86400"
-	}
-}
 
 proc take_options {argv} {
 	global option
@@ -146,15 +112,6 @@ proc take_labels {words} {
 	}
 }
 
-proc percent {text} {
-	set encoded ""
-	foreach char [split [encoding convertto utf-8 $text] ""] {
-		append encoded [expr {[string match {[-A-Za-z0-9._~]} $char] ? $char :
-			[format %%%02X [scan $char %c]]}]
-	}
-	return $encoded
-}
-
 # --- one process --------------------------------------------------------------------------------
 
 # The name in the store: `app{pid=1,host=h}`.
@@ -175,50 +132,19 @@ proc series_name {} {
 	return "[regsub -all {[^A-Za-z0-9._/-]} $app _]{[join $words ,]}"
 }
 
-# An empty file that only this user can read; the export keeps its mode. Memory is not written to a
-# disk, so a look at it costs the process's machine no write.
-proc make_file {} {
-	global env
-
-	set folders {/dev/shm /tmp}
-	if {[info exists env(TMPDIR)]} {
-		set folders [linsert $folders 0 $env(TMPDIR)]
-	}
-	foreach folder $folders {
-		if {![catch {file tempfile path $folder/mdbg-fleet.pb.gz} chan]} {
-			close $chan
-			return $path
-		}
-	}
-	error "no folder to write to: TMPDIR, /dev/shm, /tmp"
-}
-
 # Put a new profile in the place of the last one. Returns whether there is one.
 proc take_profile {} {
 	global profile until
 
-	set path ""
 	try {
-		set path [make_file]
-		# This filter leaves out what a walk of the heaps would find: a walk stops the process.
-		mdbg::export pprof $path function == *
-		if {[file size $path] > $::largest_profile} {
-			error "the profile has [file size $path] bytes, which is more than $::largest_profile"
-		}
-		set chan [open $path rb]
-		set profile [read $chan]
-		close $chan
+		set profile [take_export {mdbg::export pprof} $::recorded_only]
 		set until [clock seconds]
 		return 1
-	} trap {MDBG CANCELLED} {} {
-		exit 130
 	} on error message {
 		if {$::ended eq ""} {
 			complain $message
 		}
 		return 0
-	} finally {
-		catch {file delete $path}
 	}
 }
 
@@ -395,22 +321,6 @@ proc watch_process {} {
 
 # --- many processes -----------------------------------------------------------------------------
 
-# When a process began: with its id, this tells it from a later one of the same id.
-proc start_time {pid} {
-	set stat [slurp /proc/$pid/stat]
-	return [lindex [split [string range $stat [string last ")" $stat]+2 end]] 19]
-}
-
-proc has_name {pid name} {
-	set comm [string trimright [slurp /proc/$pid/comm] \n]
-	if {$comm ne [string range $name 0 14]} {
-		return 0
-	}
-	# The kernel keeps 15 letters. A longer name is that of the program.
-	set program [lindex [split [slurp /proc/$pid/cmdline] \0] 0]
-	return [expr {[string length $name] <= 15 || $name eq [file tail $program]}]
-}
-
 # Each line is N:CONTROLLERS:PATH.
 proc in_group {pid group} {
 	foreach line [split [slurp /proc/$pid/cgroup] \n] {
@@ -536,7 +446,6 @@ proc look_for_processes {} {
 }
 
 proc watch_many {} {
-	set ::script [info script]
 	set ::workers [dict create]
 	set ::failed [dict create]
 	set ::crowded 0
