@@ -137,11 +137,11 @@ case scripts-of-others 60 {
 	set folder $::tmp/shared
 	file mkdir $folder
 	exec chmod 1777 $folder
-	foreach name {fleet.tcl leak-hunt.tcl memleak.tcl ci-gate.tcl fail-on-leak.tcl before-oom.tcl report-at-exit.tcl mine.tcl} {
+	foreach name {fleet.tcl serve.tcl leak-hunt.tcl memleak.tcl ci-gate.tcl fail-on-leak.tcl before-oom.tcl report-at-exit.tcl mine.tcl} {
 		spit $folder/$name "puts planted; exit 7\n"
 	}
 	cd $folder
-	foreach name {fleet.tcl leak-hunt.tcl memleak.tcl ci-gate.tcl fail-on-leak.tcl before-oom.tcl report-at-exit.tcl} {
+	foreach name {fleet.tcl serve.tcl leak-hunt.tcl memleak.tcl ci-gate.tcl fail-on-leak.tcl before-oom.tcl report-at-exit.tcl} {
 		mdbg -x $name -- -h
 		check {[string match "usage: mdbg*" [slurp $::tmp/out]]} {-x $name: [slurp $::tmp/out]}
 		check {[string match "*mdbg's own script*./$name*" [slurp $::tmp/err]]} {-x $name: [slurp $::tmp/err]}

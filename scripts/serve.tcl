@@ -1,0 +1,662 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Serve profiles, a report and metrics of a process by HTTP, to who asks for them: `go tool pprof`,
+# Prometheus, Alloy, Parca, a browser. docs/fleet.md tells how it is used, docs/security.md who can
+# read what, and `mdbg -x serve.tcl -- -h` lists the options.
+#
+# A connection goes through these stages, by Tcl's event loop. None of them waits for a client:
+#
+#	head	the request is read, at most so many bytes and seconds
+#	wait	its answer is due later (?seconds=N)
+#	send	the answer is written, a chunk whenever there is room for one
+#	drain	what the client sends on is read and thrown away, shortly: a socket that is closed
+#		with unread data would take the answer with it
+#
+# Tcl can not throw away what it was given to send (fleet.tcl). But where the kernel says that a
+# socket has room, it takes CHUNK bytes at once, so nothing stays with Tcl.
+#
+# An answer is kept for a moment and given to all who ask for it meanwhile. Those for which the
+# process stands still are kept longer, so the process does not stand still more often than that,
+# whoever asks how often. If there are too many connections, the one that has waited longest for
+# its client goes.
+
+set usage "usage: mdbg -p PID -x serve.tcl -- \[OPTION\]... \[ADDRESS\]
+       mdbg -x serve.tcl -- \[OPTION\]... {-p PID | -name NAME} \[ADDRESS\]
+Serve profiles, a report and metrics of a process by HTTP, until the process ends, or Ctrl-C.
+
+ADDRESS is PORT of this machine's loopback (6060; 0: any), HOST:PORT, or the PATH of a Unix socket,
+which has a slash. Whoever reaches an address that is not the loopback's reads all that is served.
+
+  /debug/pprof/heap      what is held and was allocated, for `go tool pprof`; ?seconds=N: the change
+  /debug/pprof/allocs    the same, with alloc_space as the default
+  /flamegraph            a page for a browser; ?since=10m: what has changed
+  /report                the report of mdbg; the process stands still for it
+  /metrics               OpenMetrics, for Prometheus
+  /healthz               ok
+
+  -p PID          the process
+  -name NAME      a process of this name (/proc/PID/comm), and the next one when it has ended; of
+                  several the one with most resident memory
+  -sites N        so many functions in /metrics (20)
+  -account S      the parts of the memory in /metrics are at most so old (60 s); the process stands
+                  still for them. 0: they are left out
+  -report S       a report is made once in so many seconds (10)
+  -sample BYTES   record one in so many bytes, as mdbg's --sample
+  -h              this text
+
+Blocks from before the attach are in /report alone. Status: 0 when the process has ended; 1 if
+something is wrong with the words, or the address cannot be had."
+
+set script [info script]
+set ways "mdbg -p PID -x serve.tcl -- \[ADDRESS\]; -h says more"
+source [file join [file dirname $script] service.tcl]
+
+set chunk 4096			;# bytes
+set most_head 8192
+set most_line 2048
+set most_connections 64
+set most_unsent [expr {256 << 20}]	;# bytes of answers, all together
+set most_delays 16		;# answers of ?seconds=N
+set longest_delay 600		;# s
+set head_ms 10000		;# from the connection to the end of the head
+set send_ms 120000		;# for the whole answer
+set drain_ms 2000
+set most_drained [expr {256 << 10}]
+set fresh_ms 1000		;# an answer is kept so long
+
+# --- words --------------------------------------------------------------------------------------
+
+proc take_options {argv} {
+	global option
+
+	array set option {-p "" -name "" -sites 20 -account 60 -report 10 -sample ""}
+	while {[string match -* [lindex $argv 0]]} {
+		set argv [lassign $argv word]
+		if {$word in {-h --help}} {
+			puts $::usage
+			exit 0
+		}
+		if {![info exists option($word)]} {
+			refuse "there is no option $word"
+		}
+		if {![llength $argv] || [lindex $argv 0] eq ""} {
+			refuse "a value goes after $word"
+		}
+		set argv [lassign $argv option($word)]
+	}
+	if {$option(-p) ne ""} {
+		whole_number $option(-p) "process id" 1
+	}
+	if {$option(-sample) ne ""} {
+		whole_number $option(-sample) "number of bytes" 0
+	}
+	if {[whole_number $option(-sites) "number of functions" 0] > 1000} {
+		refuse "more than 1000 functions"
+	}
+	if {$option(-account) ne "0"} {
+		number_of_seconds $option(-account) -account
+	}
+	number_of_seconds $option(-report) -report
+	if {[llength $argv] > 1} {
+		refuse "'[lindex $argv 1]' is more than ADDRESS"
+	}
+	return [expr {[llength $argv] ? [lindex $argv 0] : "6060"}]
+}
+
+# --- connections --------------------------------------------------------------------------------
+
+# The arrays of connections, by channel: stage; since, when it began (ms); head, what was read; body
+# and at, what is written and from where; alarm, the end of the stage.
+
+proc is_loopback {host} {
+	return [expr {[string tolower $host] in {localhost ::1} ||
+		[regexp {^127(\.\d{1,3}){3}$} $host]}]
+}
+
+# Sets ::served, as it is said, and ::guarded: only a loopback's names are served.
+proc listen_at {address} {
+	global guarded served
+
+	set guarded 0
+	if {[string match */* $address]} {
+		if {[catch {mdbg::listen $address begin} why]} {
+			refuse $why "a name in a folder of your own, that nobody else may write to"
+		}
+		set served "the socket $address"
+		return
+	}
+	if {![regexp {^((\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)?:)?(\d{1,5})$} $address -> - host port] ||
+	    [scan $port %d] > 65535} {
+		refuse "'$address' is no address"
+	}
+	set port [scan $port %d]
+	set host [expr {$host eq "" ? "127.0.0.1" : [string trim $host {[]}]}]
+	set guarded [is_loopback $host]
+	if {[catch {socket -server begin_tcp -myaddr $host $port} chan]} {
+		refuse "$address: $chan" "another PORT; 0 is any that is free"
+	}
+	set port [lindex [chan configure $chan -sockname] 2]
+	set served http://[expr {[string match *:* $host] ? "\[$host\]" : $host}]:$port/
+	if {!$guarded} {
+		say "whoever reaches $served reads all that is served"
+	}
+}
+
+proc begin_tcp {chan address port} {
+	begin $chan
+}
+
+proc begin {chan} {
+	global stage head
+
+	make_room
+	if {[array size stage] >= $::most_connections} {
+		catch {close $chan}
+		return
+	}
+	chan configure $chan -blocking 0 -translation binary -buffering none -buffersize 4096
+	set head($chan) ""
+	enter $chan head $::head_ms
+	chan event $chan readable [list take_bytes $chan]
+}
+
+proc enter {chan new ms} {
+	global stage since alarm
+
+	if {[info exists alarm($chan)]} {
+		after cancel $alarm($chan)
+	}
+	set stage($chan) $new
+	set since($chan) [clock milliseconds]
+	set alarm($chan) [after $ms [list finish $chan]]
+}
+
+proc finish {chan} {
+	if {[info exists ::alarm($chan)]} {
+		after cancel $::alarm($chan)
+	}
+	if {[info exists ::due($chan)]} {
+		after cancel $::due($chan)
+	}
+	foreach name {stage since head body at alarm due} {
+		unset -nocomplain ::${name}($chan)
+	}
+	catch {close $chan}
+}
+
+# The one that has been longest in a stage in which the client is to do something.
+proc make_room {} {
+	global stage since
+
+	if {[array size stage] < $::most_connections} {
+		return
+	}
+	set oldest ""
+	foreach {chan what} [array get stage] {
+		set rank [list [expr {$what in {head drain} ? 0 : 1}] $since($chan)]
+		if {$what ne "wait" && ($oldest eq "" || [lindex $rank 0] < [lindex $least 0] ||
+		    [lindex $rank 0] == [lindex $least 0] && [lindex $rank 1] < [lindex $least 1])} {
+			set oldest $chan
+			set least $rank
+		}
+	}
+	if {$oldest ne ""} {
+		finish $oldest
+	}
+}
+
+proc take_bytes {chan} {
+	global stage head at
+
+	if {[catch {read $chan $::chunk} bytes] || ($bytes eq "" && [chan eof $chan])} {
+		finish $chan
+	} elseif {$stage($chan) eq "head"} {
+		append head($chan) $bytes
+		take_head $chan
+	} elseif {$stage($chan) eq "wait" && $bytes ne "" ||
+		  $stage($chan) eq "drain" && [incr at($chan) [string length $bytes]] > $::most_drained} {
+		finish $chan
+	}
+}
+
+proc take_head {chan} {
+	global head
+
+	set text $head($chan)
+	set end [string first \n $text]
+	if {$end > $::most_line || ($end < 0 && [string length $text] > $::most_line)} {
+		give_error $chan "414 URI Too Long" "the first line is too long"
+	} elseif {[regexp -indices {\r?\n\r?\n} $text rest] && [lindex $rest 0] <= $::most_head} {
+		set head($chan) ""
+		take_request $chan [split [string map {\r ""} [string range $text 0 [lindex $rest 0]]] \n]
+	} elseif {[string length $text] > $::most_head} {
+		give_error $chan "431 Request Header Fields Too Large" "the head has too many bytes"
+	}
+}
+
+# The fields of a head that matter here, each at most once; an error says what is wrong.
+proc take_fields {lines} {
+	set fields [dict create]
+	foreach line $lines {
+		if {$line eq ""} {
+			continue
+		}
+		if {![regexp {^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$} $line -> name value]} {
+			error "a header line is no header"
+		}
+		set name [string tolower $name]
+		if {$name eq "host" && [dict exists $fields host]} {
+			error "Host is there twice"
+		}
+		dict set fields $name $value
+	}
+	return $fields
+}
+
+# A page of somebody else's, in a browser on this machine, can have a request sent: by a name of its
+# own that leads here (DNS rebinding), or as a picture. Neither reads anything, or stops the process.
+proc is_foreign {fields} {
+	set host [expr {[dict exists $fields host] ? [dict get $fields host] : ""}]
+	if {$::guarded && $host ne ""} {
+		if {![regexp {^(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(:\d{1,5})?$} $host -> name] ||
+		    ![is_loopback [string trim $name {[]}]]} {
+			return 1
+		}
+	}
+	return [expr {[dict exists $fields sec-fetch-site] &&
+		[dict get $fields sec-fetch-site] in {cross-site same-site}}]
+}
+
+proc take_request {chan lines} {
+	set lines [lassign $lines line]
+	if {![regexp {^([A-Z]{1,16}) (\S+) HTTP/1\.([01])$} $line -> method target minor]} {
+		give_error $chan "400 Bad Request" "the first line is no request of HTTP/1.1"
+		return
+	}
+	if {[catch {take_fields $lines} fields]} {
+		give_error $chan "400 Bad Request" $fields
+	} elseif {$minor && ![dict exists $fields host]} {
+		give_error $chan "400 Bad Request" "Host is missing"
+	} elseif {[is_foreign $fields]} {
+		give_error $chan "403 Forbidden" "this is served to names of this machine's loopback alone"
+	} elseif {$method ni {GET HEAD}} {
+		give_error $chan "405 Method Not Allowed" "only GET and HEAD" "Allow: GET, HEAD\r\n"
+	} elseif {![regexp {^(?:http://[^/]*)?(/[^?#]*)(?:\?([^#]*))?$} $target -> path query]} {
+		give_error $chan "400 Bad Request" "the target is no path"
+	} else {
+		answer $chan [expr {$method eq "HEAD"}] $path $query
+	}
+}
+
+# --- answers ------------------------------------------------------------------------------------
+
+proc give {chan status type bytes {more ""} {bare 0}} {
+	set head "HTTP/1.1 $status\r\nContent-Type: $type\r\nContent-Length: [string length $bytes]\r\n"
+	append head "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n${more}Connection: close\r\n\r\n"
+	set ::head($chan) $head
+	set ::body($chan) [expr {$bare ? "" : $bytes}]
+	set ::at($chan) 0
+	enter $chan send $::send_ms
+	chan event $chan readable {}
+	chan event $chan writable [list put_chunk $chan]
+}
+
+proc give_error {chan status why {more ""}} {
+	give $chan $status "text/plain; charset=utf-8" [encoding convertto utf-8 [printable $why]\n] $more
+}
+
+proc put_chunk {chan} {
+	global head body at
+
+	set size [expr {min($::chunk, [string length $body($chan)] - $at($chan))}]
+	if {[catch {
+		if {$head($chan) ne ""} {
+			puts -nonewline $chan $head($chan)
+			set head($chan) ""
+		} elseif {$size > 0} {
+			puts -nonewline $chan [string range $body($chan) $at($chan) [expr {$at($chan) + $size - 1}]]
+			incr at($chan) $size
+		}
+	}]} {
+		finish $chan
+	} elseif {$at($chan) == [string length $body($chan)]} {
+		set body($chan) ""
+		drain $chan
+	}
+}
+
+# A Unix socket keeps what was sent; Tcl cannot close half of it.
+proc drain {chan} {
+	chan event $chan writable {}
+	if {[catch {close $chan write}]} {
+		finish $chan
+		return
+	}
+	set ::at($chan) 0
+	enter $chan drain $::drain_ms
+	chan event $chan readable [list take_bytes $chan]
+}
+
+# {NAME VALUE} of each, once; an error for anything that is not allowed.
+proc take_query {query allowed} {
+	set found [dict create]
+	foreach part [split $query &] {
+		if {$part eq ""} {
+			continue
+		}
+		if {![regexp {^([a-z]+)=([0-9A-Za-z]{0,16})$} $part -> name value] || $name ni $allowed} {
+			error "?$part is not known here"
+		}
+		dict set found $name $value
+	}
+	return $found
+}
+
+proc answer {chan bare path query} {
+	set named [expr {$path in {/debug/pprof/heap /debug/pprof/allocs}}]
+	if {$path eq "/debug/pprof" || $path eq "/index.html"} {
+		give $chan "301 Moved Permanently" text/plain "" "Location: /debug/pprof/\r\n"
+		return
+	}
+	if {$path ni {/ /debug/pprof/ /flamegraph /report /metrics /healthz} && !$named} {
+		give_error $chan "404 Not Found" "there is no such page"
+		return
+	}
+	# gc and debug are Go's: there is nothing to collect, and no other form.
+	set allowed [expr {$named ? {seconds gc debug} : $path eq "/flamegraph" ? {since} : {}}]
+	if {[catch {take_query $query $allowed} query]} {
+		give_error $chan "400 Bad Request" $query
+	} elseif {$path in {/ /debug/pprof/}} {
+		give $chan "200 OK" "text/html; charset=utf-8" [make_index] "" $bare
+	} elseif {$::ended ne ""} {
+		give_error $chan "503 Service Unavailable" $::ended "Retry-After: 5\r\n"
+	} elseif {$path eq "/healthz"} {
+		give $chan "200 OK" "text/plain; charset=utf-8" "ok\n" "" $bare
+	} elseif {[unsent] > $::most_unsent} {
+		give_error $chan "503 Service Unavailable" "too many clients are slow" "Retry-After: 5\r\n"
+	} else {
+		give_made $chan $bare $path $query
+	}
+}
+
+proc unsent {} {
+	set sum 0
+	foreach {chan bytes} [array get ::body] {
+		incr sum [string length $bytes]
+	}
+	return $sum
+}
+
+# --- what is served -----------------------------------------------------------------------------
+
+proc make_index {} {
+	set text "<!DOCTYPE html>\n<title>mdbg</title>\n<h1>mdbg: process [mdbg::pid]</h1>\n<ul>\n"
+	foreach {path what} {
+		/debug/pprof/heap {what is held and was allocated, for <code>go tool pprof</code>}
+		/debug/pprof/allocs {the same, with alloc_space as the default}
+		/flamegraph {what is held, as a flame graph}
+		/flamegraph?since=10m {what has changed in ten minutes}
+		/report {the report; the process stands still for it}
+		/metrics OpenMetrics
+		/healthz ok
+	} {
+		append text "<li><a href=\"$path\">$path</a> $what\n"
+	}
+	return "$text</ul>\n"
+}
+
+proc make_report {path} {
+	report $path > /dev/null
+}
+
+# The type of an answer, for how many ms it is kept, and the script that makes it.
+proc find_maker {path query} {
+	set since ""
+	if {[dict exists $query since]} {
+		if {![regexp {^\d{1,5}[smhd]$} [dict get $query since]]} {
+			error "?since=10m: a number and s, m, h or d"
+		}
+		set since [list since -[dict get $query since]]
+	}
+	switch $path {
+		/debug/pprof/heap {
+			return [list application/octet-stream $::fresh_ms \
+				[list take_export {mdbg::export pprof} $::recorded_only]]
+		}
+		/debug/pprof/allocs {
+			return [list application/octet-stream $::fresh_ms \
+				[list take_export {mdbg::export pprof} [concat $::recorded_only sort total]]]
+		}
+		/flamegraph {
+			return [list image/svg+xml $::fresh_ms \
+				[list take_export {mdbg::export flamegraph} [concat $::recorded_only $since]]]
+		}
+		/report {
+			return [list "text/html; charset=utf-8" [expr {int(1000 * $::option(-report))}] \
+				{take_export make_report {}}]
+		}
+		/metrics {
+			return [list "application/openmetrics-text; version=1.0.0; charset=utf-8" \
+				$::fresh_ms make_metrics]
+		}
+	}
+}
+
+# The bytes of a script, those of before if they are not older than that. Its age is from its end: an
+# answer that takes long is not begun again at once.
+proc keep {ms script} {
+	global kept
+
+	if {[info exists kept($script)] &&
+	    [clock milliseconds] - [lindex $kept($script) 0] < $ms} {
+		return [lindex $kept($script) 1]
+	}
+	# There are few scripts, but for those of ?since.
+	if {[array size kept] >= 16} {
+		array unset kept
+	}
+	unset -nocomplain kept($script)
+	set bytes [eval $script]
+	set kept($script) [list [clock milliseconds] $bytes]
+	return $bytes
+}
+
+proc give_made {chan bare path query} {
+	if {[catch {find_maker $path $query} maker]} {
+		give_error $chan "400 Bad Request" $maker
+		return
+	}
+	lassign $maker type ms script
+	try {
+		give $chan "200 OK" $type [keep $ms $script] "" $bare
+	} trap {MDBG RANGE} message {
+		give_error $chan "400 Bad Request" $message
+	} on error message {
+		give_error $chan "500 Internal Server Error" $message
+	}
+}
+
+# --- metrics ------------------------------------------------------------------------------------
+
+proc label_text {text} {
+	set text [printable $text]
+	if {[string length $text] > 200} {
+		set text [string range $text 0 196]...
+	}
+	return [string map {\\ \\\\ \" \\\"} $text]
+}
+
+# The lines of a family: {LABELS VALUE} of each metric.
+proc family {name type help metrics} {
+	set unit [expr {[regexp {_(bytes|seconds)$} $name -> unit] ? "# UNIT $name $unit\n" : ""}]
+	set text "# TYPE $name $type\n$unit# HELP $name $help\n"
+	set suffix [expr {$type eq "counter" ? "_total" : $type eq "info" ? "_info" : ""}]
+	foreach {labels value} $metrics {
+		append text "$name$suffix[expr {$labels eq "" ? "" : "{$labels}"}] $value\n"
+	}
+	return $text
+}
+
+# Each name that was a label once stays one, so that a store has at most five times as many series as
+# there are in an answer, however long this runs; other functions are "(others)".
+proc function_metrics {rows} {
+	global shown
+
+	set other_bytes 0
+	set other_count 0
+	set nr 0
+	foreach row $rows {
+		set name [dict get $row function]
+		if {[dict get $row bytes] > 0 && $nr < $::option(-sites) && ([dict exists $shown $name] ||
+		    [dict size $shown] < 5 * $::option(-sites))} {
+			incr nr
+			dict set shown $name 1
+			set label function=\"[label_text $name]\"
+			dict incr bytes $label [dict get $row bytes]
+			dict incr count $label [dict get $row count]
+		} else {
+			incr other_bytes [dict get $row bytes]
+			incr other_count [dict get $row count]
+		}
+	}
+	dict incr bytes function=\"(others)\" $other_bytes
+	dict incr count function=\"(others)\" $other_count
+	return "[family mdbg_function_bytes gauge {Bytes held in recorded blocks, by the function that asked for them.} $bytes][family mdbg_function_blocks gauge {Recorded blocks held, by the function that asked for them.} $count]"
+}
+
+proc growth_metrics {} {
+	set metrics {}
+	foreach kind {brk mmap shm} {
+		set bytes 0
+		if {![catch {mdbg::growth $kind -each row {incr bytes [dict get $row bytes]}}]} {
+			lappend metrics kind=\"$kind\" $bytes
+		}
+	}
+	if {![llength $metrics]} {
+		return ""
+	}
+	return [family mdbg_growth_bytes gauge {Memory beside malloc that recorded calls have mapped.} $metrics]
+}
+
+proc account_metrics {} {
+	set in {}
+	set other {}
+	set all {}
+	foreach row [mdbg::memory_account] {
+		dict with row {
+			if {![string is wide -strict $bytes]} {
+				continue
+			}
+			switch $where {
+				in { lappend in part=\"$part\" $bytes }
+				sum { lappend all "" $bytes }
+				default { lappend other part=\"$part\" $bytes }
+			}
+		}
+	}
+	return "[family mdbg_resident_bytes gauge {Resident memory of the process.} $all][family mdbg_resident_part_bytes gauge {Parts of the resident memory, which add up to it.} $in][family mdbg_memory_part_bytes gauge {Memory that is counted above as well, or is not resident.} $other][family mdbg_account_timestamp_seconds gauge {When the parts of the memory were taken.} [list "" [clock seconds]]]"
+}
+
+proc make_metrics {} {
+	set rows [mdbg::sites all by function]
+	foreach key {bytes count total totalbytes} {
+		set $key 0
+		foreach row $rows {
+			incr $key [dict get $row $key]
+		}
+	}
+	set comm [string trimright [slurp /proc/[mdbg::pid]/comm] \n]
+	set text [family mdbg_process info "The process that is watched." \
+		[list pid=\"[mdbg::pid]\",name=\"[label_text $comm]\" 1]]
+	append text [family mdbg_recorded_bytes gauge "Bytes held in recorded blocks." [list "" $bytes]]
+	append text [family mdbg_recorded_blocks gauge "Recorded blocks held." [list "" $count]]
+	append text [family mdbg_allocated_bytes counter "Bytes allocated since the attach." [list "" $totalbytes]]
+	append text [family mdbg_allocations counter "Blocks allocated since the attach." [list "" $total]]
+	append text [function_metrics $rows] [growth_metrics]
+	if {$::option(-account) != 0} {
+		if {[catch {keep [expr {int(1000 * $::option(-account))}] account_metrics} account]} {
+			say $account
+		} else {
+			append text $account
+		}
+	}
+	return [encoding convertto utf-8 "$text# EOF\n"]
+}
+
+# --- the process --------------------------------------------------------------------------------
+
+proc attach {pid} {
+	mdbg::attach $pid {*}[expr {$::option(-sample) eq "" ? {} : [list -sample $::option(-sample)]}]
+}
+
+# The process of that name with most resident memory; nothing if there is none.
+proc find_named {name} {
+	set found {}
+	foreach pid [glob -nocomplain -directory /proc -tails {[0-9]*}] {
+		if {$pid != [pid] && [has_name $pid $name]} {
+			set pages [lindex [slurp /proc/$pid/statm] 1]
+			lappend found [list $pid [expr {[string is wide -strict $pages] ? $pages : 0}]]
+		}
+	}
+	return [lindex [lsort -integer -decreasing -index 1 $found] 0 0]
+}
+
+proc forget {} {
+	array unset ::kept
+	set ::shown [dict create]
+}
+
+proc serve_process {} {
+	forget
+	set ::ended ""
+	puts "process [mdbg::pid] is served at $::served"
+	flush stdout
+	wait exit
+	set ::ended "the process has ended"
+	forget
+}
+
+proc serve_named {name} {
+	puts "a process named [printable $name] is waited for, at $::served"
+	flush stdout
+	while {1} {
+		set ::ended "there is no process named $name"
+		set pid [find_named $name]
+		set pause 1
+		if {$pid ne ""} {
+			try {
+				attach $pid
+				serve_process
+			} trap {MDBG CANCELLED} {} {
+				exit 130
+			} on error message {
+				say $message
+				set ::ended $message
+				set pause 30
+			}
+		}
+		wait $pause
+	}
+}
+
+# --- begin --------------------------------------------------------------------------------------
+
+set address [take_options $argv]
+if {([mdbg::pid] != 0) + ($option(-p) ne "") + ($option(-name) ne "") > 1} {
+	refuse "the process is given twice"
+}
+if {[mdbg::pid] == 0 && $option(-p) eq "" && $option(-name) eq ""} {
+	refuse "no process"
+}
+if {[mdbg::pid] != 0 && $option(-sample) ne ""} {
+	refuse "-sample goes with the script's own -p" "for `mdbg -p` there is --sample"
+}
+set ended "mdbg is attaching"
+forget
+listen_at $address
+if {$option(-name) ne ""} {
+	serve_named $option(-name)
+}
+if {$option(-p) ne ""} {
+	attach $option(-p)
+}
+serve_process

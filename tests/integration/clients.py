@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Clients that an HTTP server must bear: clients.py PORT KIND...
+#
+#	half	1,000 connections with half a request each, which stay open
+#	huge	a request with 10 MB of headers
+#	slow	100 connections that ask for an answer and read none of it, which stay open
+#	junk	lines that are no requests; prints what is answered
+#
+# Prints a line when each is done. `huge STATUS EARLY` has the status, or 0 if the connection was
+# reset, and whether it was before all was sent.
+import socket
+import sys
+
+port = int(sys.argv[1])
+kept = []
+
+
+def connect():
+    conn = socket.create_connection(('127.0.0.1', port))
+    conn.settimeout(20)
+    return conn
+
+
+def send(conn, data):
+    try:
+        conn.sendall(data)
+        return True
+    except OSError:
+        return False
+
+
+def status_of(conn):
+    try:
+        answer = conn.recv(65536)
+    except OSError:
+        return 0
+    return int(answer.split(b' ')[1]) if answer.startswith(b'HTTP/1.1 ') else 0
+
+
+def half():
+    for _ in range(1000):
+        conn = connect()
+        send(conn, b'GET /debug/pprof/heap HTTP/1.1\r\nHost: local')
+        kept.append(conn)
+    return ''
+
+
+def huge():
+    conn = connect()
+    send(conn, b'GET /healthz HTTP/1.1\r\nHost: localhost\r\n')
+    sent = 0
+    while sent < 10 << 20 and send(conn, b'X-%08d: %s\r\n' % (sent, b'x' * 1000)):
+        sent += 1014
+    return ' %d %d' % (status_of(conn), sent < 10 << 20)
+
+
+def slow():
+    for _ in range(100):
+        conn = connect()
+        conn.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        send(conn, b'GET /report HTTP/1.1\r\nHost: localhost\r\n\r\n')
+        kept.append(conn)
+    return ''
+
+
+def junk():
+    found = []
+    for data in (b'\n\n', b'GET\r\n\r\n', b'\x00' * 3000 + b'\r\n\r\n', b'GET / HTTP/2.0\r\n\r\n',
+                 b'get / HTTP/1.1\r\nHost: localhost\r\n\r\n', b'GET / HTTP/1.1\r\n\r\n',
+                 b'GET / HTTP/1.1\r\nHost: a\r\nHost: localhost\r\n\r\n',
+                 b'GET / HTTP/1.1\r\nHost: localhost\r\n folded\r\n\r\n',
+                 b'GET ' + b'/' * 5000 + b' HTTP/1.1\r\nHost: localhost\r\n\r\n',
+                 b'GET /[exit]$x; HTTP/1.1\r\nHost: localhost\r\n\r\n',
+                 b'GET /flamegraph?since=[exit] HTTP/1.1\r\nHost: localhost\r\n\r\n',
+                 b'GET /metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n',
+                 b'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1.evil.example:80\r\n\r\n',
+                 b'GET /report HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n\r\n',
+                 b'DELETE /report HTTP/1.1\r\nHost: localhost\r\n\r\n'):
+        conn = connect()
+        send(conn, data)
+        found.append(str(status_of(conn)))
+    return ' ' + ' '.join(found)
+
+
+for kind in sys.argv[2:]:
+    print(kind + globals()[kind](), flush=True)
+sys.stdin.readline()
