@@ -51,12 +51,18 @@ static struct err *choose_peak(const struct call *call, const struct history *hi
 	return sample ? NULL : not_so_early(history, word, now_ns);
 }
 
-static struct err *choose_mark(const struct marks *marks, const char *word, struct moment *ret)
+static struct err *choose_mark(const struct marks *marks, const char *word,
+			       struct chosen_moment *ret)
 {
 	const struct mark *mark;
 	struct err *err = marks_find(marks, word, &mark);
 
-	return err ? err : moment_unpack(&mark->moment, mark->time_ns, ret);
+	if (!err)
+		err = moment_unpack(&mark->moment, mark->time_ns, &ret->moment);
+	if (!err)
+		err = moment_unpack(&mark->totals, mark->time_ns, &ret->totals);
+	ret->has_totals = !err;
+	return err;
 }
 
 struct err *moments_choose(const struct call *call, const char *word, uint64_t now_ns,
@@ -74,10 +80,12 @@ struct err *moments_choose(const struct call *call, const char *word, uint64_t n
 	else if (*word == '-')
 		err = choose_age(&is->history, word, now_ns, &sample);
 	else
-		err = choose_mark(&is->marks, word, &chosen.moment);
+		err = choose_mark(&is->marks, word, &chosen);
 	if (!err && sample)
 		err = moment_unpack(&sample->moment, sample->time_ns, &chosen.moment);
-	if (!err)
+	if (err)
+		moments_chosen_free(&chosen);
+	else
 		*ret = chosen;
 	return err;
 }
@@ -85,6 +93,7 @@ struct err *moments_choose(const struct call *call, const char *word, uint64_t n
 void moments_chosen_free(struct chosen_moment *chosen)
 {
 	moment_free(&chosen->moment);
+	moment_free(&chosen->totals);
 }
 
 struct moment_name moments_chosen_name(const struct chosen_moment *chosen, uint64_t now_ns)

@@ -15,6 +15,8 @@ struct chosen_moment {
 	bool now;		/* `now`: the caller must take the moment itself */
 	bool watched;		/* the peak that was watched, and no sample of the history */
 	struct moment moment;
+	bool has_totals;	/* a mark */
+	struct moment totals;	/* what each stack had had in all by then */
 };
 
 /*

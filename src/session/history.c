@@ -10,6 +10,7 @@
 #include "base/trace.h"
 #include "inspect/memory_owners.h"
 #include "os/page_runs.h"
+#include "log/log_totals.h"
 #include "os/procfs.h"
 #include "session/private.h"
 #include "tracee/region.h"
@@ -160,6 +161,22 @@ struct err *session_history_moment(struct session *session, struct moment *ret)
 	return err;
 }
 
+struct err *session_history_totals(struct session *session, struct moment *ret)
+{
+	struct log_totals totals;
+	struct err *err;
+
+	session_deferred_fix(session);
+	err = session_agent_totals(session, &totals);
+	session_deferred_release(session);
+	if (err)
+		return err;
+	err = moment_take(&(struct live_counts){ .at = totals.at, .nr = totals.nr },
+			  now_by_log(log_of(session)), ret);
+	log_totals_free(&totals);
+	return err;
+}
+
 static void sample(struct session *session)
 {
 	uint64_t before = procfs_clock(CLOCK_THREAD_CPUTIME_ID);
@@ -204,20 +221,23 @@ const struct history_sample *session_history_growth(struct session *session, uin
 struct err *session_history_mark(struct session *session, const char *name, const struct mark **ret)
 {
 	struct log_history *is = current(session, log_of(session));
+	CLEANUP(moment_free) struct moment moment = MOMENT_INIT, totals = MOMENT_INIT;
 	char made[MARK_NAME_MAX + 1];
-	struct moment moment;
 	struct err *err;
 
 	if (!name)
 		marks_make_name(&is->marks, made);
 	err = marks_check(&is->marks, name ? name : made);
 	if (!err)
+		err = session_history_totals(session, &totals);
+	if (!err)
 		err = session_history_moment(session, &moment);
-	if (err)
-		return err;
-	err = marks_add(&is->marks, name ? name : made, &moment, ret);
-	moment_free(&moment);
-	return err;
+	return err ? err : marks_add(&is->marks, name ? name : made, &moment, &totals, ret);
+}
+
+struct err *session_history_unmark(struct session *session, const char *name)
+{
+	return marks_remove(&current(session, log_of(session))->marks, name);
 }
 
 void session_history_pause(struct session *session, bool recorded)

@@ -66,6 +66,13 @@ const struct history_sample *session_history_growth(struct session *session, uin
  */
 struct err *session_history_mark(struct session *session, const char *name,
 				 const struct mark **ret) MUST_CHECK;
+/* Forget a mark (marks_remove). There must be a log. */
+struct err *session_history_unmark(struct session *session, const char *name) MUST_CHECK;
+/*
+ * What each stack of the log, which must exist, has had in all, as a moment of now. A moment that is
+ * taken later holds nothing that this does not have.
+ */
+struct err *session_history_totals(struct session *session, struct moment *ret) MUST_CHECK;
 
 /*
  * What mdbg has mapped in the session's process: its log and its agent. It grows with the process'

@@ -1,14 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc mark, mdbg::mark: remember this moment. */
+/* malloc mark, mdbg::mark: remember this moment, or forget one. */
+
+#include <string.h>
 
 #include "cmd/shell/cmd.h"
 #include "session/history.h"
+
+/* *ret is NULL if a mark was forgotten. */
+static struct err *mark_or_forget(const struct call *call, const struct mark **ret)
+{
+	*ret = NULL;
+	if (call->argc < 2)
+		return session_history_mark(call->session, call->argv[0], ret);
+	if (strcmp(call->argv[0], "-delete"))
+		return call_bad_word(call->argv[1]);
+	return session_history_unmark(call->session, call->argv[1]);
+}
 
 /* Only a name that mdbg has made is printed. */
 static struct err *run(struct call *call)
 {
 	const struct mark *mark;
-	struct err *err = session_history_mark(call->session, call->argv[0], &mark);
+	struct err *err = mark_or_forget(call, &mark);
 
 	if (!err && !call->argc)
 		out_f(call->out, "%s\n", mark->name);
@@ -18,9 +31,9 @@ static struct err *run(struct call *call)
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
 	const struct mark *mark;
-	struct err *err = session_history_mark(call->session, call->argv[0], &mark);
+	struct err *err = mark_or_forget(call, &mark);
 
-	if (!err)
+	if (!err && mark)
 		*ret = Tcl_NewStringObj(mark->name, -1);
 	return err;
 }
@@ -33,20 +46,20 @@ static const struct twin twin = {
 
 const struct cmd cmd_malloc_mark = {
 	.name		= "malloc mark",
-	.usage		= "?NAME?",
+	.usage		= "?NAME? | -delete NAME",
 	.brief		= "remember what each site holds now, by a name",
 	.help		= "Without NAME, mdbg makes a name and prints it. A mark of the same NAME must\n"
-			  "not exist.\n"
+			  "not exist. With -delete, the mark is forgotten.\n"
 			  "\n"
 			  "`malloc diff NAME` and `malloc sites since NAME` compare with the mark,\n"
 			  "`malloc sites at NAME` shows it, and `growth since NAME` has what was mapped\n"
 			  "since.\n"
 			  "\n"
 			  "A mark costs the process nothing. `malloc reset` and another attach delete all\n"
-			  "marks.\n",
+			  "marks. `export pprof FILE diff NAME` has what was allocated since, too.\n",
 	.example	= "malloc mark before\n",
 	.need		= call_need_recording,
 	.run		= run,
 	.twin		= &twin,
-	.max_args	= 1,
+	.max_args	= 2,
 };

@@ -67,15 +67,23 @@ void marks_make_name(const struct marks *marks, char ret[MARK_NAME_MAX + 1])
 	while (find(marks, ret));
 }
 
+static void free_moments(struct mark *mark)
+{
+	moment_free_packed(&mark->moment);
+	moment_free_packed(&mark->totals);
+}
+
 static void remove_mark(struct marks *marks, size_t i)
 {
-	marks->bytes -= marks->vec.at[i].moment.len;
-	moment_free_packed(&marks->vec.at[i].moment);
+	struct mark *mark = &marks->vec.at[i];
+
+	marks->bytes -= mark->moment.len + mark->totals.len;
+	free_moments(mark);
 	vec_remove(&marks->vec, i);
 }
 
 struct err *marks_add(struct marks *marks, const char *name, const struct moment *moment,
-		      const struct mark **ret)
+		      const struct moment *totals, const struct mark **ret)
 {
 	struct sample_share total = moment_total(moment);
 	const struct mark *stale = find(marks, name);
@@ -85,13 +93,17 @@ struct err *marks_add(struct marks *marks, const char *name, const struct moment
 
 	if (!err)
 		err = moment_pack(moment, &mark.moment);
-	if (err)
+	if (!err)
+		err = moment_pack(totals, &mark.totals);
+	if (err) {
+		free_moments(&mark);
 		return err;
+	}
 	if (stale)
 		remove_mark(marks, (size_t)(stale - marks->vec.at));
 	snprintf(mark.name, sizeof(mark.name), "%s", name);
 	marks->vec.at[marks->vec.nr++] = mark;
-	marks->bytes += mark.moment.len;
+	marks->bytes += mark.moment.len + mark.totals.len;
 	*ret = &marks->vec.at[marks->vec.nr - 1];
 	return NULL;
 }
@@ -129,10 +141,20 @@ struct err *marks_find(const struct marks *marks, const char *name, const struct
 	return NULL;
 }
 
+struct err *marks_remove(struct marks *marks, const char *name)
+{
+	const struct mark *mark;
+	struct err *err = marks_find(marks, name, &mark);
+
+	if (!err)
+		remove_mark(marks, (size_t)(mark - marks->vec.at));
+	return err;
+}
+
 void marks_reset(struct marks *marks)
 {
 	vec_each(mark, &marks->vec) {
-		moment_free_packed(&mark->moment);
+		free_moments(mark);
 		mark->stale = true;
 	}
 	marks->bytes = 0;
@@ -143,7 +165,7 @@ void marks_reset(struct marks *marks)
 void marks_free(struct marks *marks)
 {
 	vec_each(mark, &marks->vec)
-		moment_free_packed(&mark->moment);
+		free_moments(mark);
 	vec_free(&marks->vec);
 	marks->bytes = 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Marks: moments of one log to which the user has given names. They are packed (moment.h): with
- * 10,000 sites a mark takes some 60 KB. A mark needs no work while it exists.
+ * 10,000 sites a mark takes some 120 KB, half of it for what was allocated up to then. A mark needs
+ * no work while it exists.
  *
  * `malloc reset` makes the sums of all marks invalid. Their names are remembered, so that the error
  * for such a name can give the reason.
@@ -20,11 +21,12 @@ struct mark {
 	uint64_t time_ns;		/* since the epoch, by the log's clock */
 	uint64_t bytes, count;		/* sums over all stacks */
 	struct packed_moment moment;
+	struct packed_moment totals;	/* what each stack has had in all, as a moment of that */
 };
 
 struct marks {
 	VEC(struct mark) vec;		/* oldest first */
-	uint64_t bytes;			/* of packed moments */
+	uint64_t bytes;			/* of packed moments and totals */
 };
 
 #define MARKS_INIT	{ VEC_INIT, 0 }
@@ -41,7 +43,9 @@ size_t marks_count(const struct marks *marks);
 void marks_make_name(const struct marks *marks, char ret[MARK_NAME_MAX + 1]);
 /* Add a moment by a name that marks_check has accepted. The next marks_add invalidates *ret. */
 struct err *marks_add(struct marks *marks, const char *name, const struct moment *moment,
-		      const struct mark **ret) MUST_CHECK;
+		      const struct moment *totals, const struct mark **ret) MUST_CHECK;
+/* Forget a mark; errors as of marks_find. */
+struct err *marks_remove(struct marks *marks, const char *name) MUST_CHECK;
 /* ERR_NOTFOUND: there is no such mark; the hint names the last ones. ERR_STATE: it is stale. */
 struct err *marks_find(const struct marks *marks, const char *name,
 		       const struct mark **ret) MUST_CHECK;

@@ -37,6 +37,9 @@ TEST("sets marks")
 	CU_ASSERT_TRUE(refused("malloc mark peak", "is no name", "other moments"));
 	CU_ASSERT_TRUE(refused("malloc mark {a b}", "is no name", "no blank"));
 	CU_ASSERT_FALSE(harness_line("malloc mark a b").ok);
+	CU_ASSERT_TRUE(harness_line("malloc mark -delete m1; mdbg::mark -delete m2").ok);
+	CU_ASSERT_TRUE(refused("malloc mark -delete m1", "there is no mark 'm1'", "marks: before"));
+	CU_ASSERT_STRING_EQUAL(harness_line("malloc mark").out, "m1\n");
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::mark now}; lrange $errorCode 0 1"),
 			       "MDBG USAGE");
 }

@@ -11,7 +11,7 @@ static void set(struct marks *marks, const char *name, uint64_t bytes)
 	const struct mark *mark;
 
 	CU_ASSERT_PTR_NULL_FATAL(marks_check(marks, name));
-	CU_ASSERT_PTR_NULL_FATAL(marks_add(marks, name, &moment, &mark));
+	CU_ASSERT_PTR_NULL_FATAL(marks_add(marks, name, &moment, &moment, &mark));
 	CU_ASSERT_STRING_EQUAL(mark->name, name);
 	CU_ASSERT(mark->bytes == bytes && mark->count == 2 && mark->time_ns == EPOCH);
 }
@@ -96,6 +96,23 @@ TEST("reset")
 	set(&marks, "b", 3);
 	CU_ASSERT_EQUAL(bytes_of(&marks, "b"), 3);
 	CU_ASSERT_EQUAL(marks.vec.nr, 2);
+	marks_free(&marks);
+}
+
+TEST("removed")
+{
+	struct marks marks = MARKS_INIT;
+	const struct mark *mark;
+
+	set(&marks, "a", 100);
+	set(&marks, "b", 200);
+	CU_ASSERT_PTR_NULL(marks_remove(&marks, "a"));
+	CU_ASSERT_TRUE(refused(marks_remove(&marks, "a"), ERR_NOTFOUND, "no mark 'a'", "marks: b;"));
+	CU_ASSERT_EQUAL(bytes_of(&marks, "b"), 200);
+	CU_ASSERT_PTR_NULL(marks_find(&marks, "b", &mark));
+	CU_ASSERT_EQUAL(marks.bytes, mark->moment.len + mark->totals.len);
+	CU_ASSERT_PTR_NULL(marks_remove(&marks, "b"));
+	CU_ASSERT_EQUAL(marks.bytes, 0);
 	marks_free(&marks);
 }
 
