@@ -46,7 +46,7 @@ static struct err *add_group(const struct difference_site *group, size_t nr, str
 {
 	const struct difference_site *largest[2] = { NULL, NULL };
 	struct change change;
-	uint64_t bytes = 0, count = 0;
+	uint64_t bytes = 0, count = 0, from_bytes = 0;
 
 	for (size_t i = 0; i < nr; i++) {
 		const struct difference_site *site = &group[i];
@@ -56,6 +56,7 @@ static struct err *add_group(const struct difference_site *group, size_t nr, str
 		total->blocks += site->count;
 		bytes += site->to ? site->bytes : -site->bytes;
 		count += site->to ? site->count : -site->count;
+		from_bytes += site->to ? 0 : site->bytes;
 		if (!largest[site->to] || largest[site->to]->bytes < site->bytes)
 			largest[site->to] = site;
 	}
@@ -64,7 +65,7 @@ static struct err *add_group(const struct difference_site *group, size_t nr, str
 		.to = largest[1] ? largest[1]->index : DIFFERENCE_NONE,
 		.by = !largest[0] || !largest[1] ? DIFFERENCE_ONLY :
 		      group->by_names ? DIFFERENCE_NAMES : DIFFERENCE_EXACT,
-		.bytes = (int64_t)bytes, .count = (int64_t)count,
+		.bytes = (int64_t)bytes, .count = (int64_t)count, .from_bytes = from_bytes,
 	};
 	to->sites[change.by]++;
 	if (!bytes && !count)

@@ -45,6 +45,7 @@ struct change {
 	uint32_t from, to;
 	enum difference_by by;	/* DIFFERENCE_ONLY: it is in one of the lists only */
 	int64_t bytes, count;	/* second list less first; at least one is not 0 */
+	uint64_t from_bytes;	/* of the first list */
 };
 
 struct difference {

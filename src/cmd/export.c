@@ -8,6 +8,8 @@
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
+#include "cmd/export/export_answer.h"
+#include "cmd/export/export_diff.h"
 #include "cmd/export_owners.h"
 #include "cmd/growth.h"
 #include "cmd/query/query.h"
@@ -30,12 +32,14 @@ struct exported {
 	struct answer answer;	/* any other than that of the sites; else `of` is NULL */
 	struct export_done done;
 	struct exported_owners owners;	/* of a format that has them */
+	struct query_diff diff;		/* if the model is of changes: it has the texts */
 };
 
 static void exported_free(struct exported *exported)
 {
 	answer_free(&exported->answer);
 	model_free(&exported->model);
+	query_diff_free(&exported->diff);
 	query_free(&exported->query);
 }
 
@@ -255,6 +259,21 @@ static struct err *export_other(struct call *call, const struct export_format *f
 	return model_build(&source, &ret->model);
 }
 
+/* `export FORMAT FILE diff ...`: words has those behind diff. */
+static struct err *export_changes(const struct call *call, const struct call *words,
+				  const struct export_format *format, struct exported *ret)
+{
+	AUTO_STR struct str options = STR_INIT;
+	struct err *err = join_words(call->argc, call->argv, &options);
+
+	if (err)
+		return err;
+	if (!export_format_has_changes(format))
+		return name_others(err_create(ERR_USAGE, "%s has no numbers below 0", format->name),
+				   export_format_has_changes, "diff");
+	return export_diff(words, format, str_text(&options), &ret->diff, &ret->model);
+}
+
 static struct err *export_sites(const struct call *call, const struct export_format *format,
 				struct exported *ret)
 {
@@ -266,45 +285,6 @@ static struct err *export_sites(const struct call *call, const struct export_for
 		err = err_hint(err_create(ERR_USAGE, "an export is by stack"),
 			       "its reader adds stacks up by function, line or module");
 	return err ? err : make_model(call, format, ret);
-}
-
-/*
- * The name of a command's list, as its twin's is, and the length of its first word: a `_` stands for
- * the blank before the second one. NULL: its answer is no list.
- */
-static const char *list_name(const struct cmd *cmd, size_t *first_ret)
-{
-	const char *name = cmd->rows ? strrchr(cmd->name, ':') : NULL;
-
-	if (!name)
-		return NULL;
-	*first_ret = strcspn(++name, "_");
-	return name;
-}
-
-/*
- * Find the command whose list the words name, "leaks" or "memory maps"; they may begin with malloc.
- * NULL: they name none, or the sites.
- */
-static const struct cmd *find_answer(const struct call *call, int *used_ret)
-{
-	int at = call->argc > 1 && !strcmp(call->argv[0], "malloc");
-
-	for (unsigned i = 0; at < call->argc && cmd_table[i]; i++) {
-		size_t len;
-		const char *word = call->argv[at], *name = list_name(cmd_table[i], &len);
-
-		if (!name || strncmp(name, word, len) || word[len])
-			continue;
-		*used_ret = at + 1;
-		if (!name[len])
-			return strcmp(name, "sites") ? cmd_table[i] : NULL;
-		++*used_ret;
-		if (at + 1 < call->argc && !strcmp(call->argv[at + 1], name + len + 1))
-			return cmd_table[i];
-	}
-	*used_ret = 0;
-	return NULL;
 }
 
 /* The stacks that rows may have: all of the log. Without a log there are none. */
@@ -344,24 +324,28 @@ static struct err *export(const struct call *call, struct exported *ret)
 {
 	const struct export_format *format;
 	struct err *err = export_format_find(call->argv[0], &format);
-	struct call words = *call;
+	struct call words = *call, all;
 	const struct other *other;
 	const struct cmd *cmd;
 	int used;
 
 	skip_words(&words, 2);
+	all = words;
 	if (err)
 		return err;
 	if (format->owners)
 		return export_owners(&words, format, call->argv[1], &ret->done, &ret->owners);
-	cmd = find_answer(&words, &used);
+	cmd = export_answer_find(&words, &used);
 	other = find_other(&words);
 	if (!format->rows && other) {
 		err = export_other(&words, format, other, ret);
 	} else {
 		skip_words(&words, used);
-		err = cmd ? export_answer(&words, cmd, format, ret) :
-			    export_sites(&words, format, ret);
+		if (!format->rows && cmd && cmd->of == cmd_malloc_diff.twin->of)
+			err = export_changes(&all, &words, format, ret);
+		else
+			err = cmd ? export_answer(&words, cmd, format, ret) :
+				    export_sites(&words, format, ret);
 	}
 	return err ? err : write_to(format, call->argv[1], ret);
 }
@@ -412,6 +396,10 @@ static struct err *run(struct call *call)
 	err = export_format_find(call->argv[0], &format);
 	if (!err && format->owners)
 		return export_owners_print(call, call->argv[1], &exported.owners, out);
+	if (!err && model->changes) {
+		export_diff_print(&exported.diff, model, call->argv[1], out);
+		return exported.diff.live ? lack_text_print(call->session, out) : NULL;
+	}
 	blocks_print_heap_notes(&exported.query.heap, out);
 	blocks_print_heap_stood(&exported.query.heap, out);
 	if (!err)
@@ -430,6 +418,12 @@ static struct err *run(struct call *call)
 
 #define WORDS	"FORMAT FILE ?ANSWER? ?FILTER? ?sort bytes|count|age|growth|rate? ?limit N? "	\
 		"?since MOMENT? ?at MOMENT?"
+
+/* Changes may be less than 0. */
+static Tcl_Obj *sum_value(const struct model *model, uint64_t sum)
+{
+	return model->changes ? Tcl_NewWideIntObj((Tcl_WideInt)sum) : dict_value_number(sum);
+}
 
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
@@ -451,8 +445,8 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 		return NULL;
 	}
 	dict_number(*ret, "sites", model->held);
-	dict_number(*ret, "bytes", model->bytes);
-	dict_number(*ret, "count", model->count);
+	dict_value(*ret, "bytes", sum_value(model, model->bytes));
+	dict_value(*ret, "count", sum_value(model, model->count));
 	dict_number(*ret, "earlybytes", model->early_bytes);
 	dict_number(*ret, "earlycount", model->early_count);
 	dict_number(*ret, "sample", model->sample);
@@ -487,26 +481,6 @@ static struct err *print_formats(struct out *out)
 	return NULL;
 }
 
-/* Add the words for all lists but the sites, as find_answer takes them. */
-static struct err *add_lists(struct str *ret)
-{
-	struct err *err = NULL;
-	bool first = true;
-
-	for (unsigned i = 0; !err && cmd_table[i]; i++) {
-		size_t len;
-		const char *name = list_name(cmd_table[i], &len);
-
-		if (!name || !strcmp(name, "sites"))
-			continue;
-		err = str_addf(ret, "%s%.*s", first ? "" : ", ", (int)len, name);
-		if (!err && name[len])
-			err = str_addf(ret, " %s", name + len + 1);
-		first = false;
-	}
-	return err;
-}
-
 /* Add a sentence: what can be written as the formats for which `is` holds. */
 static struct err *add_sentence(const char *what, bool (*is)(const struct export_format *format),
 				struct str *ret)
@@ -521,7 +495,7 @@ static struct err *add_sentence(const char *what, bool (*is)(const struct export
 /* The formats, and what else than sites some of them have. */
 static struct err *print_words(struct out *out)
 {
-	AUTO_STR struct str lists = STR_INIT, growth = STR_INIT, pins = STR_INIT;
+	AUTO_STR struct str lists = STR_INIT, growth = STR_INIT, pins = STR_INIT, diff = STR_INIT;
 	struct err *err = print_formats(out);
 
 	if (!err)
@@ -529,7 +503,7 @@ static struct err *print_words(struct out *out)
 	if (!err)
 		err = str_add(&lists, " ANSWER names it: ");
 	if (!err)
-		err = add_lists(&lists);
+		err = export_answer_names(&lists);
 	if (!err)
 		err = str_add(&lists, ". The words behind it are those of its command. Rows with a "
 			      "stack have its frames.");
@@ -539,6 +513,9 @@ static struct err *print_words(struct out *out)
 	if (!err)
 		err = add_sentence("What `pins ...` answers, the free bytes by stack,",
 				   export_format_has_pins, &pins);
+	if (!err)
+		err = add_sentence("What `diff ...` answers, the changes by stack,",
+				   export_format_has_changes, &diff);
 	if (err)
 		return err;
 	out_wrapped(out, str_text(&lists), 0);
@@ -546,6 +523,8 @@ static struct err *print_words(struct out *out)
 	out_wrapped(out, str_text(&growth), 0);
 	out_text(out, "\n");
 	out_wrapped(out, str_text(&pins), 0);
+	out_text(out, "\n");
+	out_wrapped(out, str_text(&diff), 0);
 	out_text(out, "\n");
 	return NULL;
 }
@@ -566,6 +545,10 @@ const struct cmd cmd_export = {
 			  "FILTER or limit leaves them out: `function == *` keeps recorded blocks only.\n"
 			  "With --sample they are left out, and all figures are estimates.\n"
 			  "\n"
+			  "With `diff`, folded has the bytes before and after, and pprof signed figures;\n"
+			  "from a mark to another, or to now, also what was allocated meanwhile. `sort\n"
+			  "total` as the last words shows that in place of what is held.\n"
+			  "\n"
 			  "With `at MOMENT` there are the recorded blocks of that moment, and nothing\n"
 			  "that is not known of it: no blocks from before the attach, no all-time and\n"
 			  "freed figures (pprof, callgrind), and an empty table allocations.\n"
@@ -576,6 +559,7 @@ const struct cmd cmd_export = {
 	.example	= "export flamegraph heap.svg since -10m\n"
 			  "export csv blocks.csv allocations size > 1M\n"
 			  "export flamegraph pins.svg pins\n"
+			  "export flamegraph week.svg diff monday.db tuesday.db\n"
 			  "export sqlite monday.db\n",
 	.run		= run,
 	.twin		= &twin,

@@ -26,6 +26,11 @@ bool export_format_has_growth(const struct export_format *format)
 	return format->wants & EXPORT_ANY || format->rows;
 }
 
+bool export_format_has_changes(const struct export_format *format)
+{
+	return format->wants & EXPORT_CHANGES || format->rows;
+}
+
 bool export_format_has_pins(const struct export_format *format)
 {
 	return format->wants & EXPORT_PINS || export_format_has_growth(format);

@@ -26,6 +26,7 @@ enum export_wants {
 	EXPORT_ANY	= 1 << 3,
 	/* besides: the free bytes that blocks keep (model->pinned), if it has not EXPORT_ANY */
 	EXPORT_PINS	= 1 << 4,
+	EXPORT_CHANGES	= 1 << 5,	/* besides: figures less than 0 (model->changes) */
 };
 
 struct export_format {
@@ -51,6 +52,8 @@ struct err *export_format_find(const char *name, const struct export_format **re
 bool export_format_has_lists(const struct export_format *format);
 /* Can it write an answer of `growth`: what its stacks hold, or its rows? */
 bool export_format_has_growth(const struct export_format *format);
+/* Can it write an answer of `malloc diff`, by stack or its rows? */
+bool export_format_has_changes(const struct export_format *format);
 /* Can it write an answer of `malloc pins`, by stack or its rows? */
 bool export_format_has_pins(const struct export_format *format);
 /*

@@ -37,6 +37,9 @@ static struct flame_sums sums_of(const struct model *model, const struct model_s
 	struct flame_sums sums = { .bytes = site->figures.bytes, .count = site->figures.count };
 	int64_t growth = model->growth_ns ? site->figures.growth : 0;
 
+	/* A change has no width of its own: it may be less than nothing. */
+	if (model->changes)
+		sums.bytes = sums.count = 0;
 	if (growth > 0)
 		sums.grown = (uint64_t)growth;
 	else
@@ -261,7 +264,7 @@ static void write_heading(const struct flame_graph *graph, struct export_file *f
 	export_file_f(file, ": %s</text>\n<text x=\"3\" y=\"36\">%s", what_of[graph->flame.of], time);
 	if (graph->flame.of == FLAME_GROWTH) {
 		number_text_duration(over, sizeof(over), model->growth_ns);
-		export_file_f(file, ", over the last %s", over);
+		export_file_f(file, ", over %s%s", model->changes ? "" : "the last ", over);
 	}
 	if (model->sample)
 		export_file_f(file, ", estimated: one allocation in %" PRIu64 " bytes is recorded",

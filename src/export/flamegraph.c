@@ -28,6 +28,6 @@ static struct err *write_flamegraph(const struct model *model, struct export_fil
 const struct export_format export_flamegraph = {
 	.name	= "flamegraph",
 	.brief	= "one SVG file for a browser, with zoom and search",
-	.wants	= EXPORT_ANY,
+	.wants	= EXPORT_ANY | EXPORT_CHANGES,
 	.write	= write_flamegraph,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * export folded: a line `outermost;...;innermost BYTES` for each stack, as flamegraph.pl, speedscope
- * and others read it. Inlined functions are frames of their own.
+ * and others read it. Inlined functions are frames of their own. Changes have two numbers, the bytes
+ * before and after, as difffolded.pl writes them for flamegraph.pl.
  */
 
 #include "export/export_file.h"
@@ -18,7 +19,11 @@ static struct err *write_site(const struct model *model, const struct model_site
 		text_write(file, stack->vec.at[i].frame->name, ";", ':');
 		export_file_text(file, i ? ";" : " ");
 	}
-	export_file_number(file, site->figures.bytes);
+	if (model->changes) {
+		export_file_number(file, site->from_bytes);
+		export_file_text(file, " ");
+	}
+	export_file_number(file, site->from_bytes + site->figures.bytes);
 	export_file_text(file, "\n");
 	return err_first(err, export_file_check(file));
 }
@@ -37,6 +42,6 @@ static struct err *write_folded(const struct model *model, struct export_file *f
 const struct export_format export_folded = {
 	.name	= "folded",
 	.brief	= "a line a stack, for flamegraph.pl, speedscope and the like",
-	.wants	= EXPORT_ANY,
+	.wants	= EXPORT_ANY | EXPORT_CHANGES,
 	.write	= write_folded,
 };

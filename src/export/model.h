@@ -83,6 +83,7 @@ struct model_site {
 	enum model_part part;
 	uint32_t first, nr;	/* its locations in `path`, innermost first; there is at least one */
 	const char *end;	/* why the stack ends early; NULL: it is whole */
+	uint64_t from_bytes;	/* of the first one, if the model is of changes */
 };
 
 /* A sample of the history: the process at a time. A figure that is not known is 0. */
@@ -140,6 +141,11 @@ struct model {
 	/* Of an earlier moment: of the figures only bytes, count and growth are known. */
 	bool past;
 	bool pinned;			/* bytes are free ones that blocks keep (heap/pins.h) */
+	/*
+	 * It is of changes (changes.h): the figures of sites, and all sums, are those of a second
+	 * moment less those of a first, as signed numbers, and growth_ns is between the two.
+	 */
+	bool changes;
 
 	VEC(char *) texts;		/* strings that nobody else owns */
 };

@@ -377,7 +377,8 @@ static struct err *make_whole(struct profile *profile)
 	whole->n_string_table = profile->strings.texts.nr;
 	whole->comment = profile->comment;
 	whole->time_nanos = (int64_t)model->now_ns;
-	whole->duration_nanos = (int64_t)(model->now_ns - MIN(model->now_ns, model->since_ns));
+	whole->duration_nanos = (int64_t)(model->changes ? model->growth_ns : model->now_ns -
+					  MIN(model->now_ns, model->since_ns));
 	whole->period_type = &profile->period_type;
 	whole->period = model->sample ? (int64_t)model->sample : 1;
 	return err;
@@ -438,7 +439,7 @@ static struct err *write_pprof(const struct model *model, struct export_file *fi
 const struct export_format export_pprof = {
 	.name	= "pprof",
 	.brief	= "a gzipped profile.proto, for `go tool pprof`, Pyroscope and Parca",
-	.wants	= EXPORT_FREED | EXPORT_PINS,
+	.wants	= EXPORT_FREED | EXPORT_PINS | EXPORT_CHANGES,
 #ifdef HAVE_PROTOBUF_C
 	.write	= write_pprof,
 #else

@@ -35,7 +35,7 @@ void dict_text(Tcl_Obj *dict, const char *key, const char *text)
  * Tcl_WideInt is signed. A number that does not fit into it (an address in the upper half of the
  * address space) becomes a string that Tcl reads as a number.
  */
-static Tcl_Obj *value_number(uint64_t value)
+Tcl_Obj *dict_value_number(uint64_t value)
 {
 	return value <= INT64_MAX ? Tcl_NewWideIntObj((Tcl_WideInt)value) :
 				    Tcl_ObjPrintf("%" PRIu64, value);
@@ -51,7 +51,7 @@ Tcl_Obj *dict_value_address(uint64_t address)
 
 void dict_number(Tcl_Obj *dict, const char *key, uint64_t value)
 {
-	dict_value(dict, key, value_number(value));
+	dict_value(dict, key, dict_value_number(value));
 }
 
 void dict_double(Tcl_Obj *dict, const char *key, double value)
@@ -69,7 +69,7 @@ enum shared_kind { SHARED_NUMBER, SHARED_ADDRESS, SHARED_TEXT };
 
 static Tcl_Obj *integer_value(enum shared_kind kind, uint64_t number)
 {
-	return kind == SHARED_ADDRESS ? dict_value_address(number) : value_number(number);
+	return kind == SHARED_ADDRESS ? dict_value_address(number) : dict_value_number(number);
 }
 
 /* The place where a value is kept until another one takes its place. */

@@ -18,6 +18,7 @@ void dict_address(Tcl_Obj *dict, const char *key, uint64_t address);
 /* The value is a number, or "mmap", "user", "-" (block_heap_name). */
 void dict_heap(Tcl_Obj *dict, const char *key, uint16_t heap);
 void dict_value(Tcl_Obj *dict, const char *key, Tcl_Obj *value);
+Tcl_Obj *dict_value_number(uint64_t value);
 Tcl_Obj *dict_value_address(uint64_t address);
 /* A list with the value `value` for each element of a vector, whose name in it is `element`. */
 #define value_list(v, element, value) \

@@ -25,6 +25,20 @@ proc check_diff_file {text} {
 	return $ends
 }
 
+# {BYTES COUNT} of each stack that an export of the difference has as pprof, and {BYTES} as folded; sorted.
+proc exported_changes {m words} {
+	live $m "export pprof $::tmp/changes.pb.gz diff $words; export folded $::tmp/changes.folded diff $words"
+	set raw [exec env HOME=$::tmp PPROF_TMPDIR=$::tmp [need go] tool pprof -raw $::tmp/changes.pb.gz 2>@1]
+	set pprof [lmap {- bytes count} [regexp -all -inline -line {^ +(-?\d+) +(-?\d+)(?: +-?\d+ +-?\d+)?: [0-9 ]+$} $raw] {
+		if {$bytes == 0 && $count == 0} {
+			continue
+		}
+		list $bytes $count
+	}]
+	set folded [lmap {- from to} [regexp -all -inline -line { (\d+) (\d+)$} [slurp $::tmp/changes.folded]] {expr {$to - $from}}]
+	return [list [lsort $pprof] [lsort $folded]]
+}
+
 # At work and stopped at random: an export has what a mark of the same stop has.
 by_both case diff-file-is-as-a-mark 120 {
 	set t [start exact -t 3 {*}$::rest]
@@ -36,6 +50,7 @@ by_both case diff-file-is-as-a-mark 120 {
 	for {set i 0} {$i < $moments} {incr i} {
 		order $t "more [expr {1 + int(rand() * [work 300 30])}]"
 		live $m "interrupt; mdbg::mark t$i"
+		set allocated($i) [live_value $m "dict get \[mdbg::malloc] allocbytes"]
 		live $m "export sqlite $::tmp/t$i.db"
 		set j [expr {int(rand() * $i)}]
 		foreach {from to} [list t$j now t$j t$i t$i t$j] {
@@ -49,6 +64,24 @@ by_both case diff-file-is-as-a-mark 120 {
 		check {[lindex $ends 2] > 5 && [lindex $ends 3] == 0} {matched: $ends}
 		live $m cont
 	}
+	# The difference is the same in a file, of marks and of files.
+	foreach words [list "t0 t$i-" "$::tmp/t0.db $::tmp/t$i-.db"] {
+		set words [string map [list t$i- t[expr {$i - 1}]] $words]
+		set want [live_value $m "lsort \[lmap c \[mdbg::diff $words] {list \[dict get \$c bytes] \[dict get \$c count]}]"]
+		set got [exported_changes $m $words]
+		check {[lindex $got 0] eq $want} {$words: [string range $got 0 200], not [string range $want 0 200]}
+		check {[lindex $got 1] eq [lsort [lmap change $want {lindex $change 0}]]} {$words, folded: [string range $got 0 400]}
+	}
+	# What was allocated between is known of marks.
+	live $m "export folded $::tmp/changes.folded diff t0 t[expr {$i - 1}] sort total"
+	set sum 0
+	foreach {- from to} [regexp -all -inline -line { (\d+) (\d+)$} [slurp $::tmp/changes.folded]] {
+		incr sum [expr {$to - $from}]
+	}
+	set want [expr {$allocated([expr {$i - 1}]) - $allocated(0)}]
+	# A stop may be inside a call whose block is counted and taken back (log/log_totals.h).
+	check {abs($sum - $want) <= $want / 100} {$sum bytes allocated, not $want}
+	check {[string match "*what was allocated is not known*" [live_error $m "export folded /dev/null diff peak now sort total"]]} {samples}
 	order $t pause
 	live_end $m
 	check_state $before [pid_of $t]
@@ -118,6 +151,9 @@ case diff-file-two-builds 120 {
 		{which one: $::out}
 	mdbg_ok -q -c "puts \[lmap c \[mdbg::diff $::tmp/two.db $::tmp/one.db] {dict filter \$c key bytes count stack matched function}]"
 	check {[string trim $::out] eq {{bytes -1600 count -50 stack - matched names function grow_filled(worker*)}}} {for a script: $::out}
+	mdbg_ok -q -c "export folded $::tmp/folded diff $::tmp/one.db $::tmp/two.db; export flamegraph $::tmp/a.svg diff $::tmp/two.db $::tmp/one.db"
+	check {[regexp {^[^\n]*;grow_filled\(worker\*\);malloc 3200 4800\n$} [slurp $::tmp/folded]]} {[slurp $::tmp/folded]}
+	check {[regexp {<g class="shrunk"><title>grow_filled\(worker\*\) \(1600 bytes changed: 0 grown, 1600 shrunk, 100.00 %\)} [slurp $::tmp/a.svg]]} {the graph}
 	# Without names, too, one build is the same as itself, and no other.
 	foreach run {one two} {
 		exec [need sqlite3] $::tmp/$run.db {UPDATE frames SET "full" = NULL}

@@ -39,9 +39,9 @@ static struct difference between(const struct moment *from, const struct moment 
 TEST("changes")
 {
 	static const struct change want[] = {
-		{ 5, 5, DIFFERENCE_ONLY, -900, -1 }, { 2, 2, DIFFERENCE_ONLY, 500, 5 },
-		{ 9, 9, DIFFERENCE_EXACT, -500, -1 }, { 1, 1, DIFFERENCE_EXACT, 10, 0 },
-		{ 4, 4, DIFFERENCE_EXACT, 0, -2 },
+		{ 5, 5, DIFFERENCE_ONLY, -900, -1, 900 }, { 2, 2, DIFFERENCE_ONLY, 500, 5, 0 },
+		{ 9, 9, DIFFERENCE_EXACT, -500, -1, 1000 }, { 1, 1, DIFFERENCE_EXACT, 10, 0, 100 },
+		{ 4, 4, DIFFERENCE_EXACT, 0, -2, 60 },
 	};
 	const struct moment from = MOMENT({ 1, 100, 2 }, { 3, 7, 1 }, { 4, 60, 3 }, { 5, 900, 1 },
 					  { 9, 1000, 2 });
@@ -57,6 +57,7 @@ TEST("changes")
 		CU_ASSERT(change->from == want[i].from && change->to == want[i].to);
 		CU_ASSERT(change->by == want[i].by && change->bytes == want[i].bytes);
 		CU_ASSERT_EQUAL(change->count, want[i].count);
+		CU_ASSERT_EQUAL(change->from_bytes, want[i].from_bytes);
 		CU_ASSERT(other->to == want[i].to && other->bytes == -want[i].bytes);
 	}
 	CU_ASSERT(difference.grown == 510 && difference.shrunk == 1400);
@@ -136,8 +137,8 @@ TEST("equal keys")
 		{ 5, 3, false, false, 4, 2 }, { 5, 3, true, false, 4, 2 },
 	};
 	static const struct change want[] = {
-		{ 1, 0, DIFFERENCE_NAMES, 15, 3 }, { DIFFERENCE_NONE, 2, DIFFERENCE_ONLY, 9, 1 },
-		{ 2, DIFFERENCE_NONE, DIFFERENCE_ONLY, -9, -1 },
+		{ 1, 0, DIFFERENCE_NAMES, 15, 3, 40 }, { DIFFERENCE_NONE, 2, DIFFERENCE_ONLY, 9, 1, 0 },
+		{ 2, DIFFERENCE_NONE, DIFFERENCE_ONLY, -9, -1, 9 },
 	};
 	struct difference_sites all = { { sites, ARRAY_SIZE(sites), 0 } };
 	struct difference difference = DIFFERENCE_INIT;
@@ -147,6 +148,7 @@ TEST("equal keys")
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
 		const struct change *change = &difference.vec.at[i];
 
+		CU_ASSERT_EQUAL(change->from_bytes, want[i].from_bytes);
 		CU_ASSERT(change->from == want[i].from && change->to == want[i].to);
 		CU_ASSERT(change->by == want[i].by && change->bytes == want[i].bytes);
 	}
