@@ -23,7 +23,7 @@ bool export_format_has_lists(const struct export_format *format)
 
 bool export_format_has_growth(const struct export_format *format)
 {
-	return format->wants & EXPORT_ANY || format->rows;
+	return format->wants & (EXPORT_ANY | EXPORT_GROWTH) || format->rows;
 }
 
 bool export_format_has_changes(const struct export_format *format)
@@ -33,7 +33,7 @@ bool export_format_has_changes(const struct export_format *format)
 
 bool export_format_has_pins(const struct export_format *format)
 {
-	return format->wants & EXPORT_PINS || export_format_has_growth(format);
+	return format->wants & (EXPORT_ANY | EXPORT_PINS) || format->rows;
 }
 
 struct err *export_format_names(bool (*is)(const struct export_format *format), struct str *ret)

@@ -27,6 +27,7 @@ enum export_wants {
 	/* besides: the free bytes that blocks keep (model->pinned), if it has not EXPORT_ANY */
 	EXPORT_PINS	= 1 << 4,
 	EXPORT_CHANGES	= 1 << 5,	/* besides: figures less than 0 (model->changes) */
+	EXPORT_GROWTH	= 1 << 6,	/* besides: what `growth` has, if it has not EXPORT_ANY */
 };
 
 struct export_format {

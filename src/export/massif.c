@@ -10,6 +10,7 @@
  */
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/path.h"
@@ -128,6 +129,12 @@ static uint32_t children_of(const struct tree *tree, uint32_t number)
 	return tree->children[number].end - tree->children[number].next;
 }
 
+/* Of other memory the root is that of massif's --pages-as-heap. */
+static bool is_malloc(const struct model *model)
+{
+	return !strcmp(model->unit, "blocks");
+}
+
 /* Write each node, then all that is below it, then the next node beside it. */
 static struct err *write_tree(const struct model *model, const struct tree *tree,
 			      struct export_file *file)
@@ -135,8 +142,9 @@ static struct err *write_tree(const struct model *model, const struct tree *tree
 	VEC(struct range) path = VEC_INIT;
 	struct err *err = vec_push(&path, tree->children[0]);
 
-	export_file_f(file, "n%u: %" PRIu64 " (heap allocation functions) malloc/new/new[], "
-		      "--alloc-fns, etc.\n", children_of(tree, 0), model->bytes);
+	export_file_f(file, "n%u: %" PRIu64 " %s, --alloc-fns, etc.\n", children_of(tree, 0),
+		      model->bytes, is_malloc(model) ? "(heap allocation functions) malloc/new/new[]" :
+		      "(page allocation syscalls) mmap/mremap/brk");
 	while (!err && path.nr) {
 		struct range *level = &path.at[path.nr - 1];
 		const struct node *node;
@@ -186,8 +194,8 @@ static struct err *write_massif(const struct model *model, struct export_file *f
 	if (err)
 		return err;
 	write_head(model, file);
-	/* A filter keeps less than the history has. */
-	for (size_t i = 0; i < model->samples.nr && !model->filtered; i++) {
+	/* A filter keeps less than the history has, which is malloc's. */
+	for (size_t i = 0; i < model->samples.nr && !model->filtered && is_malloc(model); i++) {
 		const struct model_sample *sample = &model->samples.at[i];
 
 		if (sample->time_ns >= model->now_ns)
@@ -204,5 +212,6 @@ static struct err *write_massif(const struct model *model, struct export_file *f
 const struct export_format export_massif = {
 	.name	= "massif",
 	.brief	= "callers of the allocator as a tree, for ms_print",
+	.wants	= EXPORT_GROWTH,
 	.write	= write_massif,
 };

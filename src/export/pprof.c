@@ -36,10 +36,14 @@ static const struct {
 	[ALLOC_OBJECTS]	= { "alloc_objects", "count" },
 };
 
-/* Of free memory that blocks keep, in their place. */
+/* Of free memory that blocks keep, and of memory beside malloc, in their place. */
 static const char *const pinned[PAST] = {
 	[INUSE_SPACE]	= "pinned_space",
 	[INUSE_OBJECTS]	= "pinned_pages",
+};
+static const char *const growth[PAST] = {
+	[INUSE_SPACE]	= "growth_space",
+	[INUSE_OBJECTS]	= "growth_objects",
 };
 
 static unsigned values_of(const struct model *model)
@@ -279,6 +283,13 @@ static struct err *make_samples(struct profile *profile)
 	return NULL;
 }
 
+static const char *type_name(const struct model *model, unsigned i)
+{
+	if (i >= PAST || !strcmp(model->unit, "blocks"))
+		return values[i].type;
+	return model->pinned ? pinned[i] : growth[i];
+}
+
 static struct err *make_types(struct profile *profile)
 {
 	struct err *err = NULL;
@@ -286,7 +297,7 @@ static struct err *make_types(struct profile *profile)
 	for (unsigned i = 0; !err && i < values_of(profile->model); i++) {
 		perftools__profiles__value_type__init(&profile->types[i]);
 		profile->type_pointers[i] = &profile->types[i];
-		err = string_of(&profile->strings, profile->model->pinned ? pinned[i] : values[i].type,
+		err = string_of(&profile->strings, type_name(profile->model, i),
 				&profile->types[i].type);
 		if (!err)
 			err = string_of(&profile->strings, values[i].unit, &profile->types[i].unit);
@@ -439,7 +450,7 @@ static struct err *write_pprof(const struct model *model, struct export_file *fi
 const struct export_format export_pprof = {
 	.name	= "pprof",
 	.brief	= "a gzipped profile.proto, for `go tool pprof`, Pyroscope and Parca",
-	.wants	= EXPORT_FREED | EXPORT_PINS | EXPORT_CHANGES,
+	.wants	= EXPORT_FREED | EXPORT_PINS | EXPORT_CHANGES | EXPORT_GROWTH,
 #ifdef HAVE_PROTOBUF_C
 	.write	= write_pprof,
 #else

@@ -355,8 +355,18 @@ case growth-export 60 {
 	}
 	live $m "export flamegraph $::tmp/a.svg growth mmap"
 	check {[regexp {<title>each_of_mmap \(\d+ bytes in \d+ mappings, } [slurp $::tmp/a.svg]]} {no mappings in the graph}
+	set bytes [dict get [live_value $m "mdbg::export pprof $::tmp/a.pb.gz growth mmap"] bytes]
+	set raw [exec env HOME=$::tmp PPROF_TMPDIR=$::tmp [need go] tool pprof -raw $::tmp/a.pb.gz 2>@1]
+	check {[regexp -line {^growth_space/bytes\[dflt\] growth_objects/count$} $raw]} {[string range $raw 0 300]}
+	set sum 0
+	foreach {- n} [regexp -all -inline -line {^ +(\d+) +\d+: [0-9 ]+$} $raw] {
+		incr sum $n
+	}
+	check {$sum == $bytes && $sum > 0} {pprof has $sum bytes of $bytes}
+	live $m "export massif $::tmp/massif growth mmap"
+	check {[regexp -line "^n\\d+: $bytes \\(page allocation syscalls\\)" [slurp $::tmp/massif]]} {massif: [string range [slurp $::tmp/massif] 0 600]}
 	foreach {words error} {
-		"pprof /dev/null growth mmap"	"*has only what malloc holds*"
+		"callgrind /dev/null growth mmap" "*has only what malloc holds*"
 		"folded /dev/null growth"	"*which KIND*"
 		"folded /dev/null growth heap"	"*unknown kind 'heap'*"
 		"folded /dev/null growth brk"	"*brk is not recorded*"
