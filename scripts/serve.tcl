@@ -104,8 +104,9 @@ proc take_options {argv} {
 
 # --- connections --------------------------------------------------------------------------------
 
-# The arrays of connections, by channel: stage; since, when it began (ms); head, what was read; body
-# and at, what is written and from where; alarm, the end of the stage.
+# The arrays of connections, by channel: stage; since, when it began (ms); head, what was read or is
+# written before the body; body and at, what is written and from where; alarm, the end of the stage;
+# due, the timer of what comes later, and from, the mark that it is compared with.
 
 proc is_loopback {host} {
 	return [expr {[string tolower $host] in {localhost ::1} ||
@@ -174,10 +175,8 @@ proc finish {chan} {
 	if {[info exists ::alarm($chan)]} {
 		after cancel $::alarm($chan)
 	}
-	if {[info exists ::due($chan)]} {
-		after cancel $::due($chan)
-	}
-	foreach name {stage since head body at alarm due} {
+	end_wait $chan
+	foreach name {stage since head body at alarm} {
 		unset -nocomplain ::${name}($chan)
 	}
 	catch {close $chan}
@@ -373,6 +372,8 @@ proc answer {chan bare path query} {
 		give $chan "200 OK" "text/plain; charset=utf-8" "ok\n" "" $bare
 	} elseif {[unsent] > $::most_unsent} {
 		give_error $chan "503 Service Unavailable" "too many clients are slow" "Retry-After: 5\r\n"
+	} elseif {[dict exists $query seconds]} {
+		give_later $chan $bare $path [dict get $query seconds]
 	} else {
 		give_made $chan $bare $path $query
 	}
@@ -442,16 +443,16 @@ proc find_maker {path query} {
 }
 
 # The bytes of a script, those of before if they are not older than that. Its age is from its end: an
-# answer that takes long is not begun again at once.
+# answer that takes long is not begun again at once. What is kept for longer than a moment comes from
+# few scripts, and stays; there is one for each ?since and ?seconds, and these make room.
 proc keep {ms script} {
-	global kept
+	upvar #0 [expr {$ms > $::fresh_ms ? "kept" : "fresh"}] kept
 
 	if {[info exists kept($script)] &&
 	    [clock milliseconds] - [lindex $kept($script) 0] < $ms} {
 		return [lindex $kept($script) 1]
 	}
-	# There are few scripts, but for those of ?since.
-	if {[array size kept] >= 16} {
+	if {$ms <= $::fresh_ms && [array size kept] >= 8} {
 		array unset kept
 	}
 	unset -nocomplain kept($script)
@@ -463,9 +464,12 @@ proc keep {ms script} {
 proc give_made {chan bare path query} {
 	if {[catch {find_maker $path $query} maker]} {
 		give_error $chan "400 Bad Request" $maker
-		return
+	} else {
+		give_script $chan $bare {*}$maker
 	}
-	lassign $maker type ms script
+}
+
+proc give_script {chan bare type ms script} {
 	try {
 		give $chan "200 OK" $type [keep $ms $script] "" $bare
 	} trap {MDBG RANGE} message {
@@ -473,6 +477,62 @@ proc give_made {chan bare path query} {
 	} on error message {
 		give_error $chan "500 Internal Server Error" $message
 	}
+}
+
+# --- what has changed in so many seconds --------------------------------------------------------
+
+# All that begin within a second share a mark. `marks` has for each how many wait for it.
+
+proc share_mark {} {
+	global marks last_mark
+
+	if {$last_mark eq "" || ![dict exists $marks [lindex $last_mark 0]] ||
+	    [clock milliseconds] - [lindex $last_mark 1] >= $::fresh_ms} {
+		set last_mark [list [mdbg::mark] [clock milliseconds]]
+	}
+	dict incr marks [lindex $last_mark 0]
+	return [lindex $last_mark 0]
+}
+
+proc give_later {chan bare path seconds} {
+	if {![string is digit -strict $seconds] || [scan $seconds %lld] < 1 ||
+	    [scan $seconds %lld] > $::longest_delay} {
+		give_error $chan "400 Bad Request" "?seconds=N is from 1 to $::longest_delay"
+	} elseif {[array size ::due] >= $::most_delays} {
+		give_error $chan "503 Service Unavailable" "too many wait already" "Retry-After: 5\r\n"
+	} elseif {[catch share_mark mark]} {
+		give_error $chan "500 Internal Server Error" $mark
+	} else {
+		set ms [expr {1000 * [scan $seconds %lld]}]
+		enter $chan wait [expr {$ms + $::send_ms}]
+		set ::from($chan) $mark
+		set ::due($chan) [after $ms [list give_difference $chan $bare $path]]
+	}
+}
+
+proc give_difference {chan bare path} {
+	set words [list diff $::from($chan) now]
+	if {$path eq "/debug/pprof/allocs"} {
+		lappend words sort total
+	}
+	give_script $chan $bare application/octet-stream $::fresh_ms \
+		[list take_export {mdbg::export pprof} $words]
+	end_wait $chan
+}
+
+proc end_wait {chan} {
+	global due from marks
+
+	if {![info exists due($chan)]} {
+		return
+	}
+	after cancel $due($chan)
+	dict incr marks $from($chan) -1
+	if {[dict get $marks $from($chan)] == 0} {
+		dict unset marks $from($chan)
+		catch {mdbg::mark -delete $from($chan)}
+	}
+	unset due($chan) from($chan)
 }
 
 # --- metrics ------------------------------------------------------------------------------------
@@ -600,8 +660,11 @@ proc find_named {name} {
 	return [lindex [lsort -integer -decreasing -index 1 $found] 0 0]
 }
 
+# What was of another process goes; those who wait for it get an error.
 proc forget {} {
 	array unset ::kept
+	array unset ::fresh
+	set ::last_mark ""
 	set ::shown [dict create]
 }
 
@@ -651,6 +714,7 @@ if {[mdbg::pid] != 0 && $option(-sample) ne ""} {
 	refuse "-sample goes with the script's own -p" "for `mdbg -p` there is --sample"
 }
 set ended "mdbg is attaching"
+set marks [dict create]
 forget
 listen_at $address
 if {$option(-name) ne ""} {

@@ -5,6 +5,8 @@
 #	huge	a request with 10 MB of headers
 #	slow	100 connections that ask for an answer and read none of it, which stay open
 #	junk	lines that are no requests; prints what is answered
+#	changes=FOLDER	heap and allocs with ?seconds=1, at once: prints `asked` when they wait, then
+#		their statuses; the bodies are FOLDER/heap and FOLDER/allocs
 #
 # Prints a line when each is done. `huge STATUS EARLY` has the status, or 0 if the connection was
 # reset, and whether it was before all was sent.
@@ -82,6 +84,29 @@ def junk():
     return ' ' + ' '.join(found)
 
 
+def changes(folder):
+    conns = [connect(), connect()]
+    names = ('heap', 'allocs')
+    for conn, name in zip(conns, names):
+        send(conn, b'GET /debug/pprof/%s?seconds=1 HTTP/1.0\r\n\r\n' % name.encode())
+    for _ in range(2):
+        conn = connect()
+        send(conn, b'GET /healthz HTTP/1.0\r\n\r\n')
+        assert status_of(conn) == 200
+    print('asked', flush=True)
+    found = ''
+    for conn, name in zip(conns, names):
+        data = b''
+        while got := conn.recv(65536):
+            data += got
+        head, body = data.split(b'\r\n\r\n', 1)
+        with open(folder + '/' + name, 'wb') as file:
+            file.write(body)
+        found += ' ' + head.split(b' ')[1].decode()
+    return found
+
+
 for kind in sys.argv[2:]:
-    print(kind + globals()[kind](), flush=True)
+    name, _, word = kind.partition('=')
+    print(name + globals()[name](*([word] if word else [])), flush=True)
 sys.stdin.readline()

@@ -96,6 +96,19 @@ by_both case serve-answers 90 {
 	check {[lindex [fetch /debug/pprof/profile] 0] == 404} {profile}
 	check {[lindex [fetch /debug/pprof] 0] == 301} {no redirection}
 	check {[lindex [fetch /healthz?a=b] 0] == 400} {a query}
+	# What changes within a second, for two at once, while others are served.
+	regexp {(\d+)$} $::url port
+	set clients [open |[list [need python3] $::here/clients.py $port changes=$::tmp] r+]
+	check {[hear $clients] eq "asked"} {clients}
+	order $t "fill 50"
+	order $t "table 5000"
+	order $t "table 9000"
+	check {[hear $clients] eq "changes 200 200"} {[slurp $::tmp/serve.err]}
+	close $clients
+	lassign [read_pprof $::tmp/heap] bytes count - - allocated allocations
+	check {"$bytes $count $allocated $allocations" eq "15600 52 15600 52"} {$bytes $count $allocated $allocations}
+	set raw [exec env HOME=$::tmp PPROF_TMPDIR=$::tmp go tool pprof -raw $::tmp/allocs 2>@1]
+	check {[string match "*alloc_space/bytes\\\[dflt\\]*" $raw]} {$raw}
 	end_serve $m
 	order $t calm
 	check_state $before [pid_of $t]
