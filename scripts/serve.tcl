@@ -679,15 +679,20 @@ proc serve_process {} {
 }
 
 proc serve_named {name} {
-	puts "a process named [printable $name] is waited for, at $::served"
-	flush stdout
+	set waits 0
 	while {1} {
+		if {!$waits} {
+			puts "a process named [printable $name] is waited for, at $::served"
+			flush stdout
+		}
+		set waits 1
 		set ::ended "there is no process named $name"
 		set pid [find_named $name]
 		set pause 1
 		if {$pid ne ""} {
 			try {
 				attach $pid
+				set waits 0
 				serve_process
 			} trap {MDBG CANCELLED} {} {
 				exit 130
