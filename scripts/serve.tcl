@@ -3,21 +3,9 @@
 # Prometheus, Alloy, Parca, a browser. docs/fleet.md tells how it is used, docs/security.md who can
 # read what, and `mdbg -x serve.tcl -- -h` lists the options.
 #
-# A connection goes through these stages, by Tcl's event loop. None of them waits for a client:
-#
-#	head	the request is read, at most so many bytes and seconds
-#	wait	its answer is due later (?seconds=N)
-#	send	the answer is written, a chunk whenever there is room for one
-#	drain	what the client sends on is read and thrown away, shortly: a socket that is closed
-#		with unread data would take the answer with it
-#
-# Tcl can not throw away what it was given to send (fleet.tcl). But where the kernel says that a
-# socket has room, it takes CHUNK bytes at once, so nothing stays with Tcl.
-#
-# An answer is kept for a moment and given to all who ask for it meanwhile. Those for which the
-# process stands still are kept longer, so the process does not stand still more often than that,
-# whoever asks how often. If there are too many connections, the one that has waited longest for
-# its client goes.
+# http.tcl has the connections: no client holds up another, or the process. An answer is kept for a
+# moment and given to all who ask for it meanwhile. Those for which the process stands still are kept
+# longer, so it does not stand still more often than that, whoever asks how often.
 
 set usage "usage: mdbg -p PID -x serve.tcl -- \[OPTION\]... \[ADDRESS\]
        mdbg -x serve.tcl -- \[OPTION\]... {-p PID | -name NAME} \[ADDRESS\]
@@ -49,18 +37,11 @@ something is wrong with the words, or the address cannot be had."
 set script [info script]
 set ways "mdbg -p PID -x serve.tcl -- \[ADDRESS\]; -h says more"
 source [file join [file dirname $script] service.tcl]
+source [file join [file dirname $script] http.tcl]
 
-set chunk 4096			;# bytes
-set most_head 8192
-set most_line 2048
-set most_connections 64
 set most_unsent [expr {256 << 20}]	;# bytes of answers, all together
 set most_delays 16		;# answers of ?seconds=N
 set longest_delay 600		;# s
-set head_ms 10000		;# from the connection to the end of the head
-set send_ms 120000		;# for the whole answer
-set drain_ms 2000
-set most_drained [expr {256 << 10}]
 set fresh_ms 1000		;# an answer is kept so long
 
 # --- words --------------------------------------------------------------------------------------
@@ -102,238 +83,7 @@ proc take_options {argv} {
 	return [expr {[llength $argv] ? [lindex $argv 0] : "6060"}]
 }
 
-# --- connections --------------------------------------------------------------------------------
-
-# The arrays of connections, by channel: stage; since, when it began (ms); head, what was read or is
-# written before the body; body and at, what is written and from where; alarm, the end of the stage;
-# due, the timer of what comes later, and from, the mark that it is compared with.
-
-proc is_loopback {host} {
-	return [expr {[string tolower $host] in {localhost ::1} ||
-		[regexp {^127(\.\d{1,3}){3}$} $host]}]
-}
-
-# Sets ::served, as it is said, and ::guarded: only a loopback's names are served.
-proc listen_at {address} {
-	global guarded served
-
-	set guarded 0
-	if {[string match */* $address]} {
-		if {[catch {mdbg::listen $address begin} why]} {
-			refuse $why "a name in a folder of your own, that nobody else may write to"
-		}
-		set served "the socket $address"
-		return
-	}
-	if {![regexp {^((\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)?:)?(\d{1,5})$} $address -> - host port] ||
-	    [scan $port %d] > 65535} {
-		refuse "'$address' is no address"
-	}
-	set port [scan $port %d]
-	set host [expr {$host eq "" ? "127.0.0.1" : [string trim $host {[]}]}]
-	set guarded [is_loopback $host]
-	if {[catch {socket -server begin_tcp -myaddr $host $port} chan]} {
-		refuse "$address: $chan" "another PORT; 0 is any that is free"
-	}
-	set port [lindex [chan configure $chan -sockname] 2]
-	set served http://[expr {[string match *:* $host] ? "\[$host\]" : $host}]:$port/
-	if {!$guarded} {
-		say "whoever reaches $served reads all that is served"
-	}
-}
-
-proc begin_tcp {chan address port} {
-	begin $chan
-}
-
-proc begin {chan} {
-	global stage head
-
-	make_room
-	if {[array size stage] >= $::most_connections} {
-		catch {close $chan}
-		return
-	}
-	chan configure $chan -blocking 0 -translation binary -buffering none -buffersize 4096
-	set head($chan) ""
-	enter $chan head $::head_ms
-	chan event $chan readable [list take_bytes $chan]
-}
-
-proc enter {chan new ms} {
-	global stage since alarm
-
-	if {[info exists alarm($chan)]} {
-		after cancel $alarm($chan)
-	}
-	set stage($chan) $new
-	set since($chan) [clock milliseconds]
-	set alarm($chan) [after $ms [list finish $chan]]
-}
-
-proc finish {chan} {
-	if {[info exists ::alarm($chan)]} {
-		after cancel $::alarm($chan)
-	}
-	end_wait $chan
-	foreach name {stage since head body at alarm} {
-		unset -nocomplain ::${name}($chan)
-	}
-	catch {close $chan}
-}
-
-# The one that has been longest in a stage in which the client is to do something.
-proc make_room {} {
-	global stage since
-
-	if {[array size stage] < $::most_connections} {
-		return
-	}
-	set oldest ""
-	foreach {chan what} [array get stage] {
-		set rank [list [expr {$what in {head drain} ? 0 : 1}] $since($chan)]
-		if {$what ne "wait" && ($oldest eq "" || [lindex $rank 0] < [lindex $least 0] ||
-		    [lindex $rank 0] == [lindex $least 0] && [lindex $rank 1] < [lindex $least 1])} {
-			set oldest $chan
-			set least $rank
-		}
-	}
-	if {$oldest ne ""} {
-		finish $oldest
-	}
-}
-
-proc take_bytes {chan} {
-	global stage head at
-
-	if {[catch {read $chan $::chunk} bytes] || ($bytes eq "" && [chan eof $chan])} {
-		finish $chan
-	} elseif {$stage($chan) eq "head"} {
-		append head($chan) $bytes
-		take_head $chan
-	} elseif {$stage($chan) eq "wait" && $bytes ne "" ||
-		  $stage($chan) eq "drain" && [incr at($chan) [string length $bytes]] > $::most_drained} {
-		finish $chan
-	}
-}
-
-proc take_head {chan} {
-	global head
-
-	set text $head($chan)
-	set end [string first \n $text]
-	if {$end > $::most_line || ($end < 0 && [string length $text] > $::most_line)} {
-		give_error $chan "414 URI Too Long" "the first line is too long"
-	} elseif {[regexp -indices {\r?\n\r?\n} $text rest] && [lindex $rest 0] <= $::most_head} {
-		set head($chan) ""
-		take_request $chan [split [string map {\r ""} [string range $text 0 [lindex $rest 0]]] \n]
-	} elseif {[string length $text] > $::most_head} {
-		give_error $chan "431 Request Header Fields Too Large" "the head has too many bytes"
-	}
-}
-
-# The fields of a head that matter here, each at most once; an error says what is wrong.
-proc take_fields {lines} {
-	set fields [dict create]
-	foreach line $lines {
-		if {$line eq ""} {
-			continue
-		}
-		if {![regexp {^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$} $line -> name value]} {
-			error "a header line is no header"
-		}
-		set name [string tolower $name]
-		if {$name eq "host" && [dict exists $fields host]} {
-			error "Host is there twice"
-		}
-		dict set fields $name $value
-	}
-	return $fields
-}
-
-# A page of somebody else's, in a browser on this machine, can have a request sent: by a name of its
-# own that leads here (DNS rebinding), or as a picture. Neither reads anything, or stops the process.
-proc is_foreign {fields} {
-	set host [expr {[dict exists $fields host] ? [dict get $fields host] : ""}]
-	if {$::guarded && $host ne ""} {
-		if {![regexp {^(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(:\d{1,5})?$} $host -> name] ||
-		    ![is_loopback [string trim $name {[]}]]} {
-			return 1
-		}
-	}
-	return [expr {[dict exists $fields sec-fetch-site] &&
-		[dict get $fields sec-fetch-site] in {cross-site same-site}}]
-}
-
-proc take_request {chan lines} {
-	set lines [lassign $lines line]
-	if {![regexp {^([A-Z]{1,16}) (\S+) HTTP/1\.([01])$} $line -> method target minor]} {
-		give_error $chan "400 Bad Request" "the first line is no request of HTTP/1.1"
-		return
-	}
-	if {[catch {take_fields $lines} fields]} {
-		give_error $chan "400 Bad Request" $fields
-	} elseif {$minor && ![dict exists $fields host]} {
-		give_error $chan "400 Bad Request" "Host is missing"
-	} elseif {[is_foreign $fields]} {
-		give_error $chan "403 Forbidden" "this is served to names of this machine's loopback alone"
-	} elseif {$method ni {GET HEAD}} {
-		give_error $chan "405 Method Not Allowed" "only GET and HEAD" "Allow: GET, HEAD\r\n"
-	} elseif {![regexp {^(?:http://[^/]*)?(/[^?#]*)(?:\?([^#]*))?$} $target -> path query]} {
-		give_error $chan "400 Bad Request" "the target is no path"
-	} else {
-		answer $chan [expr {$method eq "HEAD"}] $path $query
-	}
-}
-
 # --- answers ------------------------------------------------------------------------------------
-
-proc give {chan status type bytes {more ""} {bare 0}} {
-	set head "HTTP/1.1 $status\r\nContent-Type: $type\r\nContent-Length: [string length $bytes]\r\n"
-	append head "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n${more}Connection: close\r\n\r\n"
-	set ::head($chan) $head
-	set ::body($chan) [expr {$bare ? "" : $bytes}]
-	set ::at($chan) 0
-	enter $chan send $::send_ms
-	chan event $chan readable {}
-	chan event $chan writable [list put_chunk $chan]
-}
-
-proc give_error {chan status why {more ""}} {
-	give $chan $status "text/plain; charset=utf-8" [encoding convertto utf-8 [printable $why]\n] $more
-}
-
-proc put_chunk {chan} {
-	global head body at
-
-	set size [expr {min($::chunk, [string length $body($chan)] - $at($chan))}]
-	if {[catch {
-		if {$head($chan) ne ""} {
-			puts -nonewline $chan $head($chan)
-			set head($chan) ""
-		} elseif {$size > 0} {
-			puts -nonewline $chan [string range $body($chan) $at($chan) [expr {$at($chan) + $size - 1}]]
-			incr at($chan) $size
-		}
-	}]} {
-		finish $chan
-	} elseif {$at($chan) == [string length $body($chan)]} {
-		set body($chan) ""
-		drain $chan
-	}
-}
-
-# A Unix socket keeps what was sent; Tcl cannot close half of it.
-proc drain {chan} {
-	chan event $chan writable {}
-	if {[catch {close $chan write}]} {
-		finish $chan
-		return
-	}
-	set ::at($chan) 0
-	enter $chan drain $::drain_ms
-	chan event $chan readable [list take_bytes $chan]
-}
 
 # {NAME VALUE} of each, once; an error for anything that is not allowed.
 proc take_query {query allowed} {
@@ -350,7 +100,7 @@ proc take_query {query allowed} {
 	return $found
 }
 
-proc answer {chan bare path query} {
+proc answer {chan path query} {
 	set named [expr {$path in {/debug/pprof/heap /debug/pprof/allocs}}]
 	if {$path eq "/debug/pprof" || $path eq "/index.html"} {
 		give $chan "301 Moved Permanently" text/plain "" "Location: /debug/pprof/\r\n"
@@ -365,17 +115,17 @@ proc answer {chan bare path query} {
 	if {[catch {take_query $query $allowed} query]} {
 		give_error $chan "400 Bad Request" $query
 	} elseif {$path in {/ /debug/pprof/}} {
-		give $chan "200 OK" "text/html; charset=utf-8" [make_index] "" $bare
+		give $chan "200 OK" "text/html; charset=utf-8" [make_index]
 	} elseif {$::ended ne ""} {
 		give_error $chan "503 Service Unavailable" $::ended "Retry-After: 5\r\n"
 	} elseif {$path eq "/healthz"} {
-		give $chan "200 OK" "text/plain; charset=utf-8" "ok\n" "" $bare
+		give $chan "200 OK" "text/plain; charset=utf-8" "ok\n"
 	} elseif {[unsent] > $::most_unsent} {
 		give_error $chan "503 Service Unavailable" "too many clients are slow" "Retry-After: 5\r\n"
 	} elseif {[dict exists $query seconds]} {
-		give_later $chan $bare $path [dict get $query seconds]
+		give_later $chan $path [dict get $query seconds]
 	} else {
-		give_made $chan $bare $path $query
+		give_made $chan $path $query
 	}
 }
 
@@ -461,17 +211,17 @@ proc keep {ms script} {
 	return $bytes
 }
 
-proc give_made {chan bare path query} {
+proc give_made {chan path query} {
 	if {[catch {find_maker $path $query} maker]} {
 		give_error $chan "400 Bad Request" $maker
 	} else {
-		give_script $chan $bare {*}$maker
+		give_script $chan {*}$maker
 	}
 }
 
-proc give_script {chan bare type ms script} {
+proc give_script {chan type ms script} {
 	try {
-		give $chan "200 OK" $type [keep $ms $script] "" $bare
+		give $chan "200 OK" $type [keep $ms $script]
 	} trap {MDBG RANGE} message {
 		give_error $chan "400 Bad Request" $message
 	} on error message {
@@ -481,7 +231,8 @@ proc give_script {chan bare type ms script} {
 
 # --- what has changed in so many seconds --------------------------------------------------------
 
-# All that begin within a second share a mark. `marks` has for each how many wait for it.
+# By channel: due, the timer of its answer, and from, the mark that it is compared with. All that begin
+# within a second share a mark. `marks` has for each how many wait for it.
 
 proc share_mark {} {
 	global marks last_mark
@@ -494,7 +245,7 @@ proc share_mark {} {
 	return [lindex $last_mark 0]
 }
 
-proc give_later {chan bare path seconds} {
+proc give_later {chan path seconds} {
 	if {![string is digit -strict $seconds] || [scan $seconds %lld] < 1 ||
 	    [scan $seconds %lld] > $::longest_delay} {
 		give_error $chan "400 Bad Request" "?seconds=N is from 1 to $::longest_delay"
@@ -506,21 +257,21 @@ proc give_later {chan bare path seconds} {
 		set ms [expr {1000 * [scan $seconds %lld]}]
 		enter $chan wait [expr {$ms + $::send_ms}]
 		set ::from($chan) $mark
-		set ::due($chan) [after $ms [list give_difference $chan $bare $path]]
+		set ::due($chan) [after $ms [list give_difference $chan $path]]
 	}
 }
 
-proc give_difference {chan bare path} {
+proc give_difference {chan path} {
 	set words [list diff $::from($chan) now]
 	if {$path eq "/debug/pprof/allocs"} {
 		lappend words sort total
 	}
-	give_script $chan $bare application/octet-stream $::fresh_ms \
+	give_script $chan application/octet-stream $::fresh_ms \
 		[list take_export {mdbg::export pprof} $words]
-	end_wait $chan
+	gone $chan
 }
 
-proc end_wait {chan} {
+proc gone {chan} {
 	global due from marks
 
 	if {![info exists due($chan)]} {
@@ -660,8 +411,13 @@ proc find_named {name} {
 	return [lindex [lsort -integer -decreasing -index 1 $found] 0 0]
 }
 
-# What was of another process goes; those who wait for it get an error.
+# What was of another process goes; those who wait for it get an error. The next one has marks of the
+# same names.
 proc forget {} {
+	foreach chan [array names ::due] {
+		gone $chan
+		give_error $chan "503 Service Unavailable" $::ended
+	}
 	array unset ::kept
 	array unset ::fresh
 	set ::last_mark ""
@@ -669,7 +425,6 @@ proc forget {} {
 }
 
 proc serve_process {} {
-	forget
 	set ::ended ""
 	puts "process [mdbg::pid] is served at $::served"
 	flush stdout

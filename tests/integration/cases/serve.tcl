@@ -93,6 +93,7 @@ by_both case serve-answers 90 {
 	fetch /report
 	check {[slurp $::tmp/body] eq $first && [string match "*grow_filled*" $first]} {a report is made again at once}
 	check {[fetch / -I] eq {200 {text/html; charset=utf-8}}} {HEAD}
+	check {[lindex [fetch /nothing -I] 0] == 404} {HEAD of nothing}
 	check {[lindex [fetch /debug/pprof/profile] 0] == 404} {profile}
 	check {[lindex [fetch /debug/pprof] 0] == 301} {no redirection}
 	check {[lindex [fetch /healthz?a=b] 0] == 400} {a query}
@@ -159,7 +160,8 @@ case serve-socket 60 {
 
 # Half requests, long ones, and clients that read nothing take nothing from anybody.
 case serve-hostile 60 {
-	set t [start grower]
+	file copy $::build/targets/grower "$::tmp/a\"b\\c{}\nd"
+	set t [start_command "$::tmp/a\"b\\c{}\nd"]
 	order $t "fill 100"
 	set m [begin_serve $t 0]
 	regexp {(\d+)$} $::url port
@@ -178,7 +180,10 @@ case serve-hostile 60 {
 	}
 	exec kill -KILL [pid $clients]
 	catch {ending $clients}
-	end_serve $m
-	order $t verify
+	# Names of the process's choice are labels and no more. Its end is the end of it all.
+	check {[lindex [fetch /metrics] 0] == 200} {metrics}
+	check {[dict get [metrics] "mdbg_process_info{pid=\"[pid_of $t]\",name=\"a\\\"b\\\\c{}?d\"}"] == 1} {[slurp $::tmp/body]}
 	finish $t
+	until {![is_alive [pid $m]]}
+	check {[ending $m] eq {exit 0}} {[slurp $::tmp/serve.err]}
 }
