@@ -47,24 +47,7 @@ proc take_options {argv} {
 	global option
 
 	array set option {-p "" -name "" -cgroup "" -app "" -sample "" -timeout 30 -most 64 -child 0}
-	while {[string match -* [lindex $argv 0]]} {
-		set argv [lassign $argv word]
-		if {$word in {-h --help}} {
-			puts $::usage
-			exit 0
-		}
-		if {$word eq "-child"} {
-			set option(-child) 1
-			continue
-		}
-		if {![info exists option($word)]} {
-			refuse "there is no option $word"
-		}
-		if {![llength $argv] || [lindex $argv 0] eq ""} {
-			refuse "a value goes after $word"
-		}
-		set argv [lassign $argv option($word)]
-	}
+	set argv [read_options $argv -child]
 	if {$option(-p) ne ""} {
 		whole_number $option(-p) "process id" 1
 	}

@@ -50,20 +50,7 @@ proc take_options {argv} {
 	global option
 
 	array set option {-p "" -name "" -sites 20 -account 60 -report 10 -sample ""}
-	while {[string match -* [lindex $argv 0]]} {
-		set argv [lassign $argv word]
-		if {$word in {-h --help}} {
-			puts $::usage
-			exit 0
-		}
-		if {![info exists option($word)]} {
-			refuse "there is no option $word"
-		}
-		if {![llength $argv] || [lindex $argv 0] eq ""} {
-			refuse "a value goes after $word"
-		}
-		set argv [lassign $argv option($word)]
-	}
+	set argv [read_options $argv]
 	if {$option(-p) ne ""} {
 		whole_number $option(-p) "process id" 1
 	}

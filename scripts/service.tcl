@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What the scripts share that give profiles to others, fleet.tcl and serve.tcl: words, messages,
 # processes by name, and an export in memory. It is no script of its own. Who sources it has set
-# `script` to its own path and `ways` to a line of its usage.
+# `script` to its own path, `usage`, and `ways` to a line of that.
 
 # This filter leaves out what a walk of the heaps would find: a walk stops the process.
 set recorded_only {function == *}
@@ -29,6 +29,32 @@ proc slurp {path} {
 	catch {read $chan 65536} text
 	close $chan
 	return $text
+}
+
+# Put the options that argv begins with into ::option, which has all of them with their defaults;
+# those of `flags` have no value. Returns the words behind them. -h prints the usage.
+proc read_options {argv {flags {}}} {
+	global option
+
+	while {[string match -* [lindex $argv 0]]} {
+		set argv [lassign $argv word]
+		if {$word in {-h --help}} {
+			puts $::usage
+			exit 0
+		}
+		if {$word in $flags} {
+			set option($word) 1
+			continue
+		}
+		if {![info exists option($word)]} {
+			refuse "there is no option $word"
+		}
+		if {![llength $argv] || [lindex $argv 0] eq ""} {
+			refuse "a value goes after $word"
+		}
+		set argv [lassign $argv option($word)]
+	}
+	return $argv
 }
 
 proc whole_number {text what least} {

@@ -57,7 +57,7 @@ case serve-usage 60 {
 }
 
 # Each answer is read by who asks for it, and has what is held.
-by_both case serve-answers 90 {
+case serve-answers 90 {
 	set t [start grower]
 	order $t "fill 10"
 	set before [state [pid_of $t]]
