@@ -8,8 +8,12 @@
 #	changes=FOLDER	heap and allocs with ?seconds=1, at once: prints `asked` when they wait, then
 #		their statuses; the bodies are FOLDER/heap and FOLDER/allocs
 #
+#	storm=N	N clients at random, a hundred at once: each asks for something, or sends half of it or
+#		noise, reads nothing, a part or all, and goes when it likes
+#
 # Prints a line when each is done. `huge STATUS EARLY` has the status, or 0 if the connection was
 # reset, and whether it was before all was sent.
+import random
 import socket
 import sys
 
@@ -104,6 +108,41 @@ def changes(folder):
             file.write(body)
         found += ' ' + head.split(b' ')[1].decode()
     return found
+
+
+PATHS = ('/', '/healthz', '/metrics', '/debug/pprof/heap', '/debug/pprof/allocs', '/flamegraph',
+         '/flamegraph?since=1s', '/report', '/debug/pprof/heap?seconds=1', '/debug/pprof/allocs?seconds=2',
+         '/debug/pprof/heap?seconds=0', '/nothing')
+
+
+def one_of_storm():
+    conn = connect()
+    data = b'%s %s HTTP/1.1\r\nHost: localhost\r\n\r\n' % (
+        random.choice((b'GET', b'GET', b'HEAD', b'PUT')), random.choice(PATHS).encode())
+    kind = random.random()
+    if kind < 0.2:
+        data = data[:random.randrange(len(data))]
+    elif kind < 0.3:
+        data = random.randbytes(random.choice((1, 100, 20000)))
+    send(conn, data)
+    conn.setblocking(False)
+    return conn
+
+
+def storm(number):
+    conns = []
+    for _ in range(int(number)):
+        conns.append(one_of_storm())
+        for conn in random.sample(conns, len(conns) // 8):
+            try:
+                conn.recv(random.choice((1, 100, 1 << 20)))
+            except OSError:
+                pass
+        while len(conns) > random.randrange(1, 100):
+            conns.pop(random.randrange(len(conns))).close()
+    for conn in conns:
+        conn.close()
+    return ''
 
 
 for kind in sys.argv[2:]:
