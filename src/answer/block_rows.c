@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "answer/stack_names.h"
+#include "answer/typed_blocks.h"
 #include "base/cancel.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -34,6 +35,8 @@ static const struct column block_columns[] = {
 	{ "stack", NULL, "for mdbg::frames", IS(STACK, stack) },
 	{ "usable", ">USABLE", "bytes that malloc_usable_size gives; - where not walked",
 	  IS(BYTES, usable), .flags = COLUMN_0_UNKNOWN | COLUMN_VERBOSE, .width = 11, .leaves = 8 },
+	{ "type", "TYPE", "`?`: it is not known; - where it was not asked for (-v, or a FILTER by type)",
+	  IS(TEXT, type), .flags = COLUMN_0_UNKNOWN | COLUMN_VERBOSE, .width = 21, .leaves = 9 },
 	{ "function", "FUNCTION", NULL, IS(TEXT, function),
 	  .flags = COLUMN_BRIEF | COLUMN_NOT_IN_TCL | COLUMN_NOT_EXPORTED },
 };
@@ -54,14 +57,15 @@ const struct relation chunk_relation = RELATION("freespace", chunk_columns, stru
 
 /*
  * A block as it is kept in memory, without what many blocks have in common. Its age follows from
- * realtime and the time of the answer. realtime and seq are 0 if they are not known.
+ * realtime and the time of the answer. realtime and seq are 0 if they are not known. type is the
+ * number that struct typed_blocks has for it.
  */
 struct packed {
 	uint64_t address : 48, heap : 16;
 	uint64_t size : 48, process : 8, free_kind : 4, preattach : 1;
 	uint64_t realtime;
 	uint64_t seq;
-	uint64_t usable;
+	uint64_t usable : 44, type : 20;
 	uint32_t thread, stack;
 };
 
@@ -76,7 +80,7 @@ static struct packed pack(const struct log *log, const struct block *block)
 		.process = block->process,
 		.free_kind = block->free_kind,
 		.preattach = block->preattach,
-		.usable = block->usable,
+		.usable = MIN(block->usable, (1ull << 44) - 1),
 		.thread = block->thread,
 		.stack = block->stack,
 	};
@@ -116,10 +120,15 @@ struct block_row block_row_of(const struct block_source *source, const struct bl
 {
 	const struct packed value = pack(source->log, block);
 	struct log_thread_view thread = { 0 };
+	struct block_row row;
 
 	if (!block->preattach)
 		thread = reader_thread(source->log, block->thread);
-	return unpack(&value, source->pids, thread, source->now_ns);
+	row = unpack(&value, source->pids, thread, source->now_ns);
+	if (source->typed)
+		row.type = typed_blocks_name(source->typed,
+					     typed_blocks_of(source->typed, block).number);
+	return row;
 }
 
 /* Rows that are read from the list. */
@@ -181,6 +190,7 @@ struct kept {
 	VEC(struct packed) vec;
 	/* by number of the thread, up to the highest that a block has */
 	VEC(struct log_thread_view) threads;
+	VEC(char *) types;		/* by number; empty: rows have no type */
 	pid_t pids[LOG_PROCESSES];
 	uint64_t now_ns;
 	size_t done;
@@ -199,9 +209,10 @@ static struct err *next_block(void *ctx, const void **ret)
 	const struct packed *block = take_packed(kept);
 
 	*ret = block ? &kept->row : NULL;
-	if (block)
-		kept->row = unpack(block, kept->pids, kept->threads.at[block->thread],
-				   kept->now_ns);
+	if (!block)
+		return NULL;
+	kept->row = unpack(block, kept->pids, kept->threads.at[block->thread], kept->now_ns);
+	kept->row.type = kept->types.nr ? kept->types.at[block->type] : NULL;
 	return NULL;
 }
 
@@ -223,6 +234,9 @@ static void kept_free(void *ctx)
 
 	vec_free(&kept->vec);
 	vec_free(&kept->threads);
+	vec_each_value(type, &kept->types)
+		free(type);
+	vec_free(&kept->types);
 	free(kept);
 }
 
@@ -232,7 +246,11 @@ static struct err *take_list(const struct block_source *source, struct kept *kep
 	struct err *err = block_list_next(source->list, &block);
 
 	while (!err && block) {
-		err = vec_push(&kept->vec, pack(source->log, block));
+		struct packed packed = pack(source->log, block);
+
+		if (source->typed)
+			packed.type = typed_blocks_of(source->typed, block).number;
+		err = vec_push(&kept->vec, packed);
 		if (!err && kept->vec.nr % 1024 == 0)
 			err = cancel_check();
 		if (!err)
@@ -253,6 +271,20 @@ static struct err *take_threads(const struct log *log, struct kept *kept)
 	return err;
 }
 
+static struct err *take_types(const struct typed_blocks *typed, struct kept *kept)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; !err && typed && i < typed->texts.vec.nr; i++) {
+		char *name = strdup(typed->texts.vec.at[i]);
+
+		err = name ? vec_push(&kept->types, name) : err_nomem;
+		if (err)
+			free(name);
+	}
+	return err;
+}
+
 struct err *block_rows_pack(const struct block_source *source, const struct relation *of,
 			    struct answer *ret)
 {
@@ -266,6 +298,8 @@ struct err *block_rows_pack(const struct block_source *source, const struct rela
 	err = take_list(source, kept);
 	if (!err)
 		err = take_threads(source->log, kept);
+	if (!err)
+		err = take_types(source->typed, kept);
 	*ret = (struct answer){ .of = of, .nr = kept->vec.nr, .free = kept_free, .ctx = kept,
 			      .next = of == &block_relation ? next_block : next_chunk };
 	if (err)

@@ -11,6 +11,7 @@ struct block;
 struct list;
 struct session;
 struct stack_names;
+struct typed_blocks;
 
 /* A block that the process holds, with all that the log has beside it. */
 struct block_row {
@@ -21,6 +22,7 @@ struct block_row {
 	pid_t pid;
 	uint32_t thread, stack;
 	const char *function;	/* that has allocated it, for -brief; NULL: it was not asked for */
+	const char *type;	/* "?"; NULL: it was not asked for */
 	uint16_t heap;
 	bool recorded;		/* time, age and seq are known */
 	bool preattach;
@@ -44,6 +46,7 @@ struct block_source {
 	uint64_t now_ns;	/* the time that ages are counted up to, since the epoch */
 	struct list *list;
 	struct stack_names *names;	/* for -brief; NULL: rows have no function */
+	const struct typed_blocks *typed;	/* NULL: rows have no type */
 };
 
 struct block_row block_row_of(const struct block_source *source, const struct block *block);

@@ -50,6 +50,8 @@ static const struct column leak_columns[] = {
 	  IS(ADDRESS, through), .flags = COLUMN_0_UNKNOWN },
 	{ "ringcount", NULL, "of count: through which a ring of blocks is lost, or lost in such",
 	  IS(NUMBER, leak.ring_blocks) },
+	{ "type", "TYPE", "of its blocks, `TYPE, and others` if they differ; `?`: not known",
+	  IS(TEXT, type), COLUMN_WITH(struct leak_row, leak.type) },
 	{ "preattach", NULL, NULL, IS(NUMBER, leak.preattach) },
 	{ "stack", NULL, NULL, IS(STACK, leak.stack) },
 	{ "suppressed", NULL, "the pattern that suppresses it, or empty", IS(TEXT, suppressed) },
@@ -133,6 +135,13 @@ static struct err *find_holders(const struct making *making, const struct leak *
 	return err;
 }
 
+struct err *leak_rows_type(const struct leak *leak, struct str *ret)
+{
+	struct err *err = str_add(ret, leak->type ? leak->type : "");
+
+	return err || !leak->types_differ ? err : str_add(ret, ", and others");
+}
+
 /* Numbers with blanks between them. */
 static struct err *offsets_text(const struct leak *leak, struct str *ret)
 {
@@ -145,7 +154,7 @@ static struct err *offsets_text(const struct leak *leak, struct str *ret)
 
 static struct err *add_row(struct making *making, const struct leak *leak, struct answer *ret)
 {
-	AUTO_STR struct str offsets = STR_INIT, function = STR_INIT;
+	AUTO_STR struct str offsets = STR_INIT, function = STR_INIT, type = STR_INIT;
 	struct leak_row row = { .leak = *leak, .kind = leak_kind_word(leak->kind) };
 	struct err *err = offsets_text(leak, &offsets), *add_err;
 
@@ -153,7 +162,10 @@ static struct err *add_row(struct making *making, const struct leak *leak, struc
 		err = leak->preattach ? str_add(&function, no_stack_text(leak->unrecorded)) :
 			stack_names_headline(&making->names, leak->stack, &function);
 	if (!err)
+		err = leak_rows_type(leak, &type);
+	if (!err)
 		err = find_holders(making, leak, &row.held_by);
+	row.type = str_text(&type);
 	row.offsets = str_text(&offsets);
 	row.function = str_text(&function);
 	row.address = packed_at(&making->found->held, leak->first)->address;

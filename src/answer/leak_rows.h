@@ -3,6 +3,7 @@
 #pragma once
 
 #include "answer/answer.h"
+#include "base/str.h"
 #include "heap/leak.h"
 
 struct session;
@@ -24,6 +25,7 @@ struct holder_row {
 struct leak_row {
 	struct leak leak;	/* first: rows are sorted as an array of these */
 	const char *kind, *function, *suppressed;
+	const char *type;	/* as leak_rows_type has it */
 	const char *offsets;	/* numbers with blanks between them */
 	struct answer held_by;
 	uint64_t address;	/* of the first block */
@@ -32,6 +34,8 @@ struct leak_row {
 
 extern const struct relation leak_relation;
 
+/* Add the type of a record's blocks, `TYPE, and others` if they differ; nothing: not known. */
+struct err *leak_rows_type(const struct leak *leak, struct str *ret) MUST_CHECK;
 /*
  * Put the loss records into an order, of columns of struct leak, and drop those beyond the limit;
  * leaks->listed is of what is left then.

@@ -7,6 +7,7 @@
 
 #include "answer/site_rows.h"
 #include "answer/stack_names.h"
+#include "answer/typed_blocks.h"
 #include "log/log.h"
 
 #define IS(kind, member)	COLUMN(kind, struct pin_row, member)
@@ -40,12 +41,14 @@ struct err *pin_rows_order(struct pins *pins, const struct answer_order *order)
 	return err;
 }
 
-struct err *pin_rows_label(const struct stack_names *names, enum pin_by by, const struct pin *pin,
-		      struct str *ret)
+struct err *pin_rows_label(const struct stack_names *names, const struct typed_blocks *typed,
+			   enum pin_by by, const struct pin *pin, struct str *ret)
 {
 	const struct site site = { .key = pin->key, .stack = pin->stack };
 	struct err *err;
 
+	if (by == PIN_TYPE)
+		return str_addf(ret, "type %s", typed_blocks_name(typed, (uint32_t)pin->key));
 	if (by == PIN_HEAP)
 		return str_addf(ret, "heap %" PRIu64, pin->key);
 	if (!pin->preattach)
@@ -69,12 +72,12 @@ static struct err *take_function(struct stack_names *names, const struct pin *pi
 	return key ? str_add(ret, stack_names_name(names, key)) : NULL;
 }
 
-static struct err *add_row(struct stack_names *names, enum pin_by by, bool brief,
-			   const struct pin *pin, struct answer *ret)
+static struct err *add_row(struct stack_names *names, const struct typed_blocks *typed,
+			   enum pin_by by, bool brief, const struct pin *pin, struct answer *ret)
 {
 	AUTO_STR struct str label = STR_INIT, function = STR_INIT;
 	struct pin_row row = { .pin = *pin };
-	struct err *err = pin_rows_label(names, by, pin, &label);
+	struct err *err = pin_rows_label(names, typed, by, pin, &label);
 
 	if (!err)
 		err = take_function(names, pin, brief, str_text(&label), &function);
@@ -85,14 +88,14 @@ static struct err *add_row(struct stack_names *names, enum pin_by by, bool brief
 	return answer_add(ret, &row);
 }
 
-struct err *pin_rows(struct stack_names *names, enum pin_by by, bool brief,
-		     const struct pins *pins, struct answer *ret)
+struct err *pin_rows(struct stack_names *names, const struct typed_blocks *typed, enum pin_by by,
+		     bool brief, const struct pins *pins, struct answer *ret)
 {
 	struct err *err = NULL;
 
 	*ret = (struct answer)ANSWER_KEPT(&pin_relation);
 	vec_each_while(pin, &pins->vec, !err)
-		err = add_row(names, by, brief, pin, ret);
+		err = add_row(names, typed, by, brief, pin, ret);
 	if (err)
 		answer_free(ret);
 	return err;

@@ -312,6 +312,7 @@ static struct err *export_answer(const struct call *call, const struct cmd *cmd,
 		return name_others(err_create(ERR_USAGE, "%s has only sites", format->name),
 				   export_format_has_lists, "any list");
 	rows.cmd = cmd;
+	rows.verbose = cmd->flags & CMD_VERBOSE;
 	if (cmd->need)
 		err = cmd->need(&rows);
 	if (!err)

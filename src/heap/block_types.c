@@ -22,7 +22,7 @@ struct finder {
 	struct interner words;		/* first words that lead to constant memory */
 	VEC(uint32_t) known;		/* by their numbers: NOT_ASKED, NO_CLASS, class + 2 */
 	VEC(uint32_t) python;		/* by the index of the type: class + 2 */
-	struct interner keys;		/* of the sums */
+	struct interner keys;		/* of the kinds */
 	uint8_t bytes[BLOCK_FORM_READ];
 };
 
@@ -136,26 +136,19 @@ static struct err *class_of_python(struct finder *finder, size_t len, uint32_t *
 	return err;
 }
 
-static struct err *add_sum(struct finder *finder, const struct packed_block *block, uint64_t size,
-			   uint32_t class, enum block_form form)
+static struct err *add_kind(struct finder *finder, uint32_t stack, uint32_t class,
+			    enum block_form form)
 {
-	uint64_t key = (uint64_t)(class - NO_CLASS) << 35 | (uint64_t)form << 32 | block->stack;
+	uint64_t key = (uint64_t)(class - NO_CLASS) << 35 | (uint64_t)form << 32 | stack;
 	struct block_types *ret = finder->ret;
 	struct err *err;
 	uint32_t number;
 
 	err = interner_number(&finder->keys, key, &number);
-	if (!err && number == ret->sums.nr)
-		err = vec_push(&ret->sums, ((struct block_type_sum){
-			.class = class - NO_CLASS, .form = form, .stack = block->stack,
-			.address = block->address }));
-	if (err)
-		return err;
-	ret->sums.at[number].bytes += size;
-	ret->sums.at[number].count++;
-	ret->bytes += size;
-	ret->count++;
-	return NULL;
+	if (!err && number == ret->kinds.nr)
+		err = vec_push(&ret->kinds, ((struct block_kind){
+			.class = class - NO_CLASS, .form = form, .stack = stack }));
+	return err ? err : vec_push(&ret->of, number);
 }
 
 static struct err *take(struct finder *finder, size_t i)
@@ -168,12 +161,6 @@ static struct err *take(struct finder *finder, size_t i)
 	uint32_t class = NO_CLASS;
 	struct err *err = NULL;
 
-	if (source->keeps) {
-		struct block block = packed_block(source->list, i);
-
-		if (!source->keeps(source->ctx, &block))
-			return NULL;
-	}
 	if (want && memory_read_some(&finder->reader.memory, packed->address, finder->bytes, want,
 				     &len))
 		len = 0;
@@ -186,7 +173,7 @@ static struct err *take(struct finder *finder, size_t i)
 		err = class_of_python(finder, len, &class);
 	if (!err && class == NO_CLASS && len && len == want)
 		form = block_form_of(source->list, packed, finder->bytes, len);
-	return err ? err : add_sum(finder, packed, size, class, form);
+	return err ? err : add_kind(finder, packed->stack, class, form);
 }
 
 struct err *block_types_find(const struct block_types_source *source, struct block_types *ret)
@@ -194,13 +181,15 @@ struct err *block_types_find(const struct block_types_source *source, struct blo
 	struct finder *finder = calloc(1, sizeof(*finder));
 	struct err *err;
 
-	*ret = (struct block_types){ .bytes = 0 };
+	*ret = (struct block_types){ .unread = 0 };
 	if (!finder)
 		return err_nomem;
 	finder->source = source;
 	finder->ret = ret;
 	page_reader_init(&finder->reader, source->memory);
 	err = pyobjects_begin(&ret->python);
+	if (!err)
+		err = vec_reserve(&ret->of, source->list->nr);
 	for (size_t i = 0; !err && i < source->list->nr; i++) {
 		err = take(finder, i);
 		if (!err && i % CANCEL_EACH == 0)
@@ -219,6 +208,7 @@ void block_types_free(struct block_types *types)
 	vec_each(class, &types->classes)
 		free(class->name);
 	vec_free(&types->classes);
-	vec_free(&types->sums);
+	vec_free(&types->kinds);
+	vec_free(&types->of);
 	pyobjects_free(&types->python);
 }

@@ -14,8 +14,8 @@
  * one whose constructor runs. It is what the block begins with: several objects may lie side by
  * side there, or more behind it.
  *
- * Blocks are read in order of address, at most BLOCK_FORM_READ bytes of each, and added up by what
- * they are and by stack, from which others know more.
+ * Blocks are read in order of address, at most BLOCK_FORM_READ bytes of each. Those that are the
+ * same, and have one stack, from which others know more, are of one kind.
  */
 #pragma once
 
@@ -34,13 +34,11 @@ struct block_class {
 	uint32_t python;	/* index in block_types.python.types */
 };
 
-/* Blocks that are the same. */
-struct block_type_sum {
+/* What some blocks have in common. */
+struct block_kind {
 	uint32_t class;		/* index in block_types.classes, + 1; 0: none */
 	enum block_form form;	/* without a class */
 	uint32_t stack;		/* LOG_STACK_NONE: it is not known */
-	uint64_t bytes, count;
-	uint64_t address;	/* of the first one */
 };
 
 struct block_types_source {
@@ -49,17 +47,14 @@ struct block_types_source {
 	/* By address: memory of files that cannot be written, and code, which may be among that. */
 	struct reach_ranges constant, code;
 	uint64_t type_type;		/* PyType_Type; 0: there is no Python */
-	/* Does the block count? NULL: all do. */
-	bool (*keeps)(void *ctx, const struct block *block);
-	void *ctx;
 };
 
 struct block_types {
 	VEC(struct block_class) classes;
 	struct pyobjects python;	/* only its types */
-	VEC(struct block_type_sum) sums;
-	uint64_t bytes, count;		/* of all */
-	uint64_t unread;		/* blocks of these that could not be read */
+	VEC(struct block_kind) kinds;
+	VEC(uint32_t) of;		/* by the index of the block in the list: its kind */
+	uint64_t unread;		/* blocks that could not be read */
 };
 
 /* The caller frees *ret, also after an error. ERR_CANCELLED, ERR_NOMEM. */

@@ -115,6 +115,9 @@ static bool cond_matches(const struct filter_env *env, const struct filter_cond 
 	case FILTER_FUNCTION:
 	case FILTER_MODULE:
 		return stack_matches(env, cond, block->stack, cache) == (cond->relop == FILTER_EQ);
+	case FILTER_TYPE:
+		return env->type_matches(env->types, block, cond->glob) ==
+		       (cond->relop == FILTER_EQ);
 	case FILTER_THREAD:
 		return thread_matches(env, cond, block);
 	default:
@@ -128,13 +131,19 @@ static bool cond_matches(const struct filter_env *env, const struct filter_cond 
 	return filter_compares(number, cond->relop, cond->number);
 }
 
+/* Does it take the names of a stack, which all blocks of the stack share? */
+static bool is_of_names(const struct filter_cond *cond)
+{
+	return cond->attr == FILTER_FUNCTION || cond->attr == FILTER_MODULE;
+}
+
 static bool conds_match(const struct filter *filter, const struct filter_env *env,
 			const struct block *block, bool names)
 {
 	for (size_t i = 0; i < filter->conds.nr; i++) {
 		const struct filter_cond *cond = &filter->conds.at[i];
 
-		if ((cond->glob != NULL) == names && !cond_matches(env, cond, block, NULL))
+		if (is_of_names(cond) == names && !cond_matches(env, cond, block, NULL))
 			return false;
 	}
 	return true;
@@ -165,10 +174,18 @@ bool filter_is_timed(const struct filter *filter)
 	return false;
 }
 
+bool filter_is_typed(const struct filter *filter)
+{
+	vec_each(cond, &filter->conds)
+		if (cond->attr == FILTER_TYPE)
+			return true;
+	return false;
+}
+
 bool filter_is_by_stack(const struct filter *filter)
 {
 	vec_each(cond, &filter->conds)
-		if (!cond->glob)
+		if (!is_of_names(cond))
 			return false;
 	return true;
 }
@@ -194,7 +211,7 @@ static struct err *apply_cond(const struct filter_cond *cond, const struct filte
 	AUTO_FREE uint8_t *state = NULL;
 	size_t kept = 0;
 
-	if (cond->attr == FILTER_FUNCTION || cond->attr == FILTER_MODULE) {
+	if (is_of_names(cond)) {
 		cache.nr = reader_stacks(env->log) + 1;
 		cache.state = state = calloc(cache.nr, 1);
 		if (!state)
@@ -281,7 +298,7 @@ struct err *filter_apply(const struct filter *filter, const struct filter_order 
 			const struct filter_cond *cond = &filter->conds.at[i];
 			struct err *err;
 
-			if ((cond->glob != NULL) != names)
+			if (is_of_names(cond) != names)
 				continue;
 			err = apply_cond(cond, env, blocks);
 			if (err)

@@ -10,7 +10,7 @@
 enum filter_attr {
 	FILTER_ADDRESS, FILTER_SIZE, FILTER_HEAP, FILTER_PID, FILTER_THREAD, FILTER_TIME,
 		FILTER_AGE, FILTER_SEQ,
-	FILTER_FUNCTION, FILTER_MODULE,
+	FILTER_FUNCTION, FILTER_MODULE, FILTER_TYPE,
 	FILTER_ATTRS,
 };
 
@@ -23,7 +23,7 @@ struct filter_cond {
 	enum filter_relop relop;
 	/* address, bytes, heap, pid, thread, ns since the epoch, age in ns, seq */
 	uint64_t number;
-	char *glob;		/* function, module */
+	char *glob;		/* function, module, type */
 };
 
 struct filter {
@@ -48,6 +48,9 @@ struct filter_env {
 	/* Does any frame of the stack match glob? attr is FILTER_FUNCTION or FILTER_MODULE. */
 	bool (*stack_matches)(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob);
 	void *ctx;
+	/* Does its type match glob? Any thread; needed only if filter_is_typed. */
+	bool (*type_matches)(void *types, const struct block *block, const char *glob);
+	void *types;
 };
 
 /*
@@ -60,7 +63,7 @@ struct filter_env {
  *
  * An attribute that a block does not have (time, age, seq and thread from before the attach; its
  * heap, where that is not known; function and module of a block without a stack) differs from every
- * value: only != holds. In a sort it comes last either way. A block mapped on its own is in the
+ * value: only != holds. In a sort it comes last either way. A type that is not known is `?`. A block mapped on its own is in the
  * heap `mmap`, which is equal to itself and has no order among the others.
  */
 struct err *filter_parse(int argc, const char *const *argv, uint32_t allowed, struct filter *ret,
@@ -74,6 +77,8 @@ bool filter_compares(uint64_t a, enum filter_relop relop, uint64_t b);
 const char *filter_parse_attr_name(enum filter_attr attr);
 /* Does it ask for something that only records have: thread, time, age, seq? */
 bool filter_is_timed(const struct filter *filter);
+/* Does it ask for the type? */
+bool filter_is_typed(const struct filter *filter);
 /* Does it ask only for function and module, so that either all blocks of a stack match, or none? */
 bool filter_is_by_stack(const struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct filter_env *env,

@@ -24,6 +24,7 @@ static const struct {
 	{ "seq", FILTER_SEQ, false }, { "sequence", FILTER_SEQ, true },
 	{ "function", FILTER_FUNCTION, false },
 	{ "module", FILTER_MODULE, false },
+	{ "type", FILTER_TYPE, false },
 };
 
 /* The longer ones first. */
@@ -205,6 +206,7 @@ static struct err *parse_value(struct cursor *cursor, struct filter_cond *cond)
 		return parse_duration(text, &cond->number);
 	case FILTER_FUNCTION:
 	case FILTER_MODULE:
+	case FILTER_TYPE:
 		return parse_glob(text, cond);
 	default:
 		return parse_number(text, &cond->number);
@@ -274,7 +276,7 @@ static struct err *parse_sort(struct cursor *cursor, uint32_t allowed, struct fi
 	if (!word_is(cursor, "sort"))
 		return NULL;
 	next(cursor);
-	allowed &= ~(1u << FILTER_FUNCTION | 1u << FILTER_MODULE);
+	allowed &= ~(1u << FILTER_FUNCTION | 1u << FILTER_MODULE | 1u << FILTER_TYPE);
 	text = rest(cursor);
 	if (!text)
 		return err_create(ERR_USAGE, "an attribute must follow `sort`");

@@ -107,6 +107,8 @@ static bool is_in_ring(const struct build *build, uint32_t i)
 static struct err *add_to_list(struct build *build, uint32_t i, const struct block *block,
 			       uint32_t suppression, struct sample_share share)
 {
+	const struct leak_spec *spec = build->spec;
+	const char *type = spec->type_of ? spec->type_of(spec->types, block) : NULL;
 	enum leak_kind kind = kind_of(build, i);
 	struct leak *leak;
 	uint32_t number;
@@ -117,10 +119,11 @@ static struct err *add_to_list(struct build *build, uint32_t i, const struct blo
 			       ((struct leak){ .kind = kind, .stack = block->stack,
 					       .preattach = block->preattach,
 					       .unrecorded = block->unrecorded,
-					       .suppression = suppression, .first = i }));
+					       .suppression = suppression, .first = i, .type = type }));
 	if (err)
 		return err;
 	leak = &build->leaks.vec.at[number];
+	leak->types_differ |= leak->type != type;
 	leak->blocks += share.blocks;
 	leak->bytes += share.bytes;
 	add_share(&build->leaks.listed, share);

@@ -25,6 +25,8 @@ struct leak {
 	/* The part of its blocks that only a word of a stack or register holds (reach_holder). */
 	uint64_t stack_blocks, stack_bytes;
 	uint32_t first;		/* the first of its blocks, by address */
+	const char *type;	/* of that (leak_spec.type_of) */
+	bool types_differ;	/* others have another one */
 	/*
 	 * Of lost ones: blocks through which a ring is lost that they are in, and those that are
 	 * lost through such a ring.
@@ -71,6 +73,9 @@ struct leak_spec {
 	uint32_t (*suppression_of)(void *ctx, const struct block *block);
 	void *suppress_ctx;
 	size_t nr_suppressions;
+	/* The type of a block, the same text for all of one type; NULL: none is known. */
+	const char *(*type_of)(void *types, const struct block *block);
+	void *types;
 	/* List this block? NULL: all. */
 	bool (*keep)(void *ctx, const struct block *block);
 	void *ctx;

@@ -97,6 +97,9 @@ static struct err *key_of(struct charging *charging, const struct block *block, 
 	case PIN_HEAP:
 		*ret = block->heap;
 		return NULL;
+	case PIN_TYPE:
+		*ret = charging->source->type_of(charging->source->types, block);
+		return NULL;
 	case PIN_SIZE:
 		*ret = block->size;
 		return NULL;
@@ -114,10 +117,16 @@ static struct err *key_of(struct charging *charging, const struct block *block, 
 	return NULL;
 }
 
-/* The key in pins->keys: blocks without a record are apart, but by heap. */
+/* Blocks without a record are apart, if they do not have what the others are added up by. */
+static bool parts_early(const struct charging *charging)
+{
+	return charging->source->by != PIN_HEAP && charging->source->by != PIN_TYPE;
+}
+
+/* The key in pins->keys. */
 static uint64_t interned(const struct charging *charging, uint64_t key, const struct block *block)
 {
-	bool apart = block->preattach && charging->source->by != PIN_HEAP;
+	bool apart = block->preattach && parts_early(charging);
 
 	return key << 1 | apart;
 }
@@ -132,7 +141,7 @@ static bool is_kept(const struct charging *charging, const struct block *block)
 static struct err *add_pin(struct charging *charging, uint32_t number, uint64_t key,
 			   const struct block *block)
 {
-	const bool by_heap = charging->source->by == PIN_HEAP;
+	const bool apart = parts_early(charging);
 	struct err *err = number < PINS_MOST ? NULL :
 		err_hint(err_create(ERR_RANGE, "more than %u sites keep free memory", PINS_MOST),
 			 "use a filter, or add up `by` something else, to get fewer");
@@ -145,8 +154,8 @@ static struct err *add_pin(struct charging *charging, uint32_t number, uint64_t 
 		return err;
 	return vec_push(&charging->pins->vec, ((struct pin){
 		.key = key, .number = number, .stack = LOG_STACK_NONE,
-		.preattach = block->preattach && !by_heap,
-		.unrecorded = block->unrecorded && !by_heap,
+		.preattach = block->preattach && apart,
+		.unrecorded = block->unrecorded && apart,
 	}));
 }
 

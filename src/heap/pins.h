@@ -7,7 +7,7 @@
  * share the free bytes of a page in equal parts. (What cannot be divided goes to the first ones.)
  * The sum of all charges is therefore the sum of the free bytes of all pinned pages.
  *
- * A block that has no record has no site: it counts under its size.
+ * A block that has no record has no site: it counts under its size, but by heap and by type.
  */
 #pragma once
 
@@ -22,12 +22,12 @@
 enum pin_by {
 	PIN_STACK = SITE_STACK, PIN_FUNCTION = SITE_FUNCTION, PIN_LINE = SITE_LINE,
 	PIN_MODULE = SITE_MODULE, PIN_THREAD = SITE_THREAD, PIN_SIZE = SITE_SIZE,
-	PIN_HEAP,
+	PIN_HEAP, PIN_TYPE,
 };
 
 /* Some blocks that keep pages. All sums are of those pages, and of the blocks on them. */
 struct pin {
-	/* as of struct site; by heap its number; without a record the size */
+	/* as of struct site; by heap or type its number; without a record the size */
 	uint64_t key;
 	uint64_t bytes;		/* free ones, that are charged to them */
 	uint64_t pages;		/* that at least one of them is on */
@@ -55,6 +55,9 @@ struct pins_source {
 	/* As in struct site_spec. */
 	uint64_t (*key_of)(void *ctx, uint32_t stack, enum site_by by);
 	void *ctx;
+	/* The number of the block's type, for PIN_TYPE. */
+	uint64_t (*type_of)(void *types, const struct block *block);
+	void *types;
 };
 
 struct pins {

@@ -149,6 +149,15 @@ static char *add_value(char *at, const struct out *out, const struct column *col
 	return heap ? add_word(at, heap, width) : add_number(at, is->number, width);
 }
 
+/* A name may be of any length. */
+static void print_text(const char *text, size_t width, struct out *out)
+{
+	size_t used = strlen(text);
+
+	out_bytes(out, text, used);
+	out_blanks(out, used < width ? width - used : 1);
+}
+
 static struct err *print_row(const struct layout *layout, const struct block *block,
 			     struct stack_texts *texts, struct out *out)
 {
@@ -162,7 +171,13 @@ static struct err *print_row(const struct layout *layout, const struct block *bl
 		if (!layout->widths[i])
 			continue;
 		value = column_get(column, &is);
-		at = add_value(at, out, column, &value, layout->widths[i]);
+		if (column->kind != COLUMN_TEXT || !value.known) {
+			at = add_value(at, out, column, &value, layout->widths[i]);
+			continue;
+		}
+		out_bytes(out, row, (size_t)(at - row));
+		at = row;
+		print_text(value.text, layout->widths[i], out);
 	}
 	out_bytes(out, row, (size_t)(at - row));
 	if (layout->below) {

@@ -214,6 +214,20 @@ static void print_first(const struct listing *list, const struct leak *leak)
 	out_text(out, "\n");
 }
 
+/* What its blocks are, if that is known. */
+static struct err *print_type(const struct leak *leak, struct out *out)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err;
+
+	if (!leak->type || (!strcmp(leak->type, "?") && !leak->types_differ))
+		return NULL;
+	err = leak_rows_type(leak, &text);
+	if (!err)
+		out_f(out, "%*stype %s\n", INDENT, "", str_text(&text));
+	return err;
+}
+
 static struct err *print_leak(struct listing *list, const struct leak *leak)
 {
 	struct out *out = list->out;
@@ -238,7 +252,7 @@ static struct err *print_leak(struct listing *list, const struct leak *leak)
 	else
 		err = print_stack(list, leak->stack);
 	print_first(list, leak);
-	return err;
+	return err ? err : print_type(leak, out);
 }
 
 static struct err *print_site(struct listing *list, const struct site *site)

@@ -51,7 +51,7 @@ static struct err *print_pin(const struct pins_text *text, size_t rank,
 	const struct pin *pin = &text->pins->vec.at[rank];
 	uint64_t all = text->pins->space.all.kept[FREE_PINNED];
 	AUTO_STR struct str label = STR_INIT;
-	struct err *err = pin_rows_label(text->names, text->by, pin, &label);
+	struct err *err = pin_rows_label(text->names, text->typed, text->by, pin, &label);
 
 	if (err)
 		return err;
@@ -74,7 +74,7 @@ struct err *pins_print_largest(const struct pins_text *text, struct out *out)
 
 	if (!pin)
 		return NULL;
-	err = pin->preattach ? pin_rows_label(text->names, text->by, pin, &name) :
+	err = pin->preattach ? pin_rows_label(text->names, text->typed, text->by, pin, &name) :
 			       stack_names_headline(text->names, pin->stack, &name);
 	if (err)
 		return err;
@@ -159,7 +159,7 @@ struct err *pins_print(const struct pins_text *text, struct out *out)
 struct err *pins_print_brief(const struct pins_text *text, struct out *out)
 {
 	struct answer rows;
-	struct err *err = pin_rows(text->names, text->by, true, text->pins, &rows);
+	struct err *err = pin_rows(text->names, text->typed, text->by, true, text->pins, &rows);
 
 	if (err)
 		return err;

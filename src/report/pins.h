@@ -7,9 +7,11 @@
 struct heaps;
 struct out;
 struct stack_names;
+struct typed_blocks;
 
 struct pins_text {
 	struct stack_names *names;	/* which has given the keys of the pins */
+	const struct typed_blocks *typed;	/* of PIN_TYPE */
 	enum pin_by by;
 	const struct pins *pins;
 	const struct heaps *heap;	/* that was walked */

@@ -157,8 +157,8 @@ struct err *session_contents(struct session *session, const struct session_conte
 	err = packed_from_log(&blocks, &ret->blocks.held);
 	if (!err)
 		err = block_types_find(&(struct block_types_source){
-			.memory = &fake_of(session)->memory.memory, .list = &ret->blocks.held,
-			.keeps = ask->keeps, .ctx = ask->ctx }, &ret->types);
+			.memory = &fake_of(session)->memory.memory,
+			.list = &ret->blocks.held }, &ret->types);
 	return err;
 }
 

@@ -15,9 +15,11 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	source = query_source(call, &query);
-	return call->brief ?
-		       blocks_print_brief(call->session, &source, &query.heap, call->out) :
-		       blocks_print(call->session, &source, &query.heap, call->verbose, call->out);
+	err = call->brief ?
+		      blocks_print_brief(call->session, &source, &query.heap, call->out) :
+		      blocks_print(call->session, &source, &query.heap, call->verbose, call->out);
+	query_print_untyped(&query, call->out);
+	return err;
 }
 
 /* The blocks are taken out of the query, whose memory and heap walk are freed before a script runs. */
@@ -38,7 +40,8 @@ static const struct twin twin = {
 	.name		= "mdbg::allocations",
 	.brief		= "list of dicts: the blocks of `malloc allocations`",
 	.help		= "Unknown values are -. Blocks with the same stack have the same value there.\n"
-			  "The words are those of `help malloc allocations`.\n"
+			  "The words are those of `help malloc allocations`. The type is there with -v, or\n"
+			  "if FILTER asks for it; in an export always.\n"
 			  "\n"
 			  "-each runs BODY for each dict, which is in VAR then, as foreach does. This\n"
 			  "takes 48 bytes a block. In a list a dict takes 0.5 KB, and 2 KB once it was\n"
@@ -47,6 +50,7 @@ static const struct twin twin = {
 	.example	= "mdbg::allocations size > 1M -each block {puts [dict get $block address]}\n",
 	.of		= &block_relation,
 	.rows		= rows,
+	.flags		= CMD_VERBOSE,
 };
 
 const struct cmd cmd_malloc_allocations = {
@@ -66,6 +70,7 @@ const struct cmd cmd_malloc_allocations = {
 			  "    seq        order of allocation\n"
 			  "    function   any frame of its stack: a glob, with == and != only\n"
 			  "    module     any frame's module: a glob, with == and != only\n"
+			  "    type       its type, as in `malloc types`: a glob, with == and != only\n"
 			  "\n"
 			  "The list is in order of address; `sort ATTR` puts the largest first,\n"
 			  "`sort ATTR up` the smallest. A > after an ATTR is a relation; after a whole\n"
@@ -75,8 +80,9 @@ const struct cmd cmd_malloc_allocations = {
 			  "more than 130,000 blocks, those that are freed before they are printed are\n"
 			  "left out, and counted at the end.\n"
 			  "\n"
-			  "-v adds the columns AGE (seconds) and USABLE: what malloc_usable_size gives,\n"
-			  "or - where the heap was not walked. -brief prints a line for each block, with\n"
+			  "-v adds the columns AGE (seconds), USABLE: what malloc_usable_size gives, or\n"
+			  "- where the heap was not walked; and TYPE, for which the process is looked at\n"
+			  "a second time, as for `malloc types`. -brief prints a line for each block, with\n"
 			  "the function that has allocated it.\n",
 	.example	= "malloc allocations size > 4K and age > 5m > old.txt\n"
 			  "malloc allocations function == parse* sort size limit 10 -brief\n",

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "answer/stack_names.h"
+#include "answer/typed_blocks.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
@@ -23,6 +25,8 @@ struct found {
 	uint64_t address;
 	bool searched;			/* for pointers to it; otherwise only find.heap is set */
 	struct find_address find;
+	struct typed_blocks typed;
+	struct known_type type;		/* of the block, if typed.taken */
 };
 
 static struct err *parse(const struct call *call, uint64_t *address_ret, uint64_t *limit_ret)
@@ -58,6 +62,40 @@ static struct err *look(struct call *call, uint64_t limit, struct found *ret)
 static void found_free(struct found *found)
 {
 	find_address_free(&found->find);
+	typed_blocks_free(&found->typed);
+}
+
+/* Without types the rest of the answer is as good. */
+static struct err *find_type(struct call *call, struct found *found)
+{
+	CLEANUP(stack_names_free) struct stack_names names;
+	struct block block;
+	struct err *err;
+
+	stack_names_init(&names, call->session);
+	if (!found->searched || found->find.block == REFERRERS_NO_BLOCK ||
+	    !session_log(call->session))
+		return NULL;
+	err = typed_blocks_take(&names, &found->typed);
+	if (err && err->code != ERR_NOMEM && err->code != ERR_CANCELLED) {
+		typed_blocks_free(&found->typed);
+		return NULL;
+	}
+	if (err)
+		return err;
+	block = packed_block(&found->find.in.held, found->find.block);
+	found->type = typed_blocks_of(&found->typed, &block);
+	found->find.in.pause_ns += found->typed.found.blocks.pause_ns;
+	return NULL;
+}
+
+/* Nothing, if it is not known. */
+static void print_type(const struct found *found, struct out *out)
+{
+	if (found->typed.taken && found->type.number != TYPED_UNKNOWN)
+		out_f(out, "Its type is %s (%s)\n",
+		      typed_blocks_name(&found->typed, found->type.number),
+		      typed_blocks_how((enum type_how)found->type.how));
 }
 
 /* Parse ADDRESS ?limit N?, and look. The caller calls found_free, also after an error. */
@@ -68,7 +106,9 @@ static struct err *found_get(struct call *call, struct found *ret)
 
 	*ret = (struct found){ .find.heap = HEAPS_INIT };
 	err = parse(call, &ret->address, &limit);
-	return err ? err : look(call, limit, ret);
+	if (!err)
+		err = look(call, limit, ret);
+	return err ? err : find_type(call, ret);
 }
 
 /* To the block, which is an object, or to that at the address in it. */
@@ -90,6 +130,7 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	if (found.searched) {
+		print_type(&found, call->out);
 		err = referrer_text_print(call->session, &found.find, found.address, call->out);
 	} else {
 		err = address_text_print(call->session, &found.find.heap, found.address, call->out);
@@ -230,6 +271,8 @@ static struct err *add_what(const struct call *call, const struct found *found, 
 		return add_unknown(call, found, dict);
 	block = packed_block(&find->in.held, find->block);
 	add_block(dict, &block, found->address);
+	if (found->typed.taken)
+		dict_text(dict, "type", typed_blocks_name(&found->typed, found->type.number));
 	if (find->outer != REFERRERS_NO_BLOCK)
 		dict_address(dict, "outer", packed_at(&find->in.held, find->outer)->address);
 	return NULL;
@@ -267,6 +310,7 @@ static const struct twin twin = {
 	.brief		= "dict: the block at ADDRESS, and who points to it",
 	.help		= "    what                block; free; own: a chunk of the allocator's; nothing\n"
 			  "    address offset size heap preattach stack\n"
+			  "    type                of the block, `?`: not known; absent without a look\n"
 			  "    outer               the block around it, if there is one\n"
 			  "    searched            0: pointers to it are not known\n"
 			  "    walked              0: only recorded blocks are known\n"

@@ -18,6 +18,7 @@ static struct err *run(struct call *call)
 		err = (call->brief ? leak_text_print_brief : leak_text_print)(
 			call->session, &query.found, &query.leaks, &call->shell->suppressions,
 			call->out);
+	query_print_untyped(&query, call->out);
 	return err ? err : pool_text_print(call->session, call->out);
 }
 

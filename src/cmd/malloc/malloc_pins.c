@@ -21,6 +21,7 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	text.names = &pins.query.names;
+	text.typed = &pins.query.typed;
 	text.by = pins.source.by;
 	text.pins = &pins.pins;
 	text.heap = &pins.use.heap;
@@ -40,7 +41,8 @@ static struct err *rows(struct call *call, struct answer *ret)
 	pins.query.heap = pins.use.heap;	/* for its notes */
 	pins.query.heap.lent = true;
 	if (!err)
-		err = pin_rows(&pins.query.names, pins.source.by, false, &pins.pins, ret);
+		err = pin_rows(&pins.query.names, &pins.query.typed, pins.source.by, false,
+			       &pins.pins, ret);
 	return err ? err : query_add_notes(call, &pins.query, false, ret);
 }
 
@@ -57,14 +59,15 @@ static const struct twin twin = {
 
 const struct cmd cmd_malloc_pins = {
 	.name		= "malloc pins",
-	.usage		= "?by site|function|line|module|thread|size|heap? ?FILTER? "
+	.usage		= "?by site|function|line|module|thread|size|heap|type? ?FILTER? "
 			  "?sort KEY ?up?? ?limit N?",
 	.brief		= "the blocks whose pages keep free memory resident",
 	.help		= "The kernel takes and gives whole pages. A page with one live block stays\n"
 			  "resident, however much of it is free, and `malloc trim` cannot give it back.\n"
 			  "The free bytes of such a page are divided equally among the live blocks on it,\n"
 			  "so that the sum over all sites is what such pages keep. Blocks from before\n"
-			  "the attach, and others without a record, count by size.\n"
+			  "the attach, and others without a record, count by size; `by type` they have\n"
+			  "their types (`help malloc types`).\n"
 			  "\n"
 			  "A paragraph says how many free bytes a site's blocks keep, on how many pages,\n"
 			  "how many blocks are on these pages, and the share of all that is kept so. A\n"

@@ -16,22 +16,13 @@ struct asked {
 	struct query query;
 	struct filter_env env;
 	struct answer_order order;
-	struct session_contents found;
 	struct type_sums sums;
 };
 
 static void asked_free(struct asked *asked)
 {
 	type_rows_free(&asked->sums);
-	session_contents_free(&asked->found);
 	query_free(&asked->query);
-}
-
-static bool keeps(void *ctx, const struct block *block)
-{
-	const struct asked *asked = ctx;
-
-	return filter_matches_numbers(&asked->query.filter, &asked->env, block);
 }
 
 static struct err *parse(struct asked *asked)
@@ -49,23 +40,20 @@ static struct err *parse(struct asked *asked)
 /* The caller calls asked_free, also after an error. */
 static struct err *ask(struct call *call, struct asked *ret)
 {
-	struct session_contents_ask look = { .ctx = ret };
+	struct typed_blocks *typed = &ret->query.typed;
 	struct err *err;
 	size_t left;
 
-	*ret = (struct asked){ .found.blocks = { .held = PACKED_INIT, .heap = HEAPS_INIT } };
+	*ret = (struct asked){ .sums.bytes = 0 };
 	err = query_begin(call, &ret->query);
 	if (!err)
 		err = parse(ret);
+	if (!err)
+		err = typed_blocks_take(&ret->query.names, typed);
 	if (err)
 		return err;
 	ret->env = query_env(call, &ret->query);
-	look.timed = filter_is_timed(&ret->query.filter);
-	look.keeps = ret->query.filter.conds.nr ? keeps : NULL;
-	err = session_contents(call->session, &look, &ret->found);
-	if (!err)
-		err = type_rows_sum(&ret->query.names, &ret->found, &ret->query.filter, &ret->env,
-				    &ret->sums);
+	err = type_rows_sum(typed, &ret->query.filter, &ret->env, &ret->sums);
 	if (!err)
 		err = answer_sort(&ret->order, ret->sums.vec.at, ret->sums.vec.nr,
 				  sizeof(*ret->sums.vec.at), &left);
@@ -82,6 +70,7 @@ static double percent(uint64_t part, uint64_t all)
 
 static void print_sums(const struct asked *asked, struct out *out)
 {
+	const struct session_contents *found = &asked->query.typed.found;
 	const struct type_sums *sums = &asked->sums;
 	uint64_t unknown = sums->known[TYPE_UNKNOWN];
 
@@ -91,15 +80,13 @@ static void print_sums(const struct asked *asked, struct out *out)
 	for (int how = 0, nr = 0; how < TYPE_UNKNOWN; how++)
 		if (sums->known[how])
 			out_f(out, "%s%s %.1f %%", nr++ ? ", " : ": ",
-			      type_rows_how((enum type_how)how),
+			      typed_blocks_how((enum type_how)how),
 			      percent(sums->known[how], sums->bytes));
 	out_text(out, "\n");
-	if (asked->found.types.unread)
-		out_f(out, "%" PRIu64 " of these blocks could not be read\n",
-		      asked->found.types.unread);
-	if (*asked->found.blocks.why)
-		out_f(out, "Only recorded blocks are here: %s\n", asked->found.blocks.why);
-	stood_text_print(out, asked->found.blocks.pause_ns, asked->found.blocks.no_snapshot);
+	out_count(out, "%" PRIu64 " blocks could not be read\n", found->types.unread);
+	if (*found->blocks.why)
+		out_f(out, "Only recorded blocks are here: %s\n", found->blocks.why);
+	stood_text_print(out, found->blocks.pause_ns, found->blocks.no_snapshot);
 }
 
 static struct err *run(struct call *call)

@@ -3,6 +3,8 @@
 
 #include "cmd/query/query.h"
 
+#include <stdio.h>
+
 #include "answer/wrapper.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
@@ -117,6 +119,7 @@ void query_free(struct query *query)
 	block_list_free(query->list);
 	blocks_free(&query->blocks);
 	heaps_free(&query->heap);
+	typed_blocks_free(&query->typed);
 	stack_names_free(&query->names);
 	filter_free(&query->filter);
 }
@@ -129,7 +132,29 @@ struct filter_env query_env(const struct call *call, struct query *query)
 		.now_ns = query->now_ns,
 		.stack_matches = stack_names_match,
 		.ctx = &query->names,
+		.type_matches = typed_blocks_match,
+		.types = &query->typed,
 	};
+}
+
+struct err *query_typed(const struct call *call, bool column, struct query *query)
+{
+	bool needed = filter_is_typed(&query->filter);
+	struct err *err = needed || column ? call_need_view(call) : NULL;
+
+	if (!err && (needed || column))
+		err = typed_blocks_take(&query->names, &query->typed);
+	if (!err || needed || err->code == ERR_CANCELLED || err->code == ERR_NOMEM)
+		return err;
+	typed_blocks_free(&query->typed);
+	snprintf(query->untyped, sizeof(query->untyped), "%.255s", err->msg);
+	return NULL;
+}
+
+void query_print_untyped(const struct query *query, struct out *out)
+{
+	if (*query->untyped)
+		out_f(out, "Types are not known: %s\n", query->untyped);
 }
 
 struct err *query_add_notes(const struct call *call, const struct query *query, bool search,
@@ -148,6 +173,7 @@ struct err *query_add_notes(const struct call *call, const struct query *query, 
 		leak_text_print_doubts(&query->found, &out);
 	else
 		blocks_print_heap_notes(&query->heap, &out);
+	query_print_untyped(query, &out);
 	err = out_finish(&out);
 	if (!err)
 		ret->notes = take(text.at);
@@ -199,6 +225,7 @@ struct block_source query_source(const struct call *call, struct query *query)
 		.now_ns = query->now_ns,
 		.list = query->list,
 		.names = call->brief ? &query->names : NULL,
+		.typed = query->typed.taken ? &query->typed : NULL,
 	};
 }
 
@@ -235,6 +262,8 @@ static struct err *query_list(const struct call *call, struct query *query, enum
 	if (!err)
 		err = filter_parse(query->argc, (const char *const *)query->argv, attrs,
 				   &query->filter, &query->order, NULL);
+	if (!err)
+		err = query_typed(call, of == LIST_BLOCKS && call->verbose, query);
 	if (err)
 		return err;
 	listing.source.env = query_env(call, query);

@@ -10,6 +10,7 @@
 #include "answer/block_rows.h"
 #include "answer/leak_rows.h"
 #include "answer/older_find.h"
+#include "answer/typed_blocks.h"
 #include "cmd/moments.h"
 #include "heap/leak.h"
 #include "heap/block_list.h"
@@ -19,6 +20,7 @@
 #include "session/leaks.h"
 
 struct call;
+struct out;
 
 struct query {
 	int argc;
@@ -30,6 +32,8 @@ struct query {
 	struct list *list;	/* of query_blocks, query_free_chunks */
 	struct blocks blocks;	/* of query_leaks_stale */
 	struct heaps heap;	/* of the list */
+	struct typed_blocks typed;	/* of query_typed; typed.taken: types are known */
+	char untyped[256];	/* why they are not, though a column was to have them; or "" */
 	/* Of query_sites: */
 	enum site_by by;
 	struct chosen_moment since, at;
@@ -112,6 +116,14 @@ struct err *query_begin(const struct call *call, struct query *query) MUST_CHECK
 struct err *query_begin_unlogged(const struct call *call, struct query *query) MUST_CHECK;
 /* The same for an answer that uses the log alone. ERR_STATE also if nothing was recorded. */
 struct err *query_begin_recorded(const struct call *call, struct query *query) MUST_CHECK;
+/*
+ * Look for the types of blocks, if the filter asks for them, or `column`: a column shows them. Then
+ * query_env has them. An error fails the question only if the filter cannot do without; otherwise
+ * query->untyped says it. To be called before query_env, and before the list is made.
+ */
+struct err *query_typed(const struct call *call, bool column, struct query *query) MUST_CHECK;
+/* Print why a column does not have the types. */
+void query_print_untyped(const struct query *query, struct out *out);
 /* What the filter of query is applied with. */
 struct filter_env query_env(const struct call *call, struct query *query);
 /* Parse kinds, FILTER, -stop or -snapshot, and make the loss records. */

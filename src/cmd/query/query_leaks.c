@@ -70,6 +70,11 @@ static bool matches(void *ctx, const struct block *block)
 	return filter_matches(matching->filter, &matching->env, block);
 }
 
+static const char *type_of(void *types, const struct block *block)
+{
+	return typed_blocks_name(types, typed_blocks_of(types, block).number);
+}
+
 struct err *query_leaks(const struct call *call, struct query *query)
 {
 	struct matching matching = { .filter = &query->filter };
@@ -83,12 +88,17 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	if (!err)
 		err = parse_leaks(query, &spec.kinds, &how, &order);
 	if (!err)
+		err = query_typed(call, session_state(call->session) != SESSION_ENDED, query);
+	if (!err)
 		err = session_leaks(call->session, how, filter_is_timed(&query->filter),
 				    &query->found);
 	if (err)
 		return err;
+	query->found.pause_ns += query->typed.found.blocks.pause_ns;
 	matching.env = query_env(call, query);
 	spec.mean = log_config(matching.env.log).sample;
+	spec.type_of = query->typed.taken ? type_of : NULL;
+	spec.types = &query->typed;
 	if (spec.nr_suppressions)
 		spec.suppression_of = suppressed_stack_of;
 	query->suppress.session = call->session;
@@ -154,6 +164,8 @@ struct err *query_leaks_stale(const struct call *call, struct query *query)
 
 	if (!err)
 		err = parse_stale(query, &age, &order);
+	if (!err)
+		err = query_typed(call, false, query);
 	if (!err)
 		err = session_agent_totals(call->session, &totals);
 	if (err)

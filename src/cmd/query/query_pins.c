@@ -8,7 +8,7 @@
 const char *const query_pins_by[] = {
 	[PIN_STACK] = "site",    [PIN_FUNCTION] = "function", [PIN_LINE] = "line",
 	[PIN_MODULE] = "module", [PIN_THREAD] = "thread",     [PIN_SIZE] = "size",
-	[PIN_HEAP] = "heap", NULL,
+	[PIN_HEAP] = "heap",     [PIN_TYPE] = "type", NULL,
 };
 
 static struct err *parse_by(const struct query *query, int *at, enum pin_by *ret)
@@ -24,7 +24,7 @@ static struct err *parse_by(const struct query *query, int *at, enum pin_by *ret
 	if (by < 0)
 		return err_hint(word ? err_create(ERR_USAGE, "'%s' is nothing to group by", word) :
 				       err_create(ERR_USAGE, "what to group by is missing"),
-				"by site, function, line, module, thread, size or heap");
+				"by site, function, line, module, thread, size, heap or type");
 	*ret = (enum pin_by)by;
 	*at += 2;
 	return NULL;
@@ -45,6 +45,19 @@ static struct err *parse(struct query *query, enum pin_by *by, struct answer_ord
 	return !err && at < query->argc ? call_bad_word(argv[at]) : err;
 }
 
+static struct err *take_types(const struct call *call, enum pin_by by, struct query *query)
+{
+	struct err *err = query_typed(call, by == PIN_TYPE, query);
+
+	return err || by != PIN_TYPE || query->typed.taken ? err :
+		       err_create(ERR_UNSUPPORTED, "types are not known: %s", query->untyped);
+}
+
+static uint64_t type_of(void *types, const struct block *block)
+{
+	return typed_blocks_of(types, block).number;
+}
+
 struct err *query_pins(const struct call *call, struct query_pins *ret)
 {
 	struct query *query = &ret->query;
@@ -57,8 +70,12 @@ struct err *query_pins(const struct call *call, struct query_pins *ret)
 	if (!err)
 		err = parse(query, &by, &order);
 	if (!err)
+		err = take_types(call, by, query);
+	if (!err)
 		err = heap_use_take(call->session,
-				    by == PIN_THREAD || filter_is_timed(&query->filter), &ret->use);
+				    by == PIN_THREAD || by == PIN_TYPE ||
+				    filter_is_typed(&query->filter) ||
+				    filter_is_timed(&query->filter), &ret->use);
 	if (err)
 		return err;
 	ret->env = query_env(call, query);
@@ -68,6 +85,8 @@ struct err *query_pins(const struct call *call, struct query_pins *ret)
 	ret->source.env = &ret->env;
 	ret->source.key_of = stack_names_key;
 	ret->source.ctx = &query->names;
+	ret->source.type_of = type_of;
+	ret->source.types = &query->typed;
 	err = pins_build(&ret->source, &ret->pins);
 	if (!err)
 		err = pin_rows_order(&ret->pins, &order);

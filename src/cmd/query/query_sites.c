@@ -322,6 +322,8 @@ static struct err *sites(const struct call *call, enum sites_for what, struct qu
 			       (call->out && query->filter.conds.nr && !query->at.word));
 	if (!err)
 		err = check_idle(query, &spec);
+	if (!err && !query->at.word)
+		err = query_typed(call, false, query);
 	if (!err)
 		err = build_sites(call, query, &spec);
 	return err ? err : query_warn_of_nobody(call, &query->names, &query->filter);

@@ -181,6 +181,8 @@ static struct err *run_redirected(struct call *call, const char **argv)
 		err = each_take(call, argv);
 		if (!err && call->cmd->flags & CMD_ABOUT)
 			err = about_take(call, argv);
+		if (!err)
+			take_options(call, argv);
 		return err ? err : run(call);
 	}
 	if (!cmd_is_value(call->cmd) && !(call->cmd->flags & CMD_RAW))

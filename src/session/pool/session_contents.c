@@ -171,7 +171,6 @@ struct err *session_contents(struct session *session, const struct session_conte
 			     struct session_contents *ret)
 {
 	struct job job = { .session = session, .ask = ask, .ret = ret, .view = MEMORY_VIEW_INIT,
-			   .source = { .keeps = ask->keeps, .ctx = ask->ctx },
 			   .look = { LOOK_INIT } };
 	struct err *err = session_need_view(session);
 

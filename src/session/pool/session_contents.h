@@ -11,10 +11,7 @@
 struct session;
 
 struct session_contents_ask {
-	bool timed;		/* blocks have times and threads for `keeps` */
-	/* As in struct block_types_source; any thread, so that it must not ask for names. */
-	bool (*keeps)(void *ctx, const struct block *block);
-	void *ctx;
+	bool timed;		/* blocks have times and threads */
 };
 
 struct session_contents {

@@ -17,6 +17,31 @@ proc check_types {t m hows} {
 	}
 }
 
+# Every list that has blocks knows the types of them.
+proc check_lists {m} {
+	set circles [live_value $m {mdbg::types type == circle}]
+	set nr [dict get [lindex $circles 0] count]
+	check {[llength $circles] == 1 && $nr >= 3} {$circles}
+	set rows [live_value $m {mdbg::allocations type == circle -v}]
+	check {[llength $rows] == $nr && [dict get [lindex $rows 0] type] eq "circle"} {$rows}
+	set address [dict get [lindex $rows 0] address]
+	check {[dict get [live_value $m "mdbg::find $address"] type] eq "circle"} {$address}
+	check {[string match "*Its type is circle (vtable)*" [live $m "malloc find $address"]]} {no type}
+	foreach row [live_value $m {mdbg::leaks all type == c*e}] {
+		check {[dict get $row type] eq "circle"} {$row}
+		incr found [dict get $row count]
+	}
+	check {$found == $nr} {$found of $nr}
+	foreach pin [live_value $m {mdbg::pins by type}] {
+		check {[string match "type *" [dict get $pin label]]} {$pin}
+	}
+	check {[llength [live_value $m {mdbg::pins by type type == circle}]] == 1} {no circles}
+	foreach row [live_value $m {mdbg::sites by size type == circle}] {
+		incr nr -[dict get $row count]
+	}
+	check {$nr == 0} {$nr circles are of no size}
+}
+
 proc check_program {program hows args} {
 	set t [start_command $program]
 	set before [state [pid_of $t]]
@@ -36,6 +61,7 @@ proc check_program {program hows args} {
 	}
 	check {$sum == $all} {$sum bytes by type, and $all in blocks}
 	check {[string match "*vtable*" [live $m "malloc types limit 5"]]} {[live $m "malloc types limit 5"]}
+	check_lists $m
 	live_end $m
 	check_state $before [pid_of $t]
 	finish $t

@@ -30,7 +30,11 @@ TEST("gives allocations")
 	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::allocations]"), "3");
 	CU_ASSERT_STRING_EQUAL(
 		harness_value("set b [lindex [mdbg::allocations size > 4K] 0]; dict keys $b"),
-		"address size heap pid thread pthread time age seq preattach stack usable");
+		"address size heap pid thread pthread time age seq preattach stack usable type");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get $b type"), "-");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::allocations -v] 0] type"), "?");
+	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::allocations type == zeros]"), "0");
+	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::allocations type != zeros]"), "3");
 	CU_ASSERT_STRING_EQUAL(
 		harness_value("list [dict get $b address] [dict get $b size] [dict get $b heap] "
 			      "[dict get $b pthread] [dict get $b preattach]"),

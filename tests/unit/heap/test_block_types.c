@@ -39,18 +39,12 @@ static void add_block(struct packed_list *list, unsigned place, uint64_t size, u
 	list->nr_outer = list->nr;
 }
 
-static bool keeps_large(void *ctx UNUSED, const struct block *block)
-{
-	return block->size > 16;
-}
-
-static void find(struct words *in, const struct packed_list *list, bool large,
-		 struct block_types *ret)
+static void find(struct words *in, const struct packed_list *list, struct block_types *ret)
 {
 	struct reach_range constant = { at(TABLE - 2), at(BLOCK) }, code = { at(CODE), at(CODE + 8) };
 	const struct block_types_source source = {
 		.memory = &in->memory, .list = list, .constant = range_of(&constant),
-		.code = range_of(&code), .keeps = large ? keeps_large : NULL,
+		.code = range_of(&code),
 	};
 
 	CU_ASSERT_PTR_NULL_FATAL(block_types_find(&source, ret));
@@ -65,8 +59,8 @@ static const char *class_of(struct words *in, uint64_t word, char ret[64])
 
 	in->word[BLOCK] = word;
 	add_block(&list, BLOCK, 32, 1);
-	find(in, &list, false, &types);
-	if (types.sums.nr == 1 && types.sums.at[0].class) {
+	find(in, &list, &types);
+	if (types.kinds.nr == 1 && types.kinds.at[0].class) {
 		name = types.classes.at[0].name;
 		snprintf(ret, 64, "%s", name ? name : "");
 		name = ret;
@@ -106,7 +100,7 @@ TEST("a class by its table")
 	free(in.word);
 }
 
-TEST("sums")
+TEST("kinds")
 {
 	struct packed_list list = PACKED_INIT;
 	struct block_types types;
@@ -118,25 +112,21 @@ TEST("sums")
 		in.word[BLOCK + 8 * i] = at(TABLE);
 		add_block(&list, BLOCK + 8 * i, i == 3 ? 16 : 32, i == 2 ? 2 : 1);
 	}
-	find(&in, &list, false, &types);
-	CU_ASSERT_EQUAL(types.count, 4);
-	CU_ASSERT_EQUAL(types.bytes, 112);
-	CU_ASSERT_EQUAL_FATAL(types.sums.nr, 2);
-	CU_ASSERT_EQUAL(types.sums.at[0].count, 3);
-	CU_ASSERT_EQUAL(types.sums.at[0].bytes, 80);
-	CU_ASSERT_EQUAL(types.sums.at[0].address, at(BLOCK));
-	CU_ASSERT_EQUAL(types.sums.at[1].stack, 2);
+	find(&in, &list, &types);
+	CU_ASSERT_EQUAL_FATAL(types.of.nr, 4);
+	CU_ASSERT_EQUAL_FATAL(types.kinds.nr, 2);
+	for (unsigned i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(types.of.at[i], i == 2);
+	CU_ASSERT_EQUAL(types.kinds.at[1].stack, 2);
+	CU_ASSERT_EQUAL(types.kinds.at[1].class, types.kinds.at[0].class);
 	CU_ASSERT_EQUAL(types.classes.nr, 1);
-	block_types_free(&types);
-	find(&in, &list, true, &types);
-	CU_ASSERT_EQUAL(types.count, 3);
 	block_types_free(&types);
 	/* What cannot be read is not known. */
 	in.hole = at(BLOCK);
 	in.hole_end = at(BLOCK + 8);
-	find(&in, &list, false, &types);
+	find(&in, &list, &types);
 	CU_ASSERT_EQUAL(types.unread, 1);
-	CU_ASSERT_EQUAL(types.count, 4);
+	CU_ASSERT_EQUAL(types.of.nr, 4);
 	block_types_free(&types);
 	packed_free(&list);
 	free(in.word);

@@ -27,6 +27,13 @@ static bool stack_matches(void *ctx, uint32_t stack, enum filter_attr attr, cons
 				      (uint32_t)atoi(glob + 1) == stack);
 }
 
+/* A block's type is A, B, ... by its address. */
+static bool type_matches(void *types, const struct block *block, const char *glob)
+{
+	(void)types;
+	return (uint64_t)(glob[0] - 'A' + 1) == block->address / 0x1000;
+}
+
 /*
  * Five blocks, at 0x1000 to 0x5000, from times 10 to 40 s; the fifth is from before the attach. Now
  * is 100 s.
@@ -52,7 +59,8 @@ static int setup(void)
 					     false, 0, false, 0, false, 0 });
 	fixture_push(&blocks, (struct block){ 0x5000, 50, 0, 0, LOG_STACK_NONE, 0, true, 0, false, 0, false, 0 });
 	env = (struct filter_env){ .log = &log_, .pids = pids, .now_ns = EPOCH + 100 * SECOND,
-				   .stack_matches = stack_matches };
+				   .stack_matches = stack_matches,
+				   .type_matches = type_matches };
 	return 0;
 }
 
@@ -163,6 +171,9 @@ TEST("attributes")
 	check("module == *", "1234");
 	check("module != *", "5");
 	check("function == m1", "");
+	check("type == B", "2");
+	check("type != B", "1345");
+	check("type == E and function != f1", "5");
 }
 
 TEST("and")
@@ -236,7 +247,7 @@ static void fails(const char *words, uint32_t allowed, const char *why)
 	fails_hint(words, allowed, why, NULL);
 }
 
-#define EVERY	"address, size, heap, pid, thread, time, age, seq, function, module"
+#define EVERY	"address, size, heap, pid, thread, time, age, seq, function, module, type"
 #define SORTED	"address, size, heap, pid, thread, time, age, seq"
 
 TEST("malformed")
@@ -261,6 +272,8 @@ TEST("malformed")
 	fails("time > noon", FILTER_ALL,
 	      "time: 'noon' is not a time (seconds since the epoch, or 'YYYY-MM-DD hh:mm:ss')");
 	fails("function > f1", FILTER_ALL, "function: names can be compared with == and != only");
+	fails("type < f1", FILTER_ALL, "type: names can be compared with == and != only");
+	fails("sort type", FILTER_ALL, "sort: 'type' is not an attribute: " SORTED);
 	fails("size > 4 and", FILTER_ALL, "a condition must follow `and`");
 	fails("size > 4 and and", FILTER_ALL, "'and' is not an attribute: " EVERY);
 	fails("size > 4 size < 9", FILTER_ALL, "'size' is not expected here");
