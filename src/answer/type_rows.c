@@ -15,7 +15,7 @@ static const struct column type_columns[] = {
 	{ "bytes", ">BYTES", "in blocks of this type", IS(BYTES, bytes), .flags = COLUMN_BRIEF },
 	{ "count", ">COUNT", "blocks", IS(NUMBER, count), .flags = COLUMN_BRIEF },
 	{ "share", NULL, "of all bytes, in percent", IS(REAL, share) },
-	{ "how", "KNOWN BY", "vtable, python, frame or form; empty: it is not", IS(TEXT, how),
+	{ "how", "KNOWN BY", "vtable, python, frame, debug, spread or form; empty: it is not", IS(TEXT, how),
 	  .flags = COLUMN_BRIEF | COLUMN_EMPTY },
 	{ "address", "FIRST", "one of the blocks", IS(ADDRESS, address), .flags = COLUMN_BRIEF },
 	{ "type", "TYPE", "`?`: it is not known", IS(TEXT, type), .flags = COLUMN_BRIEF },
@@ -66,7 +66,7 @@ static struct err *row_of(struct summing *summing, struct known_type type, uint6
 	if (!err && place == summing->ret->vec.nr)
 		err = vec_push(&summing->ret->vec, ((struct type_row){
 			.type = typed_blocks_name(summing->typed, type.number),
-			.how = typed_blocks_how((enum type_how)type.how), .address = address }));
+			.how = typed_blocks_how((enum known_how)type.how), .address = address }));
 	if (!err)
 		*ret = &summing->ret->vec.at[place];
 	return err;

@@ -13,14 +13,14 @@ struct type_row {
 	uint64_t bytes, count;
 	double share;		/* of the bytes of all rows, in percent */
 	const char *type;	/* in full; "?" */
-	const char *how;	/* "" for TYPE_UNKNOWN */
+	const char *how;	/* "" for KNOWN_UNKNOWN */
 	uint64_t address;	/* of the first of them */
 };
 
 struct type_sums {
 	VEC(struct type_row) vec;	/* most bytes first; texts are those of the typed blocks */
 	uint64_t bytes, count;		/* of all, before any limit */
-	uint64_t known[TYPE_HOWS];	/* of them, bytes by how they are known */
+	uint64_t known[KNOWN_HOWS];	/* of them, bytes by how they are known */
 };
 
 extern const struct relation type_relation;

@@ -7,6 +7,7 @@
 
 #include "answer/frame_type.h"
 #include "answer/stack_names.h"
+#include "answer/type_plan.h"
 #include "base/cancel.h"
 #include "session/session.h"
 #include "symbol/name_glob.h"
@@ -18,11 +19,12 @@
 #define NAME_WORDS	"typeinfo name for "
 #define HEADER		16u	/* of a table, before its address point */
 
-const char *typed_blocks_how(enum type_how how)
+const char *typed_blocks_how(enum known_how how)
 {
-	static const char *const words[TYPE_HOWS] = {
-		[TYPE_VTABLE] = "vtable", [TYPE_PYTHON] = "python", [TYPE_FRAME] = "frame",
-		[TYPE_FORM] = "form", [TYPE_UNKNOWN] = "",
+	static const char *const words[KNOWN_HOWS] = {
+		[KNOWN_VTABLE] = "vtable", [KNOWN_PYTHON] = "python", [KNOWN_FRAME] = "frame",
+		[KNOWN_DEBUG] = "debug", [KNOWN_SPREAD] = "spread", [KNOWN_FORM] = "form",
+		[KNOWN_UNKNOWN] = "",
 	};
 
 	return words[how];
@@ -33,7 +35,9 @@ struct naming {
 	struct symbols *symbols;
 	struct typed_blocks *ret;
 	struct names pool;	/* names of classes come from the target */
+	const struct type_plan *plan;
 	VEC(struct known_type) kinds;
+	VEC(uint32_t) layouts;		/* by layout: number of the type + 1; 0: not asked yet */
 	/* Texts of ret->texts; NULL: not asked yet; "": it is not known. */
 	VEC(const char *) classes, stacks;
 };
@@ -130,23 +134,23 @@ static struct err *name_stack(struct naming *naming, uint32_t stack, const char 
 
 /* The best that is known of a kind. */
 static struct err *name_kind(struct naming *naming, const struct block_kind *kind,
-			     const char **type_ret, enum type_how *how_ret)
+			     const char **type_ret, enum known_how *how_ret)
 {
 	struct err *err = NULL;
 
 	*type_ret = "";
 	if (kind->class) {
 		*how_ret = naming->ret->found.types.classes.at[kind->class - 1].table ?
-				   TYPE_VTABLE : TYPE_PYTHON;
+				   KNOWN_VTABLE : KNOWN_PYTHON;
 		err = name_class(naming, kind->class - 1, type_ret);
 	}
 	if (!err && !**type_ret) {
-		*how_ret = TYPE_FRAME;
+		*how_ret = KNOWN_FRAME;
 		err = name_stack(naming, kind->stack, type_ret);
 	}
 	if (err || **type_ret)
 		return err;
-	*how_ret = kind->form == BLOCK_FORM_NONE ? TYPE_UNKNOWN : TYPE_FORM;
+	*how_ret = kind->form == BLOCK_FORM_NONE ? KNOWN_UNKNOWN : KNOWN_FORM;
 	*type_ret = block_form_name(kind->form);
 	return NULL;
 }
@@ -154,7 +158,7 @@ static struct err *name_kind(struct naming *naming, const struct block_kind *kin
 static struct err *add_kind(struct naming *naming, const struct block_kind *kind)
 {
 	struct typed_blocks *ret = naming->ret;
-	enum type_how how = TYPE_UNKNOWN;
+	enum known_how how = KNOWN_UNKNOWN;
 	uint32_t number;
 	const char *type;
 	struct err *err = name_kind(naming, kind, &type, &how);
@@ -164,6 +168,46 @@ static struct err *add_kind(struct naming *naming, const struct block_kind *kind
 	if (!err && number >= TYPED_MOST)
 		err = err_create(ERR_RANGE, "there are more than %u types", TYPED_MOST);
 	return err ? err : vec_push(&naming->kinds, ((struct known_type){ number, how }));
+}
+
+static struct err *number_layout(struct naming *naming, uint32_t layout, uint32_t *ret)
+{
+	uint32_t *known = vec_slot(&naming->layouts, layout), number;
+	struct err *err;
+
+	if (!known)
+		return err_nomem;
+	if (!*known) {
+		err = text_set_copy(&naming->ret->texts, naming->plan->of.names.vec.at[layout],
+				    &number);
+		if (!err && number >= TYPED_MOST)
+			err = err_create(ERR_RANGE, "there are more than %u types", TYPED_MOST);
+		if (err)
+			return err;
+		*known = number + 1;
+	}
+	*ret = *known - 1;
+	return NULL;
+}
+
+/* What is known of the pointers to a block, if nothing better is. */
+static struct err *take_spread(struct naming *naming)
+{
+	const struct type_spread *spread = &naming->ret->found.spread;
+	struct err *err = NULL;
+
+	for (size_t i = 0; !err && i < spread->of.nr; i++) {
+		struct known_type *type = &naming->ret->of.at[i];
+		uint32_t layout = spread->of.at[i] & ~TYPE_SPREAD_STACK, number;
+
+		if (!layout || type->how < KNOWN_DEBUG)
+			continue;
+		err = number_layout(naming, layout - 1, &number);
+		if (!err)
+			*type = (struct known_type){ number, spread->of.at[i] & TYPE_SPREAD_STACK ?
+						     KNOWN_DEBUG : KNOWN_SPREAD };
+	}
+	return err;
 }
 
 /* In place: a block's kind makes room for its type. */
@@ -181,9 +225,10 @@ static void take_kinds(const struct naming *naming)
 	types->of.nr = types->of.room = 0;
 }
 
-static struct err *name_all(struct stack_names *names, struct typed_blocks *ret)
+static struct err *name_all(struct stack_names *names, const struct type_plan *plan,
+			    struct typed_blocks *ret)
 {
-	struct naming naming = { .names = names, .ret = ret, .pool = NAMES_INIT,
+	struct naming naming = { .names = names, .ret = ret, .pool = NAMES_INIT, .plan = plan,
 				 .symbols = session_symbols(names->session) };
 	uint32_t unknown;
 	struct err *err = text_set_number(&ret->texts, block_form_name(BLOCK_FORM_NONE), &unknown);
@@ -193,10 +238,13 @@ static struct err *name_all(struct stack_names *names, struct typed_blocks *ret)
 		if (!err)
 			err = add_kind(&naming, kind);
 	}
-	if (!err)
+	if (!err) {
 		take_kinds(&naming);
+		err = take_spread(&naming);
+	}
 	string_pool_free(&naming.pool);
 	vec_free(&naming.kinds);
+	vec_free(&naming.layouts);
 	vec_free(&naming.classes);
 	vec_free(&naming.stacks);
 	return err;
@@ -204,12 +252,16 @@ static struct err *name_all(struct stack_names *names, struct typed_blocks *ret)
 
 struct err *typed_blocks_take(struct stack_names *names, struct typed_blocks *ret)
 {
-	const struct session_contents_ask ask = { .timed = true };
-	struct err *err;
+	struct session_contents_ask ask = { .timed = true };
+	const struct type_plan *plan;
+	struct err *err = type_plan_of(names, &plan);
 
-	*ret = (struct typed_blocks){ .taken = true };
+	*ret = (struct typed_blocks){ .taken = !err };
+	if (err)
+		return err;
+	ask.layouts = plan->layouts.vec.nr ? &plan->layouts : NULL;
 	err = session_contents(names->session, &ask, &ret->found);
-	return err ? err : name_all(names, ret);
+	return err ? err : name_all(names, plan, ret);
 }
 
 void typed_blocks_free(struct typed_blocks *typed)
@@ -230,7 +282,7 @@ static bool is_same(const struct block *was, const struct block *block)
 
 struct known_type typed_blocks_of(const struct typed_blocks *typed, const struct block *block)
 {
-	const struct known_type unknown = { TYPED_UNKNOWN, TYPE_UNKNOWN };
+	const struct known_type unknown = { TYPED_UNKNOWN, KNOWN_UNKNOWN };
 	const struct packed_list *list = &typed->found.blocks.held;
 	bool user = block->heap == LOG_HEAP_USER;
 	size_t from = user ? list->nr_outer : 0, to = user ? list->nr : list->nr_outer;

@@ -19,14 +19,17 @@
 struct stack_names;
 
 /* How a type is known, in the order in which it is asked for. */
-enum type_how { TYPE_VTABLE, TYPE_PYTHON, TYPE_FRAME, TYPE_FORM, TYPE_UNKNOWN, TYPE_HOWS };
+enum known_how {
+	KNOWN_VTABLE, KNOWN_PYTHON, KNOWN_FRAME, KNOWN_DEBUG, KNOWN_SPREAD, KNOWN_FORM, KNOWN_UNKNOWN,
+	KNOWN_HOWS,
+};
 
 #define TYPED_UNKNOWN	0u		/* the number of "?" */
 #define TYPED_MOST	(1u << 20)	/* types */
 
 struct known_type {
 	uint32_t number : 24;
-	uint32_t how : 8;		/* enum type_how */
+	uint32_t how : 8;		/* enum known_how */
 };
 
 _Static_assert(sizeof(struct known_type) == 4, "there are millions");
@@ -56,5 +59,5 @@ static inline const char *typed_blocks_name(const struct typed_blocks *typed, ui
 }
 /* For struct filter_env: types is the struct typed_blocks. One thread at a time. */
 bool typed_blocks_match(void *types, const struct block *block, const char *glob);
-/* "vtable", "python", "frame", "form"; "". */
-const char *typed_blocks_how(enum type_how how);
+/* "vtable", "python", "frame", "debug", "spread", "form"; "". */
+const char *typed_blocks_how(enum known_how how);

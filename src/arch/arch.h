@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/result_flow.h"
 #include "base/err.h"
 
 #define REGS_WORDS		34	/* on aarch64, which has the most */
@@ -316,6 +317,8 @@ struct arch {
 	 * words. 0: none, or bytes do not decode.
 	 */
 	unsigned (*passes_on)(const uint8_t *code, size_t len, unsigned into);
+	/* Where does the result of a call go? *ret is the value of the typed place (RESULT_TYPED). */
+	enum result_end (*follow_result)(const struct result_flow *flow, uint32_t *ret);
 	struct err *(*stub)(const struct stub_spec *spec, struct stub *ret);
 	/* ERR_UNSUPPORTED: a number is out of the bounds given in struct thunk_spec. */
 	struct err *(*thunk)(const struct thunk_spec *spec, struct thunk *ret);

@@ -19,14 +19,20 @@ static void open_file(struct function_starts *starts, int fd, const char *path)
 		take_fd(own);
 }
 
+struct elf_file *function_start_file(struct function_starts *starts, int fd, const char *path)
+{
+	if (!starts->tried)
+		open_file(starts, fd, path);
+	return starts->elf;
+}
+
 bool function_start_at(struct function_starts *starts, int fd, const char *path, uint64_t addr,
 		       uint64_t *ret)
 {
+	struct elf_file *elf = function_start_file(starts, fd, path);
 	uint64_t size;
 
-	if (!starts->tried)
-		open_file(starts, fd, path);
-	return starts->elf && !cfi_function(starts->elf, addr, ret, &size);
+	return elf && !cfi_function(elf, addr, ret, &size);
 }
 
 void function_starts_free(struct function_starts *starts)

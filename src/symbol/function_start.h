@@ -23,4 +23,6 @@ struct function_starts {
  */
 bool function_start_at(struct function_starts *starts, int fd, const char *path, uint64_t addr,
 		       uint64_t *ret);
+/* The file; NULL: it cannot be read. */
+struct elf_file *function_start_file(struct function_starts *starts, int fd, const char *path);
 void function_starts_free(struct function_starts *starts);

@@ -482,6 +482,11 @@ bool image_function_start(struct image *image, uint64_t addr, uint64_t *ret)
 	return function_start_at(&image->starts, image->fd, image->path, addr, ret);
 }
 
+struct elf_file *image_file(struct image *image)
+{
+	return function_start_file(&image->starts, image->fd, image->path);
+}
+
 static struct err *open_alt(struct image *image)
 {
 	struct err *err;

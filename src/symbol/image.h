@@ -16,6 +16,7 @@
 #include "symbol/symbol.h"
 #include "symbol/symtab.h"
 
+struct elf_file;
 struct image;
 
 /*
@@ -39,6 +40,8 @@ struct symtab *image_symtab(struct image *image);
 struct source *image_source(struct image *image);
 /* Get the start of the function at this address of the file, by its CFI. False: it has none there. */
 bool image_function_start(struct image *image, uint64_t addr, uint64_t *ret);
+/* The file's code and CFI; NULL: it cannot be read. */
+struct elf_file *image_file(struct image *image);
 /*
  * The debug information itself; bias is to be added to its addresses to get
  * those of the file. NULL: there is none.

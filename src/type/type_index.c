@@ -318,6 +318,20 @@ bool type_index_has_unit(const struct type_index *index, const Dwarf_CU *unit)
 	return false;
 }
 
+bool type_index_next(const struct type_index *index, enum type_index_kind kind, size_t *at,
+		     Dwarf_Die *ret)
+{
+	while (*at < index->entries.nr) {
+		const struct index_entry *entry = &index->entries.at[(*at)++];
+
+		if (entry->kind != kind)
+			continue;
+		*ret = die_of(index, entry);
+		return true;
+	}
+	return false;
+}
+
 void type_index_each_name(const struct type_index *index, bool (*fn)(void *ctx, const char *name),
 			  void *ctx)
 {

@@ -58,6 +58,9 @@ bool type_index_definition(const struct type_index *index, const Dwarf_Die *decl
 			   Dwarf_Die *ret);
 /* Is the unit one of the file, of its .dwo files, or of its dwz file? */
 bool type_index_has_unit(const struct type_index *index, const Dwarf_CU *unit);
+/* Get the next DIE of that kind, in no order; *at is the position, at first 0. False: that was all. */
+bool type_index_next(const struct type_index *index, enum type_index_kind kind, size_t *at,
+		     Dwarf_Die *ret);
 /* Call fn for the name of each entry, without scopes, until it returns true. */
 void type_index_each_name(const struct type_index *index, bool (*fn)(void *ctx, const char *name),
 			  void *ctx);

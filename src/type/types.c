@@ -13,21 +13,9 @@
 #include "type/location.h"
 #include "type/type_index.h"
 #include "type/type_scope.h"
+#include "type/types_private.h"
 
 #define AMBIGUOUS_SHOWN	5u
-
-/* The names of one file. */
-struct names_of {
-	const Dwarf *dwarf;
-	struct type_index index;
-};
-
-struct types {
-	struct symbols *symbols;
-	struct type_pool pool;
-	VEC(struct names_of *) files;
-	enum { LANGUAGE_UNKNOWN, LANGUAGE_C, LANGUAGE_CXX } language;
-};
 
 static struct type *complete(void *ctx, struct type *declared);
 
@@ -54,6 +42,8 @@ void types_destroy(struct types *types)
 {
 	if (!types)
 		return;
+	if (types->kept.at)
+		types->kept.free(types->kept.at);
 	vec_each_value(file, &types->files) {
 		type_index_free(&file->index);
 		free(file);
@@ -73,7 +63,22 @@ struct symbols *types_symbols(struct types *types)
 	return types->symbols;
 }
 
-static struct err *names_of(struct types *types, Dwarf *dwarf, struct names_of **ret)
+struct types_kept *types_kept(struct types *types)
+{
+	return &types->kept;
+}
+
+size_t types_files(struct types *types)
+{
+	struct symbol_dwarf file;
+	size_t nr = 0;
+
+	for (size_t at = 0; symbol_file_dwarf(types->symbols, &at, &file); nr++)
+		;
+	return nr;
+}
+
+struct err *types_names_of(struct types *types, Dwarf *dwarf, struct names_of **ret)
 {
 	struct names_of *file;
 	struct err *err;
@@ -100,19 +105,6 @@ static struct err *names_of(struct types *types, Dwarf *dwarf, struct names_of *
 	return NULL;
 }
 
-/* A look through all files for a name. */
-struct seek {
-	struct types *types;
-	enum type_index_kind kind;
-	const char *name;
-	/* Is it this one? It ends the look. */
-	bool (*is)(struct seek *seek, Dwarf_Die *die);
-	const void *ctx;
-	struct symbol_dwarf file;	/* where it is looked for */
-	const struct type_index *index;
-	Dwarf_Die found;
-};
-
 static struct err *seek(struct seek *seek, bool *found_ret)
 {
 	struct err *err = NULL;
@@ -123,7 +115,7 @@ static struct err *seek(struct seek *seek, bool *found_ret)
 		struct names_of *file = NULL;
 		size_t entry = 0;
 
-		err = names_of(seek->types, seek->file.dwarf, &file);
+		err = types_names_of(seek->types, seek->file.dwarf, &file);
 		if (err)
 			break;
 		seek->index = &file->index;
@@ -253,7 +245,7 @@ static struct err *find_declared(struct types *types, Dwarf_Die *die, struct var
 	return err;
 }
 
-static struct err *describe(struct seek *seek, Dwarf_Die *die, struct variable *ret)
+struct err *types_describe(struct seek *seek, Dwarf_Die *die, struct variable *ret)
 {
 	struct types *types = seek->types;
 	Dwarf_Die at = *die;
@@ -322,7 +314,7 @@ static bool consider(struct seek *seek, Dwarf_Die *die)
 
 	if (list->file && !is_in_file(list->file, die))
 		return false;
-	list->err = describe(seek, die, &is);
+	list->err = types_describe(seek, die, &is);
 	if (list->err)
 		return true;
 	if (list->any && (is_same(&is, &list->best) || list->external ||
@@ -427,7 +419,7 @@ struct err *types_find(struct types *types, const char *file, const char *name, 
 	while (!err && !*found_ret && symbol_file_dwarf(types->symbols, &at, &here.file)) {
 		struct names_of *names = NULL;
 
-		err = names_of(types, here.file.dwarf, &names);
+		err = types_names_of(types, here.file.dwarf, &names);
 		if (err)
 			break;
 		here.index = &names->index;
@@ -458,12 +450,12 @@ struct err *types_find_static(struct types *types, const struct member *member,
 	while (!err && !*found_ret && symbol_file_dwarf(types->symbols, &at, &here.file)) {
 		struct names_of *names = NULL;
 
-		err = names_of(types, here.file.dwarf, &names);
+		err = types_names_of(types, here.file.dwarf, &names);
 		if (err || !type_index_has_unit(&names->index, die.cu))
 			continue;
 		here.index = &names->index;
 		*found_ret = true;
-		err = describe(&here, &die, ret);
+		err = types_describe(&here, &die, ret);
 	}
 	return err;
 }
@@ -541,17 +533,11 @@ struct err *types_find_inner(struct types *types, const char *outer, const char 
 			 dwarf_formref_die(&mem, &in.found) &&
 			 find_in_function(&in.found, name, 0, &die));
 		in.name = name;
-		return *found_ret ? describe(&in, &die, ret) : NULL;
+		return *found_ret ? types_describe(&in, &die, ret) : NULL;
 	}
 	err = types_find_type(types, outer, &type, found_ret);
 	if (err || !*found_ret)
 		return err;
 	*found_ret = false;
 	return find_in_type(types, type_plain(type), name, ret, found_ret);
-}
-
-void types_each_name(struct types *types, bool (*fn)(void *ctx, const char *name), void *ctx)
-{
-	vec_each_value(file, &types->files)
-		type_index_each_name(&file->index, fn, ctx);
 }

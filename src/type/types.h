@@ -18,6 +18,14 @@ struct err *types_create(struct symbols *symbols, struct types **ret) MUST_CHECK
 void types_destroy(struct types *types);	/* NULL is allowed */
 struct type_pool *types_pool(struct types *types);
 struct symbols *types_symbols(struct types *types);
+/* What somebody has found out from the types, to be kept as long as they are, and freed with them. */
+struct types_kept {
+	void *at;			/* NULL: nothing so far */
+	void (*free)(void *at);
+};
+struct types_kept *types_kept(struct types *types);
+/* How many files with debug information are mapped. */
+size_t types_files(struct types *types);
 
 enum variable_where {
 	VARIABLE_ADDRESS,
@@ -64,5 +72,14 @@ struct err *types_find_static(struct types *types, const struct member *member,
 			      struct variable *ret, bool *found_ret) MUST_CHECK;
 /* Is the program of C++, or of a language like it? */
 bool types_are_cxx(struct types *types);
+/*
+ * Call fn for each variable of file scope that has an address, and for each type that is defined
+ * there, of all modules, until it fails. ERR_CANCELLED, and limits.
+ */
+struct err *types_each_variable(struct types *types,
+				struct err *(*fn)(void *ctx, const struct variable *variable),
+				void *ctx) MUST_CHECK;
+struct err *types_each_type(struct types *types, struct err *(*fn)(void *ctx, Dwarf_Die *die),
+			    void *ctx) MUST_CHECK;
 /* Call fn for each name that is known so far, without scopes, until it returns true. */
 void types_each_name(struct types *types, bool (*fn)(void *ctx, const char *name), void *ctx);

@@ -11,6 +11,7 @@
 #include "symbol/symbol.h"
 #include "type/expr.h"
 #include "type/locals.h"
+#include "type/result_type.h"
 #include "type/member_path.h"
 #include "type/type_name.h"
 #include "type/types.h"
@@ -123,6 +124,43 @@ static void show_frame(struct value_world *world, uint64_t pc)
 	world->frame = NULL;
 }
 
+static bool is_inside(const struct type_layouts *layouts)
+{
+	vec_each(layout, &layouts->vec)
+		if (layout->nr > layouts->pointers.nr || layout->first > layouts->pointers.nr - layout->nr)
+			return false;
+	vec_each(pointer, &layouts->pointers)
+		if (pointer->to >= layouts->vec.nr)
+			return false;
+	return true;
+}
+
+/* What variables and the code that returns to any of a few addresses say of blocks. */
+static void lay_out(struct types *types)
+{
+	struct type_layouts to = { .vec = VEC_INIT };
+	struct result_globals globals = { .vec = VEC_INIT };
+	struct layouts layouts;
+	enum result_type is;
+	uint32_t layout;
+	struct err *err = layouts_begin(types, &to, &layouts);
+
+	if (!err)
+		err = layouts_add_variables(&layouts);
+	if (!err)
+		err = result_type_globals(&layouts, &globals);
+	for (uint64_t pc = BIAS + 0x1000; !err && pc < BIAS + 0x1200; pc += 7)
+		err = result_type_at(&layouts, &globals, pc, 1, &is, &layout);
+	if (!err)
+		err = layouts_finish(&layouts);
+	if (!is_inside(&to))
+		abort();
+	err_ignore(err);
+	result_type_free_globals(&globals);
+	layouts_free(&layouts);
+	type_spread_free_layouts(&to);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct symbol_module module = {
@@ -153,6 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 			show_name(&world, names.at[i]);
 		for (uint64_t pc = 0x1100; pc < 0x1400; pc += 0x20)
 			show_frame(&world, BIAS + pc);
+		lay_out(world.types);
 	}
 	types_destroy(world.types);
 	symbols_destroy(symbols);

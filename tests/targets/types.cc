@@ -5,7 +5,7 @@
  *
  *	make N		N of each, as three are made before it is ready
  *	fill N		N blocks of a list and of a vector, which stacks know
- *	list		a line for each: ADDRESS TYPE, the blanks of the type as `_`; `?` if nobody can know it; `end NUMBER`
+ *	list		a line for each: ADDRESS TYPE, the blanks of the type as `_`; `plain` if only debug information says it; `end NUMBER`
  *	verify, quit
  */
 #include <list>
@@ -82,14 +82,14 @@ static NOINLINE void make(int nr)
 		note(new shared, "shared");
 		note(new hidden, "(anonymous_namespace)::hidden");
 		note(new box<double>, "box<double>");
-		note(new plain{ { (const char *)table + 8, table } }, "?");
-		note(new plain{ { (const char *)table - 8, table } }, "?");
-		note(new plain{ { (const char *)table - 16, table } }, "?");
-		note(new plain{ { (const void *)make, table } }, "?");
-		note(new plain{ { &blocks, table } }, "?");
+		note(new plain{ { (const char *)table + 8, table } }, "plain");
+		note(new plain{ { (const char *)table - 8, table } }, "plain");
+		note(new plain{ { (const char *)table - 16, table } }, "plain");
+		note(new plain{ { (const void *)make, table } }, "plain");
+		note(new plain{ { &blocks, table } }, "plain");
 		/* The table of its second part. */
 		both object;
-		note(new plain{ { table_of(static_cast<shape *>(&object)), table } }, "?");
+		note(new plain{ { table_of(static_cast<shape *>(&object)), table } }, "plain");
 	}
 }
 

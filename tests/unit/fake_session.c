@@ -23,6 +23,7 @@
 #include "session/pool/session_pools.h"
 #include "session/pool/session_python.h"
 #include "symbol/symbol.h"
+#include "type/types.h"
 
 const struct session_config session_config_default = {
 	.engine = SESSION_ENGINE_AUTO,
@@ -94,6 +95,8 @@ static void add_module(struct session *session)
 
 void fake_forget(struct session *session)
 {
+	types_destroy(session->types);
+	session->types = NULL;
 	symbols_destroy(session->symbols);
 	session->symbols = NULL;
 	peak_watch_stop(session);
@@ -512,9 +515,15 @@ struct symbols *session_symbols(struct session *session)
 	return session->symbols;
 }
 
-struct err *session_types(struct session *session UNUSED, struct types **ret UNUSED)
+struct err *session_types(struct session *session, struct types **ret)
 {
-	return err_create(ERR_STATE, "no process to look at");
+	struct err *err = NULL;
+
+	if (!session->types)
+		err = types_create(session->symbols, &session->types);
+	if (!err)
+		*ret = session->types;
+	return err;
 }
 
 struct symbols *session_symbols_known(struct session *session)

@@ -172,6 +172,7 @@ const struct arch arch_x86_64 = {
 	.stub_cfa		= x86_64_thunk_stub_cfa,
 	.insn_text		= x86_64_insn_text,
 	.passes_on		= x86_64_argument_passes_on,
+	.follow_result		= x86_64_result_follow,
 	.ends_in_call		= x86_64_insn_ends_in_call,
 
 	.syscall_insn_len	= 2,

@@ -16,6 +16,7 @@ enum {
 };
 
 unsigned x86_64_argument_passes_on(const uint8_t *code, size_t len, unsigned into);
+enum result_end x86_64_result_follow(const struct result_flow *flow, uint32_t *ret);
 struct err *x86_64_displace(const uint8_t *code, size_t len, uint64_t from, uint64_t to,
 			    size_t min_len, struct displaced *ret);
 struct err *x86_64_stub(const struct stub_spec *spec, struct stub *ret);

@@ -95,7 +95,7 @@ static void print_type(const struct found *found, struct out *out)
 	if (found->typed.taken && found->type.number != TYPED_UNKNOWN)
 		out_f(out, "Its type is %s (%s)\n",
 		      typed_blocks_name(&found->typed, found->type.number),
-		      typed_blocks_how((enum type_how)found->type.how));
+		      typed_blocks_how((enum known_how)found->type.how));
 }
 
 /* Parse ADDRESS ?limit N?, and look. The caller calls found_free, also after an error. */

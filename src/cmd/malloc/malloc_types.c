@@ -72,15 +72,15 @@ static void print_sums(const struct asked *asked, struct out *out)
 {
 	const struct session_contents *found = &asked->query.typed.found;
 	const struct type_sums *sums = &asked->sums;
-	uint64_t unknown = sums->known[TYPE_UNKNOWN];
+	uint64_t unknown = sums->known[KNOWN_UNKNOWN];
 
 	out_f(out, "%s bytes in %" PRIu64 " blocks; the type of %.1f %% of the bytes is known",
 	      number_text_size(out, sums->bytes).at, sums->count,
 	      percent(sums->bytes - unknown, sums->bytes));
-	for (int how = 0, nr = 0; how < TYPE_UNKNOWN; how++)
+	for (int how = 0, nr = 0; how < KNOWN_UNKNOWN; how++)
 		if (sums->known[how])
 			out_f(out, "%s%s %.1f %%", nr++ ? ", " : ": ",
-			      typed_blocks_how((enum type_how)how),
+			      typed_blocks_how((enum known_how)how),
 			      percent(sums->known[how], sums->bytes));
 	out_text(out, "\n");
 	out_count(out, "%" PRIu64 " blocks could not be read\n", found->types.unread);
@@ -128,17 +128,21 @@ static const struct twin twin = {
 const struct cmd cmd_malloc_types = {
 	.name		= "malloc types",
 	.usage		= "?FILTER? ?sort KEY ?up?? ?limit N?",
-	.brief		= "what the blocks are: classes, Python's objects, text",
+	.brief		= "what the blocks are: classes, structs, Python's objects, text",
 	.help		= "Blocks by type, those from before the attach, too, and how it is known:\n"
 			  "    vtable   the block begins with the address of a class' table of virtual\n"
 			  "             functions; it is a symbol's, or its type's object has the name\n"
 			  "    python   it is an object of Python's, outside of its pools\n"
 			  "    frame    its stack has the allocator of one type, std::allocator<T> or\n"
 			  "             Vec<T>: the block is one T, or several side by side\n"
+			  "    debug    its caller puts it into a variable, a member or its own result, which\n"
+			  "             has that type in the debug information\n"
+			  "    spread   a pointer of that type leads to it, from a global variable or from a\n"
+			  "             block whose type is known\n"
 			  "    form     its bytes: text; sds (a string of redis); pointers (addresses of\n"
 			  "             blocks, at least 4, and zeros); zeros\n"
-			  "`?` is what is not known. Nothing is guessed, and no debug information of types\n"
-			  "is needed; with that of lines more inlined allocators are known.\n"
+			  "`?` is what is not known, and what two ways say two types of. Without debug\n"
+			  "information there are neither `debug` nor `spread`.\n"
 			  "\n"
 			  "A class is what the block begins with. Of an object that is being constructed\n"
 			  "or destroyed it is the base whose constructor or destructor runs. Memory that\n"

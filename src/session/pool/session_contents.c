@@ -45,6 +45,25 @@ static struct err *take_ranges(const struct proc_maps *maps, struct block_types_
 	return err;
 }
 
+/* A class says better what a block is. */
+static bool has_class(void *ctx, size_t block)
+{
+	const struct block_types *types = ctx;
+
+	return types->kinds.at[types->of.at[block]].class;
+}
+
+static struct err *spread(struct job *job, struct memory *memory)
+{
+	const struct type_spread_source source = {
+		.memory = memory, .list = &job->ret->blocks.held, .layouts = job->ask->layouts,
+		.settled = has_class, .ctx = &job->ret->types,
+	};
+
+	type_spread_free(&job->ret->spread);
+	return type_spread_find(&source, &job->ret->spread);
+}
+
 static struct err *look_at(struct job *job, const struct memory_view *view)
 {
 	struct leak_marks *blocks = &job->ret->blocks;
@@ -59,7 +78,8 @@ static struct err *look_at(struct job *job, const struct memory_view *view)
 	job->source.memory = view->memory;
 	job->source.list = &blocks->held;
 	block_types_free(&job->ret->types);
-	return block_types_find(&job->source, &job->ret->types);
+	err = block_types_find(&job->source, &job->ret->types);
+	return err || !job->ask->layouts ? err : spread(job, view->memory);
 }
 
 static struct err *stopped(struct session *session, bool stood, void *ctx)
@@ -191,5 +211,6 @@ struct err *session_contents(struct session *session, const struct session_conte
 void session_contents_free(struct session_contents *types)
 {
 	block_types_free(&types->types);
+	type_spread_free(&types->spread);
 	leak_marks_free(&types->blocks);
 }

@@ -6,16 +6,19 @@
 #pragma once
 
 #include "heap/block_types.h"
+#include "heap/type_spread.h"
 #include "inspect/leak_marks.h"
 
 struct session;
 
 struct session_contents_ask {
 	bool timed;		/* blocks have times and threads */
+	const struct type_layouts *layouts;	/* to be followed; NULL: none are */
 };
 
 struct session_contents {
 	struct block_types types;	/* names that only files have are there, too */
+	struct type_spread spread;	/* empty without layouts */
 	struct leak_marks blocks;	/* where the blocks are from; pause_ns, no_snapshot */
 	uint32_t generation;		/* of the module map */
 };
