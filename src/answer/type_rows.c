@@ -15,8 +15,12 @@ static const struct column type_columns[] = {
 	{ "bytes", ">BYTES", "in blocks of this type", IS(BYTES, bytes), .flags = COLUMN_BRIEF },
 	{ "count", ">COUNT", "blocks", IS(NUMBER, count), .flags = COLUMN_BRIEF },
 	{ "share", NULL, "of all bytes, in percent", IS(REAL, share) },
-	{ "how", "KNOWN BY", "vtable, python, frame, debug, spread or form; empty: it is not", IS(TEXT, how),
+	{ "how", "KNOWN BY", "vtable, python, frame, debug, spread, form or like; empty: it is not", IS(TEXT, how),
 	  .flags = COLUMN_BRIEF | COLUMN_EMPTY },
+	{ "tried", NULL, "of `like`: seen blocks of the site that its rules were tried on",
+	  IS(NUMBER, tried), .flags = COLUMN_0_UNKNOWN },
+	{ "right", NULL, "of these, those that were named rightly, in percent", IS(REAL, right),
+	  COLUMN_WITH(struct type_row, tried) },
 	{ "address", "FIRST", "one of the blocks", IS(ADDRESS, address), .flags = COLUMN_BRIEF },
 	{ "type", "TYPE", "`?`: it is not known", IS(TEXT, type), .flags = COLUMN_BRIEF },
 };
@@ -63,10 +67,19 @@ static struct err *row_of(struct summing *summing, struct known_type type, uint6
 	struct err *err = interner_number(&summing->keys,
 					  (uint64_t)type.number << 8 | type.how, &place);
 
-	if (!err && place == summing->ret->vec.nr)
-		err = vec_push(&summing->ret->vec, ((struct type_row){
+	if (!err && place == summing->ret->vec.nr) {
+		struct type_row row = {
 			.type = typed_blocks_name(summing->typed, type.number),
-			.how = typed_blocks_how((enum known_how)type.how), .address = address }));
+			.how = typed_blocks_how((enum known_how)type.how), .address = address,
+		};
+
+		if (type.how == KNOWN_LIKE) {
+			row.tried = summing->typed->likes.at[type.number].tested;
+			row.right = 100.0 * (double)summing->typed->likes.at[type.number].right /
+				    (double)MAX(row.tried, 1ull);
+		}
+		err = vec_push(&summing->ret->vec, row);
+	}
 	if (!err)
 		*ret = &summing->ret->vec.at[place];
 	return err;

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "answer/frame_type.h"
+#include "answer/like_sites.h"
 #include "answer/stack_names.h"
 #include "answer/type_plan.h"
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "session/session.h"
 #include "symbol/name_glob.h"
 #include "symbol/string_pool.h"
@@ -24,6 +26,7 @@ const char *typed_blocks_how(enum known_how how)
 	static const char *const words[KNOWN_HOWS] = {
 		[KNOWN_VTABLE] = "vtable", [KNOWN_PYTHON] = "python", [KNOWN_FRAME] = "frame",
 		[KNOWN_DEBUG] = "debug", [KNOWN_SPREAD] = "spread", [KNOWN_FORM] = "form",
+		[KNOWN_LIKE] = "like",
 		[KNOWN_UNKNOWN] = "",
 	};
 
@@ -210,6 +213,48 @@ static struct err *take_spread(struct naming *naming)
 	return err;
 }
 
+/* The types of blocks that are like those of a site: by its number + 1. */
+static struct err *number_site(struct naming *naming, const struct like_sites *sites, uint32_t site,
+			       uint32_t *ret)
+{
+	struct typed_blocks *typed = naming->ret;
+	AUTO_STR struct str text = STR_INIT;
+	struct like_site *like;
+	struct err *err = str_addf(&text, "as by %s", sites->names.vec.at[site - 1]);
+
+	if (!err)
+		err = text_set_copy(&typed->texts, str_text(&text), ret);
+	if (!err && *ret >= TYPED_MOST)
+		err = err_create(ERR_RANGE, "there are more than %u types", TYPED_MOST);
+	if (err)
+		return err;
+	like = vec_slot(&typed->likes, *ret);
+	if (!like)
+		return err_nomem;
+	*like = typed->found.like.sites.at[site - 1];
+	return NULL;
+}
+
+/* A site whose rules the blocks that were seen do not bear out names nothing. */
+static struct err *take_likes(struct naming *naming, const struct like_sites *sites)
+{
+	const struct block_like *like = &naming->ret->found.like;
+	struct err *err = NULL;
+
+	for (size_t i = 0; !err && i < like->of.nr; i++) {
+		struct known_type *type = &naming->ret->of.at[i];
+		uint32_t site = like->of.at[i], number;
+
+		if (!site || type->how < KNOWN_UNKNOWN || site > like->sites.nr ||
+		    like->sites.at[site - 1].right * 100 < like->sites.at[site - 1].tested * 99)
+			continue;
+		err = number_site(naming, sites, site, &number);
+		if (!err)
+			*type = (struct known_type){ number, KNOWN_LIKE };
+	}
+	return err;
+}
+
 /* In place: a block's kind makes room for its type. */
 static void take_kinds(const struct naming *naming)
 {
@@ -226,7 +271,7 @@ static void take_kinds(const struct naming *naming)
 }
 
 static struct err *name_all(struct stack_names *names, const struct type_plan *plan,
-			    struct typed_blocks *ret)
+			    const struct like_sites *sites, struct typed_blocks *ret)
 {
 	struct naming naming = { .names = names, .ret = ret, .pool = NAMES_INIT, .plan = plan,
 				 .symbols = session_symbols(names->session) };
@@ -242,6 +287,8 @@ static struct err *name_all(struct stack_names *names, const struct type_plan *p
 		take_kinds(&naming);
 		err = take_spread(&naming);
 	}
+	if (!err)
+		err = take_likes(&naming, sites);
 	string_pool_free(&naming.pool);
 	vec_free(&naming.kinds);
 	vec_free(&naming.layouts);
@@ -252,16 +299,21 @@ static struct err *name_all(struct stack_names *names, const struct type_plan *p
 
 struct err *typed_blocks_take(struct stack_names *names, struct typed_blocks *ret)
 {
+	CLEANUP(like_sites_free) struct like_sites sites = { .names = TEXT_SET_INIT };
 	struct session_contents_ask ask = { .timed = true };
 	const struct type_plan *plan;
 	struct err *err = type_plan_of(names, &plan);
 
+	if (!err)
+		err = like_sites_take(names, &sites);
 	*ret = (struct typed_blocks){ .taken = !err };
 	if (err)
 		return err;
+	ask.site_of_stack = sites.of_stack.at;
+	ask.nr_stacks = sites.of_stack.nr;
 	ask.layouts = plan->layouts.vec.nr ? &plan->layouts : NULL;
 	err = session_contents(names->session, &ask, &ret->found);
-	return err ? err : name_all(names, plan, ret);
+	return err ? err : name_all(names, plan, &sites, ret);
 }
 
 void typed_blocks_free(struct typed_blocks *typed)
@@ -269,6 +321,7 @@ void typed_blocks_free(struct typed_blocks *typed)
 	if (typed->taken)
 		session_contents_free(&typed->found);
 	vec_free(&typed->of);
+	vec_free(&typed->likes);
 	vec_free(&typed->matches);
 	text_set_free(&typed->texts);
 	typed->taken = false;

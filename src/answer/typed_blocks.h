@@ -20,8 +20,8 @@ struct stack_names;
 
 /* How a type is known, in the order in which it is asked for. */
 enum known_how {
-	KNOWN_VTABLE, KNOWN_PYTHON, KNOWN_FRAME, KNOWN_DEBUG, KNOWN_SPREAD, KNOWN_FORM, KNOWN_UNKNOWN,
-	KNOWN_HOWS,
+	KNOWN_VTABLE, KNOWN_PYTHON, KNOWN_FRAME, KNOWN_DEBUG, KNOWN_SPREAD, KNOWN_FORM, KNOWN_LIKE,
+	KNOWN_UNKNOWN, KNOWN_HOWS,
 };
 
 #define TYPED_UNKNOWN	0u		/* the number of "?" */
@@ -38,6 +38,8 @@ struct typed_blocks {
 	struct session_contents found;	/* its types.of is gone */
 	VEC(struct known_type) of;	/* by the index of the block in found.blocks.held */
 	struct text_set texts;		/* types in full, by number */
+	/* Of each type that only its blocks' likeness says ("as by f"), by its number; zeros of others. */
+	VEC(struct like_site) likes;
 	/* For typed_blocks_match: by number, whether it matches `glob`; 0 not asked, 1 no, 2 yes. */
 	const char *glob;
 	VEC(uint8_t) matches;
@@ -59,5 +61,5 @@ static inline const char *typed_blocks_name(const struct typed_blocks *typed, ui
 }
 /* For struct filter_env: types is the struct typed_blocks. One thread at a time. */
 bool typed_blocks_match(void *types, const struct block *block, const char *glob);
-/* "vtable", "python", "frame", "debug", "spread", "form"; "". */
+/* "vtable", "python", "frame", "debug", "spread", "form", "like"; "". */
 const char *typed_blocks_how(enum known_how how);

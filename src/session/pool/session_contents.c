@@ -64,6 +64,18 @@ static struct err *spread(struct job *job, struct memory *memory)
 	return type_spread_find(&source, &job->ret->spread);
 }
 
+static struct err *find_like(struct job *job, struct memory *memory)
+{
+	const struct block_like_source source = {
+		.memory = memory, .list = &job->ret->blocks.held,
+		.constant = job->source.constant, .code = job->source.code,
+		.site_of_stack = job->ask->site_of_stack, .nr_stacks = job->ask->nr_stacks,
+	};
+
+	block_like_free(&job->ret->like);
+	return block_like_find(&source, &job->ret->like);
+}
+
 static struct err *look_at(struct job *job, const struct memory_view *view)
 {
 	struct leak_marks *blocks = &job->ret->blocks;
@@ -79,7 +91,9 @@ static struct err *look_at(struct job *job, const struct memory_view *view)
 	job->source.list = &blocks->held;
 	block_types_free(&job->ret->types);
 	err = block_types_find(&job->source, &job->ret->types);
-	return err || !job->ask->layouts ? err : spread(job, view->memory);
+	if (!err && job->ask->layouts)
+		err = spread(job, view->memory);
+	return err || !job->ask->nr_stacks ? err : find_like(job, view->memory);
 }
 
 static struct err *stopped(struct session *session, bool stood, void *ctx)
@@ -212,5 +226,6 @@ void session_contents_free(struct session_contents *types)
 {
 	block_types_free(&types->types);
 	type_spread_free(&types->spread);
+	block_like_free(&types->like);
 	leak_marks_free(&types->blocks);
 }

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "heap/block_like.h"
 #include "heap/block_types.h"
 #include "heap/type_spread.h"
 #include "inspect/leak_marks.h"
@@ -14,11 +15,15 @@ struct session;
 struct session_contents_ask {
 	bool timed;		/* blocks have times and threads */
 	const struct type_layouts *layouts;	/* to be followed; NULL: none are */
+	/* As in struct block_like_source; nr_stacks 0: what blocks are like is not looked for. */
+	const uint32_t *site_of_stack;
+	size_t nr_stacks;
 };
 
 struct session_contents {
 	struct block_types types;	/* names that only files have are there, too */
 	struct type_spread spread;	/* empty without layouts */
+	struct block_like like;
 	struct leak_marks blocks;	/* where the blocks are from; pause_ns, no_snapshot */
 	uint32_t generation;		/* of the module map */
 };

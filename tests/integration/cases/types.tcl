@@ -129,6 +129,37 @@ case types-of-c-clang 60 {
 	check_typed clang
 }
 
+# Of blocks from before the attach, without debug information: whose blocks of later they look like.
+case types-like-seen-ones 60 {
+	set t [start_command [build_target [need gcc] typed.c]]
+	order $t {make 200}
+	set m [live_start -p [pid_of $t]]
+	order $t {make 200}
+	foreach row [live_value $m {mdbg::allocations -v}] {
+		if {[dict get $row preattach]} {
+			dict set of [dict get $row address] [dict get $row type]
+		}
+	}
+	set functions {
+		struct_item {make_item fill_table return_item} struct_item_* fill_table
+		struct_table make_table struct_holder make_holder struct_message make_into
+		double make_into ? {make_into fill_table}
+	}
+	lassign {0 0} right wrong
+	foreach line [ask_list $t list] {
+		lassign $line address want
+		if {[dict exists $of $address] && [regexp {^as by (\w+)} [dict get $of $address] -> by]} {
+			incr [expr {$by in [dict get $functions $want] ? "right" : "wrong"}]
+		}
+	}
+	check {$right > 1000 && $wrong * 100 <= $right} {$right are right, $wrong are wrong}
+	foreach row [live_value $m {mdbg::types type == {as by *}}] {
+		check {[dict get $row how] eq "like" && [dict get $row right] >= 99} {$row}
+	}
+	live_end $m
+	finish $t
+}
+
 case types-in-python 60 {
 	set script [spit $::tmp/script.py {
 import sys
