@@ -209,6 +209,32 @@ static uint64_t block_around(const struct find_address *find, uint64_t address)
 		       chunk_held(&chunk) && address >= chunk.address ? chunk.address : 0;
 }
 
+/* Does anything but a block keep it? */
+static bool has_root(const struct referrers *referrers)
+{
+	vec_each(referrer, &referrers->firm) {
+		if (referrer->in != WORD_BLOCK)
+			return true;
+	}
+	return false;
+}
+
+/* The blocks are those of find, and what is not sure of them is known from the search before. */
+static struct err *find_way(const struct memory_view *view, uint32_t block,
+			    struct find_address *find)
+{
+	struct leak_marks again = find->in;
+	struct owner_graph *way = &find->way;
+	struct err *err;
+
+	again.heap = find->heap;
+	err = leak_search_graph(view, &again, &way->origins, &way->graph);
+	if (!err)
+		err = block_path_find(&way->graph, block, 1, &way->path);
+	way->block = block;
+	return err;
+}
+
 struct err *find_address_search(const struct memory_view *view, uint64_t address, size_t limit,
 				struct find_address *find, struct find_places *ret)
 {
@@ -218,8 +244,15 @@ struct err *find_address_search(const struct memory_view *view, uint64_t address
 		.limit = limit, .is_firm = is_firm, .ctx = &finder,
 	};
 
+	struct err *err;
+
 	*ret = (struct find_places){ .origins = { VEC_INIT } };
-	return leak_search_referrers(view, find, &spec, &ret->origins, &ret->referrers);
+	owner_graph_free(&find->way);		/* of a look that was of no use */
+	find->way = (struct owner_graph){ .block = WORD_NO_BLOCK };
+	err = leak_search_referrers(view, find, &spec, &ret->origins, &ret->referrers);
+	if (err || ret->referrers.block == REFERRERS_NO_BLOCK || has_root(&ret->referrers))
+		return err;
+	return find_way(view, ret->referrers.block, find);
 }
 
 struct err *find_address_name(const struct memory_view *view, const struct find_places *places,
@@ -233,7 +266,7 @@ struct err *find_address_name(const struct memory_view *view, const struct find_
 	tls_free(&finder.tls);
 	backtrace_frames_free(&finder.frames);
 	find->generation = view->target->modules.generation;
-	return err;
+	return err || !find->way.path.ways.nr ? err : owner_graph_name(view, &find->way);
 }
 
 void find_address_free_places(struct find_places *places)
@@ -248,4 +281,15 @@ void find_address_free(struct find_address *find)
 	heaps_free(&find->heap);
 	procparse_maps_free(&find->maps);
 	vec_free(&find->vec);
+	owner_graph_free(&find->way);
+}
+
+uint64_t find_address_way_blocks(const struct find_address *find)
+{
+	const struct block_path *path = &find->way.path;
+	uint64_t nr = 0;
+
+	for (uint32_t at = path->ways.at[0].block; at != find->block; at = path->next[at])
+		nr++;
+	return nr;
 }

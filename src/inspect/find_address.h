@@ -16,6 +16,9 @@
  *	heap		memory of heaps in which blocks may be that are not known
  *	memory		any other: data of a module (symbol/ knows which), or a mapping
  *
+ * If only blocks point to it, the shortest way from a root is found as well (heap/reach/block_path.h),
+ * since who fixes a leak asks for the end of the chain, which may be thousands of blocks away.
+ *
  * Dynamic TLS is a block, and the table that leads to it is another block. For static and dynamic
  * TLS the answer has the module and the offset in its data, if the loader's list has them
  * (inspect/tls.h).
@@ -25,6 +28,7 @@
 #include "heap/reach/referrers.h"
 #include "inspect/leak_marks.h"
 #include "inspect/leak_search.h"
+#include "inspect/owner_graph.h"
 #include "os/procfs.h"
 
 struct memory_view;
@@ -64,9 +68,13 @@ struct find_address {
 	uint64_t nr_firm, nr_inner;	/* found in all */
 	uint64_t own;			/* in the block itself: not among these */
 	uint64_t unread;		/* bytes of roots and blocks, where there may be more */
+	/* If path.ways.nr: the way, without hops; `in` and maps are those above, and not set. */
+	struct owner_graph way;
 };
 
 void find_address_free(struct find_address *find);
+/* How many blocks are before it on the way. */
+uint64_t find_address_way_blocks(const struct find_address *find);
 /* "register", "vector", "stack" ... */
 const char *find_address_word(enum find_referrer_kind kind);
 

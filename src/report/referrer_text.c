@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "answer/root_names.h"
 #include "base/cancel.h"
 #include "report/address_text.h"
 #include "report/leak_text.h"
@@ -60,6 +61,15 @@ static void print_memory(struct printer *printer, const struct find_referrer *re
 	} else {
 		out_text(out, "memory");
 	}
+}
+
+struct err *referrer_text_root(struct session *session, const struct find_address *find,
+			       struct str *ret)
+{
+	struct owner_graph way = find->way;
+
+	way.maps = find->maps;
+	return root_names_text(session, &way, way.path.ways.at[0].root, ret);
 }
 
 struct symbol_tls referrer_text_tls(struct symbols *symbols, const struct find_address *find,
@@ -239,6 +249,29 @@ static struct err *print_pointers(struct printer *printer)
 	return err;
 }
 
+/* Only blocks point to it: what is at the other end of their chain? */
+static struct err *print_way(struct printer *printer, uint64_t address)
+{
+	const struct find_address *find = printer->find;
+	const struct block_path *path = &find->way.path;
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err;
+
+	if (!path->ways.nr)
+		return NULL;
+	if (path->ways.at[0].root == BLOCK_PATH_LOST) {
+		out_text(printer->out, "It is lost: nothing that the process can reach leads to it\n");
+		return NULL;
+	}
+	err = referrer_text_root(printer->session, find, &text);
+	if (!err)
+		out_f(printer->out, "The shortest way to it comes from %s, through %" PRIu64 " block%s "
+		      "(`malloc path 0x%" PRIx64 "`)\n", str_text(&text),
+		      find_address_way_blocks(find), find_address_way_blocks(find) == 1 ? "" : "s",
+		      address);
+	return err;
+}
+
 /* Is the block a pool, in which others lie? */
 static void print_inner(const struct packed_list *list, const struct block *block, struct out *out)
 {
@@ -279,6 +312,8 @@ struct err *referrer_text_print(struct session *session, const struct find_addre
 	printer.symbols = session_symbols(session);
 	stack_names_init(&printer.names, session);
 	err = print_pointers(&printer);
+	if (!err)
+		err = print_way(&printer, address);
 	stack_names_free(&printer.names);
 	if (!err)
 		print_doubts(find, out);

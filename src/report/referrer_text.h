@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "symbol/symbol.h"
 
 struct out;
@@ -30,6 +31,10 @@ struct referrer_memory referrer_text_memory(struct symbols *symbols,
 /* The thread-local variable that contains a referrer with a tls_module. */
 struct symbol_tls referrer_text_tls(struct symbols *symbols, const struct find_address *find,
 				    const struct find_referrer *referrer);
+
+/* Add the root at which find->way begins, which is not lost. */
+struct err *referrer_text_root(struct session *session, const struct find_address *find,
+			       struct str *ret) MUST_CHECK;
 
 /* Print the block at address, and the pointers to it. */
 struct err *referrer_text_print(struct session *session, const struct find_address *find,

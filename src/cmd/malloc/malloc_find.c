@@ -278,6 +278,21 @@ static struct err *add_what(const struct call *call, const struct found *found, 
 	return NULL;
 }
 
+/* The other end of the chain of blocks, if there is one. */
+static struct err *add_way(const struct call *call, const struct find_address *find, Tcl_Obj *dict)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = NULL;
+
+	if (!find->way.path.ways.nr)
+		return NULL;
+	if (find->way.path.ways.at[0].root != BLOCK_PATH_LOST)
+		err = referrer_text_root(call->session, find, &text);
+	dict_text(dict, "root", str_text(&text));
+	dict_number(dict, "through", find_address_way_blocks(find));
+	return err;
+}
+
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
 	CLEANUP(found_free) struct found found;
@@ -302,7 +317,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	dict_value(dict, "holders", value_list(&found.find.vec, referrer,
 					       referrer_dict(call, symbols, &found.find,
 							     referrer)));
-	return err;
+	return err ? err : add_way(call, &found.find, dict);
 }
 
 static const struct twin twin = {
@@ -323,6 +338,9 @@ static const struct twin twin = {
 			  "                        files of FUSE and of other machines\n"
 			  "    holders             a list of dicts: N (20) pointers that keep it, then N\n"
 			  "                        others\n"
+			  "    root through        if only blocks point to it: the root from which the\n"
+			  "                        shortest way leads to it, empty if it is lost, and\n"
+			  "                        through how many blocks\n"
 			  "Each dict of holders has: kind keeps to (offset in the block) place (its\n"
 			  "address, if it has one) and, by kind:\n"
 			  "    register, vector, chunk   thread register\n"
@@ -352,8 +370,9 @@ const struct cmd cmd_malloc_find = {
 			  "behind the length of an array), then those to its inside; N of each (20) are\n"
 			  "listed. `malloc leaks` follows the same places.\n"
 			  "\n"
-			  "Some of these places may be in lost blocks, and `malloc find` of such a block\n"
-			  "leads on.\n"
+			  "If only blocks point to it, a line names the root from which the\n"
+			  "shortest way leads to it, or says that it is lost. `malloc path` lists that\n"
+			  "way, and `malloc owners ADDRESS` says what a block keeps.\n"
 			  "\n"
 			  "If the block was freed, and `set free-history N` remembers frees, the answer\n"
 			  "names the thread and the stack that freed it. The last line says for how long\n"

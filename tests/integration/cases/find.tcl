@@ -74,8 +74,12 @@ case find-text 60 {
 	order $t "case chain"
 	set held [lsearch -inline -not -glob [lmap block [live_value $m "mdbg::allocations size == [dict get $size chain]"] {
 		live $m "malloc find [dict get $block address]"
-	}] *slot*]
+	}] "*data of leaks, slot*"]
 	check {[regexp "to byte 0: byte 8 of a block of [dict get $size chain] bytes at 0x\[0-9a-f\]{16}, allocated by case_chain" $held]} {$held}
+	# Who keeps a chain is at its other end.
+	check {[regexp {\nThe shortest way to it comes from slot(?:\+0x10)? \[leaks\], through 1 block \(`malloc path (0x[0-9a-f]+)`\)} $held -> block]} {$held}
+	set found [live_value $m "mdbg::find $block"]
+	check {[regexp {^slot(\+0x10)? \[leaks\]$} [dict get $found root]] && [dict get $found through] == 1} {$found}
 	live_end $m
 	finish $t
 }
