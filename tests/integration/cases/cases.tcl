@@ -147,6 +147,7 @@ by_both case cases-connections-never-reused 60 {
 		set text [typed $m "malloc stale 10m" "malloc stale 0.2s"]
 		check {[lrange [first_site $text] 1 2] eq {1100 open_connection}} {$text}
 		check {[lost_bytes [typed $m "malloc leaks"]] == 0} {lost}
+		typed $m "malloc owners limit 1"
 	}
 }
 
@@ -302,6 +303,33 @@ case cases-a-reader-that-nobody-closes 60 {
 		set block [dict get [lindex [live_value $m "mdbg::allocations size == 1016"] 25000] address]
 		typed $m [lindex $::session 0] "malloc path $block"
 		set before [state [pid_of $t]]
+	}
+}
+
+case cases-a-callback-in-a-ring 60 {
+	investigate "A callback in a ring" $::build/targets/holders {
+		typed_memory_twice $t $m "connect 2000"
+		check {[lost_bytes [typed $m "malloc leaks definite limit 1"]] == 2000 * 2080} {lost}
+		set block [dict get [lindex [live_value $m "mdbg::leaks definite"] 0] address]
+		typed $m [lindex $::session 0] "malloc find $block"
+	}
+}
+
+case cases-a-cache-without-eviction 60 {
+	investigate "A cache without eviction" $::build/targets/holders {
+		typed_memory_twice $t $m "render 3000"
+		check {[lrange [first_site [typed $m "malloc sites sort growth limit 1"]] 1 2] eq {3000 render_page()}} {sites}
+		set text [typed $m "malloc owners limit 1"]
+		check {[regexp {#1  (\d+) bytes in 9001 blocks } $text -> bytes] && $bytes > 3000 * 4000} {$text}
+	}
+}
+
+case cases-a-reference-of-an-extension 60 {
+	investigate "A reference of an extension" [list [need python3] $::here/../targets/requests.py $::build/targets/libkept.so] {
+		typed_memory_twice $t $m "requests 3000"
+		typed $m "malloc sites sort growth limit 1"
+		set text [typed $m "malloc owners limit 1"]
+		check {[regexp {#1  \d+ bytes in (\d+) blocks } $text -> count] && $count > 2900} {$text}
 	}
 }
 
