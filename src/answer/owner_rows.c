@@ -39,27 +39,71 @@ static const struct column owner_columns[] = {
 
 const struct relation owner_relation = RELATION("owners", owner_columns, struct owner_row);
 
-struct err *owner_rows_take(struct session *session, const struct owner_ask *ask, bool keep,
+struct err *owner_rows_take(struct session *session, const struct owner_ask *ask,
 			    struct owners *ret)
 {
-	struct dominators_source source;
+	*ret = (struct owners){ .graph = { .in = { .held = PACKED_INIT, .heap = HEAPS_INIT } } };
+	return session_leaks_graph(session, ask, &ret->graph);
+}
+
+struct err *owner_rows_find(struct session *session, bool keep, struct owners *owners)
+{
+	struct dominators_source source = { .graph = &owners->graph.graph, .keep = keep,
+					    .list = &owners->graph.in.held };
 	struct err *err;
 
-	*ret = (struct owners){ .graph = { .in = { .held = PACKED_INIT, .heap = HEAPS_INIT } } };
-	err = session_leaks_graph(session, ask, &ret->graph);
-	if (!err)
-		err = root_names_build(session, &ret->graph, &ret->roots);
+	if (owners->keeps.of)
+		return NULL;
+	root_names_free(&owners->roots);	/* of a search that was interrupted */
+	err = root_names_build(session, &owners->graph, &owners->roots);
 	if (err)
 		return err;
-	source = (struct dominators_source){
-		.graph = &ret->graph.graph, .keep = keep, .list = &ret->graph.in.held,
-		.group_of = ret->roots.group_of.at,
-		.nr_groups = (uint32_t)ret->roots.names.vec.nr };
-	return dominators_build(&source, &ret->keeps);
+	source.group_of = owners->roots.group_of.at;
+	source.nr_groups = (uint32_t)owners->roots.names.vec.nr;
+	return dominators_build(&source, &owners->keeps);
+}
+
+static void count_all(struct owners *owners)
+{
+	free(owners->counts);
+	owners->counts = NULL;
+	dominator_sums_free(&owners->sums);
+}
+
+static struct err *match(const struct filter *filter, const struct filter_env *env,
+			 struct owners *owners)
+{
+	const struct packed_list *list = &owners->graph.in.held;
+
+	for (uint32_t i = 0; i < list->nr; i++) {
+		struct block block = packed_block(list, i);
+		struct err *err = i % STEPS ? NULL : cancel_check();
+
+		if (err)
+			return err;
+		owners->counts[i] = filter_matches(filter, env, &block);
+	}
+	return dominators_sum(&owners->keeps, list, owners->counts, &owners->sums);
+}
+
+struct err *owner_rows_count(const struct filter *filter, const struct filter_env *env,
+			     struct owners *owners)
+{
+	struct err *err;
+
+	count_all(owners);
+	if (!filter->conds.nr)
+		return NULL;
+	owners->counts = malloc(owners->keeps.nr + 1ull);
+	err = owners->counts ? match(filter, env, owners) : err_nomem;
+	if (err)
+		count_all(owners);
+	return err;
 }
 
 void owner_rows_free(struct owners *owners)
 {
+	count_all(owners);
 	owner_graph_free(&owners->graph);
 	root_names_free(&owners->roots);
 	dominators_free(&owners->keeps);
@@ -84,17 +128,20 @@ static struct err *add_group(struct making *making, uint32_t group)
 /* The row goes on with the block that keeps most. */
 static void take_block(const struct making *making, uint32_t block, struct owner_row *row)
 {
-	const uint64_t *bytes = making->owners->keeps.bytes;
+	const uint64_t *bytes = owners_bytes(making->owners);
 
 	if (row->block == NONE || bytes[block] > bytes[row->block])
 		row->block = block;
 }
 
+/* 0: it does not count. */
 static uint64_t size_of(const struct making *making, uint32_t block)
 {
-	const struct packed_list *list = &making->owners->graph.in.held;
+	const struct owners *owners = making->owners;
+	const struct packed_list *list = &owners->graph.in.held;
 
-	return packed_size(list, packed_at(list, block));
+	return owners->counts && !owners->counts[block] ? 0 :
+		packed_size(list, packed_at(list, block));
 }
 
 /* A row for each group of roots, for what is lost, and for what several groups lead to. */
@@ -107,8 +154,8 @@ static struct err *make_roots(struct making *making)
 		err = add_group(making, i);
 		if (err || i == keeps->nr_groups)
 			continue;
-		making->rows.at[i].bytes = keeps->bytes[dominators_group(keeps, i)];
-		making->rows.at[i].count = keeps->blocks[dominators_group(keeps, i)];
+		making->rows.at[i].bytes = owners_bytes(making->owners)[dominators_group(keeps, i)];
+		making->rows.at[i].count = owners_blocks(making->owners)[dominators_group(keeps, i)];
 	}
 	for (uint32_t i = 0; i < keeps->nr && !err; i++) {
 		struct owner_row *row;
@@ -118,8 +165,8 @@ static struct err *make_roots(struct making *making)
 		row = &making->rows.at[keeps->of[i] - keeps->nr];
 		row->own += size_of(making, i);
 		if (keeps->of[i] == keeps->top) {
-			row->bytes += keeps->bytes[i];
-			row->count += keeps->blocks[i];
+			row->bytes += owners_bytes(making->owners)[i];
+			row->count += owners_blocks(making->owners)[i];
 		}
 		take_block(making, i, row);
 	}
@@ -135,8 +182,9 @@ static struct err *make_blocks(struct making *making)
 		if (keeps->of[i] != making->owners->graph.block)
 			continue;
 		err = vec_push(&making->rows, ((struct owner_row){
-			.group = i, .block = i, .bytes = keeps->bytes[i],
-			.count = keeps->blocks[i], .own = size_of(making, i) }));
+			.group = i, .block = i, .bytes = owners_bytes(making->owners)[i],
+			.count = owners_blocks(making->owners)[i],
+			.own = size_of(making, i) }));
 	}
 	return err;
 }
@@ -215,8 +263,8 @@ static void go_in(struct making *making, struct tree *tree, uint32_t vertex)
 	row->own += size_of(making, vertex);
 	if (tree->within[group]++)
 		return;
-	row->bytes += keeps->bytes[vertex];
-	row->count += keeps->blocks[vertex];
+	row->bytes += owners_bytes(making->owners)[vertex];
+	row->count += owners_blocks(making->owners)[vertex];
 	take_block(making, vertex, row);
 }
 
@@ -303,7 +351,7 @@ static struct err *add_label(const struct making *making, const struct owner_row
 static struct err *add_row(const struct making *making, struct owner_row *row, struct answer *ret)
 {
 	AUTO_STR struct str label = STR_INIT, function = STR_INIT;
-	uint64_t all = making->owners->keeps.bytes[making->owners->keeps.top];
+	uint64_t all = owners_bytes(making->owners)[making->owners->keeps.top];
 	struct err *err = NULL;
 
 	if (row->block != NONE) {

@@ -4,6 +4,7 @@
 
 #include "answer/answer.h"
 #include "answer/root_names.h"
+#include "heap/filter.h"
 #include "heap/reach/dominators.h"
 
 struct session;
@@ -14,7 +15,21 @@ struct owners {
 	struct owner_graph graph;
 	struct root_names roots;
 	struct dominators keeps;
+	/* Of owner_rows_count: by block, whether it counts, and what is kept of those that do. */
+	uint8_t *counts;		/* NULL: all of them count */
+	struct dominator_sums sums;
 };
+
+/* By vertex of owners->keeps, the bytes and blocks that it keeps, of those that count. */
+static inline const uint64_t *owners_bytes(const struct owners *owners)
+{
+	return owners->counts ? owners->sums.bytes : owners->keeps.bytes;
+}
+
+static inline const uint32_t *owners_blocks(const struct owners *owners)
+{
+	return owners->counts ? owners->sums.blocks : owners->keeps.blocks;
+}
 
 /*
  *	root		a group of roots; what several of them lead to is one more row, and what is lost
@@ -41,11 +56,19 @@ struct owner_row {
 extern const struct relation owner_relation;
 
 /*
- * Look at the process. keep: the pointers are wanted afterwards, too. ERR_NOTFOUND: no block is at
- * ask->address. The caller frees *ret.
+ * Look at the process: owners->graph. ERR_NOTFOUND: no block is at ask->address. The caller frees
+ * *ret.
  */
-struct err *owner_rows_take(struct session *session, const struct owner_ask *ask, bool keep,
+struct err *owner_rows_take(struct session *session, const struct owner_ask *ask,
 			    struct owners *ret) MUST_CHECK;
+/*
+ * Find out what all of it keeps, unless that is known. keep: the pointers, graph.first and to, are
+ * wanted afterwards, too.
+ */
+struct err *owner_rows_find(struct session *session, bool keep, struct owners *owners) MUST_CHECK;
+/* Only the blocks that the filter matches count from now on; without conditions all do. */
+struct err *owner_rows_count(const struct filter *filter, const struct filter_env *env,
+			     struct owners *owners) MUST_CHECK;
 void owner_rows_free(struct owners *owners);
 /*
  * The rows, most bytes first unless the order says otherwise. They are copies. by OWNER_BLOCK is of

@@ -61,7 +61,7 @@ static struct err *add_hop(struct stack_names *names, const struct owner_graph *
 		.way = hop->way, .step = step, .kind = "block", .address = block.address,
 		.size = block.size, .offset = hop->from, .to = hop->to, .block = true,
 		.stack = block.preattach ? LOG_STACK_NONE : block.stack,
-		.leads = hop->block != graph->block,
+		.leads = hop->found,
 	};
 	struct err *err = root_names_block(names, graph, hop->block, &text);
 

@@ -17,7 +17,7 @@ struct path_row {
 	uint64_t offset;	/* byte of the block that has the pointer to the next one */
 	uint64_t to;		/* byte of the next block that it points to */
 	uint32_t stack;		/* that has allocated the block */
-	bool block, leads;	/* it is a block; it is not the last one */
+	bool block, leads;	/* it is a block; its word that leads on is known */
 };
 
 extern const struct relation path_relation;

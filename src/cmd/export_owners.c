@@ -36,7 +36,9 @@ struct err *export_owners(const struct call *call, const struct export_format *f
 
 	stack_names_init(&names, call->session);
 	if (!err)
-		err = owner_rows_take(call->session, &(struct owner_ask){ 0 }, true, &owners);
+		err = owner_rows_take(call->session, &(struct owner_ask){ 0 }, &owners);
+	if (!err)
+		err = owner_rows_find(call->session, true, &owners);
 	if (!err)
 		err = write_to(format, name, &names, &owners, done_ret);
 	if (err)

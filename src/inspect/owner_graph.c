@@ -44,7 +44,7 @@ static void choose(uint64_t address, struct owner_graph *ret)
 }
 
 /* The first word of block `from` that points into block `to`. */
-static void find_hop(const struct memory_view *view, const struct packed_list *list, uint32_t from,
+static void find_hop(struct memory *memory, const struct packed_list *list, uint32_t from,
 		     uint32_t to, struct owner_hop *ret)
 {
 	uint64_t word[BUFFER_WORDS], start = packed_at(list, from)->address;
@@ -56,11 +56,12 @@ static void find_hop(const struct memory_view *view, const struct packed_list *l
 		size_t nr = MIN((end - at) / 8, (uint64_t)BUFFER_WORDS), len_read = nr * 8;
 
 		/* What cannot be read, as of a core file, is zeros. */
-		if (!memory_read_holes(view->memory, at, word, len_read))
+		if (!memory_read_holes(memory, at, word, len_read))
 			nr = 0;
 		for (size_t i = 0; i < nr; i++) {
 			if (word[i] - low >= len)
 				continue;
+			ret->found = true;
 			ret->from = at + i * 8 - start;
 			ret->to = word[i] - low;
 			return;
@@ -69,7 +70,7 @@ static void find_hop(const struct memory_view *view, const struct packed_list *l
 	}
 }
 
-static struct err *find_hops(const struct memory_view *view, struct owner_graph *ret, uint32_t way)
+static struct err *find_hops(struct memory *memory, struct owner_graph *ret, uint32_t way)
 {
 	uint32_t at = ret->path.ways.at[way].block;
 	struct err *err = NULL;
@@ -78,7 +79,7 @@ static struct err *find_hops(const struct memory_view *view, struct owner_graph 
 		struct owner_hop hop = { .way = way, .block = at };
 
 		if (at != ret->block)
-			find_hop(view, &ret->in.held, at, ret->path.next[at], &hop);
+			find_hop(memory, &ret->in.held, at, ret->path.next[at], &hop);
 		err = vec_push(&ret->hops, hop);
 		if (!err)
 			err = cancel_check();
@@ -88,20 +89,54 @@ static struct err *find_hops(const struct memory_view *view, struct owner_graph 
 	return err;
 }
 
+static struct err *ask_graph(struct memory *memory, const struct owner_ask *ask,
+			     struct owner_graph *graph)
+{
+	struct err *err = NULL;
+
+	graph->block = WORD_NO_BLOCK;
+	graph->freed = false;
+	if (ask->address)
+		choose(ask->address, graph);
+	if (ask->limit && graph->block != WORD_NO_BLOCK)
+		err = block_path_find(&graph->graph, graph->block, ask->limit, &graph->path);
+	for (uint32_t i = 0; !err && i < graph->path.ways.nr; i++)
+		err = find_hops(memory, graph, i);
+	return err;
+}
+
 struct err *owner_graph_search(const struct memory_view *view, const struct owner_ask *ask,
 			       struct owner_graph *ret)
 {
 	struct err *err = leak_search_graph(view, &ret->in, &ret->origins, &ret->graph);
 
-	ret->block = WORD_NO_BLOCK;
-	if (!err && ask->address)
-		choose(ask->address, ret);
-	if (err || !ask->limit || ret->block == WORD_NO_BLOCK)
-		return err;
-	err = block_path_find(&ret->graph, ret->block, ask->limit, &ret->path);
-	for (uint32_t i = 0; !err && i < ret->path.ways.nr; i++)
-		err = find_hops(view, ret, i);
+	return err ? err : ask_graph(view->memory, ask, ret);
+}
+
+static void forget_asked(struct owner_graph *graph)
+{
+	block_path_free(&graph->path);
+	vec_free(&graph->hops);
+	graph->block = WORD_NO_BLOCK;
+}
+
+struct err *owner_graph_ask(struct memory *memory, const struct owner_ask *ask,
+			    struct owner_graph *graph)
+{
+	struct err *err;
+
+	forget_asked(graph);
+	err = ask_graph(memory, ask, graph);
+	if (err)
+		forget_asked(graph);
 	return err;
+}
+
+void owner_graph_rest(struct owner_graph *graph)
+{
+	forget_asked(graph);
+	heaps_free(&graph->in.heap);
+	graph->in.heap = (struct heaps)HEAPS_INIT;
 }
 
 static struct err *add_range(struct owner_graph *ret, struct root_range range)
@@ -226,6 +261,5 @@ void owner_graph_free(struct owner_graph *graph)
 	vec_free(&graph->origins.vec);
 	vec_free(&graph->ranges);
 	procparse_maps_free(&graph->maps);
-	block_path_free(&graph->path);
-	vec_free(&graph->hops);
+	forget_asked(graph);
 }

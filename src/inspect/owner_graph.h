@@ -21,6 +21,7 @@
 #include "inspect/leak_search.h"
 #include "os/procfs.h"
 
+struct memory;
 struct memory_view;
 
 enum root_range_in { ROOT_RANGE_FRAME, ROOT_RANGE_TLS, ROOT_RANGE_CONTROL };
@@ -38,7 +39,8 @@ struct root_range {
 struct owner_hop {
 	uint32_t way;		/* in path.ways */
 	uint32_t block;
-	uint64_t from;		/* byte of the block that has the word; of the last one: 0 */
+	bool found;		/* false: of the last one; or it is not there any more */
+	uint64_t from;		/* byte of the block that has the word */
 	uint64_t to;		/* byte of the next block that it points to */
 };
 
@@ -68,6 +70,15 @@ struct owner_graph {
  */
 struct err *owner_graph_search(const struct memory_view *view, const struct owner_ask *ask,
 			       struct owner_graph *ret) MUST_CHECK;
+/*
+ * Ask the same graph again, whose first and to are still there. Which words of blocks point to the
+ * next ones is read in `memory`, which may be that of the process now: its pointers may be others.
+ * After an error nothing is asked.
+ */
+struct err *owner_graph_ask(struct memory *memory, const struct owner_ask *ask,
+			    struct owner_graph *graph) MUST_CHECK;
+/* Free what only the answer to a question needs, and the chunks of the walk. */
+void owner_graph_rest(struct owner_graph *graph);
 /* Tracer thread: find out what the roots are. The view is a snapshot, or still stands. */
 struct err *owner_graph_name(const struct memory_view *view, struct owner_graph *ret) MUST_CHECK;
 /* What of ret->ranges has the address, or NULL. */

@@ -2,10 +2,10 @@
 /* malloc owners, mdbg::owners: who keeps how much memory. */
 
 #include "answer/owner_rows.h"
-#include "answer/stack_names.h"
 #include "base/cleanup.h"
+#include "cmd/query/query.h"
+#include "cmd/query/query_owners.h"
 #include "cmd/shell/cmd.h"
-#include "heap/filter.h"
 #include "report/graph/owners.h"
 #include "session/session.h"
 
@@ -17,17 +17,17 @@ static const char *const by_words[] = {
 };
 
 struct asked {
-	struct stack_names names;
-	struct owners owners;
+	struct query query;		/* its words, and FILTER */
+	struct query_owners graph;
+	struct owners *owners;
+	uint64_t age;			/* of the graph, in ns */
 	enum owner_by by;
 	struct answer_order order;
-	struct owner_ask ask;
 };
 
 static void asked_free(struct asked *asked)
 {
-	owner_rows_free(&asked->owners);
-	stack_names_free(&asked->names);
+	query_free(&asked->query);
 }
 
 static struct err *parse_by(const char *word, enum owner_by *ret)
@@ -42,38 +42,64 @@ static struct err *parse_by(const char *word, enum owner_by *ret)
 	return NULL;
 }
 
-static struct err *parse(const struct call *call, struct asked *ret)
+static struct err *parse_address(struct asked *asked, int *at)
 {
-	int at = 0;
+	const struct query *query = &asked->query;
+	struct err *err = parse_number(query->argv[(*at)++], &asked->graph.ask.address);
+
+	if (!err && !asked->graph.ask.address)
+		err = err_create(ERR_NOTFOUND, "no block is at 0x0");
+	asked->by = OWNER_BLOCK;
+	asked->graph.now = *at < query->argc && !strcmp(query->argv[*at], "now");
+	*at += asked->graph.now;
+	return err;
+}
+
+/* by WORD, or ADDRESS ?now?; then FILTER, sort and limit. */
+static struct err *parse(struct asked *asked)
+{
+	struct query *query = &asked->query;
+	const char *const *argv = (const char *const *)query->argv;
+	int at = 0, used = 0;
 	struct err *err = NULL;
 
-	if (call->argc && !strcmp(call->argv[0], "by")) {
-		err = parse_by(call->argc > 1 ? call->argv[1] : NULL, &ret->by);
+	if (query->argc && !strcmp(argv[0], "by")) {
+		err = parse_by(argv[1], &asked->by);
 		at = 2;
-	} else if (call->argc && strcmp(call->argv[0], "sort") && strcmp(call->argv[0], "limit")) {
-		err = parse_number(call->argv[0], &ret->ask.address);
-		if (!err && !ret->ask.address)
-			err = err_create(ERR_NOTFOUND, "no block is at 0x0");
-		ret->by = OWNER_BLOCK;
-		at = 1;
+	} else if (query->argc && *argv[0] >= '0' && *argv[0] <= '9') {
+		err = parse_address(asked, &at);
 	}
-	ret->ask.timed = ret->by == OWNER_THREAD;
 	if (!err)
-		err = answer_order_parse(&owner_relation, call->argc, call->argv, &at, &ret->order);
-	return !err && at < call->argc ? call_bad_word(call->argv[at]) : err;
+		err = filter_parse(query->argc - at, argv + at, FILTER_ALL, &query->filter, NULL,
+				   &used);
+	at += used;
+	if (!err)
+		err = answer_order_parse(&owner_relation, query->argc, argv, &at, &asked->order);
+	asked->graph.ask.timed = asked->by == OWNER_THREAD || filter_is_timed(&query->filter);
+	/* The blocks of an older graph may be without times. */
+	asked->graph.now |= asked->graph.ask.timed;
+	return !err && at < query->argc ? call_bad_word(argv[at]) : err;
 }
 
 /* The caller calls asked_free, also after an error. */
 static struct err *look(const struct call *call, struct asked *ret)
 {
+	struct filter_env env;
 	struct err *err;
 
-	*ret = (struct asked){ .by = OWNER_ROOT };
-	ret->owners.graph.in = (struct leak_marks){ .held = PACKED_INIT, .heap = HEAPS_INIT };
-	stack_names_init(&ret->names, call->session);
-	err = parse(call, ret);
-	return err ? err : owner_rows_take(call->session, &ret->ask, false,
-					      &ret->owners);
+	*ret = (struct asked){ .by = OWNER_ROOT, .graph.keeps = true };
+	/* Without a log there is nothing but blocks from before the attach: a core file. */
+	err = session_log(call->session) ? query_begin(call, &ret->query) :
+					   query_begin_unlogged(call, &ret->query);
+	if (!err)
+		err = parse(ret);
+	if (!err)
+		err = query_owners(call, &ret->graph, &ret->owners, &ret->age);
+	if (err)
+		return err;
+	env = query_env(call, &ret->query);
+	err = owner_rows_count(&ret->query.filter, &env, ret->owners);
+	return err ? err : query_warn_of_nobody(call, &ret->query.names, &ret->query.filter);
 }
 
 static struct err *run(struct call *call)
@@ -87,15 +113,16 @@ static struct err *run(struct call *call)
 		return err;
 	if (asked.order.limit == UINT64_MAX)
 		asked.order.limit = LIMIT;
-	text.names = &asked.names;
-	text.owners = &asked.owners;
+	text.names = &asked.query.names;
+	text.owners = asked.owners;
 	text.by = asked.by;
-	err = owner_rows(&asked.names, &asked.owners, asked.by, call->brief,
-			 &asked.order, &rows, &text.all);
-	if (err)
-		return err;
-	err = owners_print(&text, call->brief, call->out);
+	text.age_ns = asked.age;
+	err = owner_rows(&asked.query.names, asked.owners, asked.by, call->brief, &asked.order,
+			 &rows, &text.all);
+	if (!err)
+		err = owners_print(&text, call->brief, call->out);
 	answer_free(&rows);
+	query_owners_end(call);
 	return err;
 }
 
@@ -105,8 +132,12 @@ static struct err *rows(struct call *call, struct answer *ret)
 	uint64_t all;
 	struct err *err = look(call, &asked);
 
-	return err ? err : owner_rows(&asked.names, &asked.owners, asked.by, false, &asked.order,
-				      ret, &all);
+	if (err)
+		return err;
+	err = owner_rows(&asked.query.names, asked.owners, asked.by, false, &asked.order, ret,
+			 &all);
+	query_owners_end(call);
+	return err;
 }
 
 static const struct twin twin = {
@@ -120,7 +151,7 @@ static const struct twin twin = {
 
 const struct cmd cmd_malloc_owners = {
 	.name		= "malloc owners",
-	.usage		= "?by root|site|module|thread|ADDRESS? ?sort KEY ?up?? ?limit N?",
+	.usage		= "?by root|site|module|thread|ADDRESS ?now?? ?FILTER? ?sort KEY ?up?? ?limit N?",
 	.brief		= "who keeps how much memory: what would go if it went",
 	.help		= "What a block keeps are the blocks that nothing would lead to without it:\n"
 			  "every way from a root to them leads through it. It counts itself. A root is a\n"
@@ -132,7 +163,13 @@ const struct cmd cmd_malloc_owners = {
 			  "taken together; a block that is kept by another one of them counts once.\n"
 			  "\n"
 			  "With ADDRESS the answer is of the block there: what it keeps directly, one\n"
-			  "level. An address of that list, or of one by root, leads a level deeper.\n"
+			  "level. An address of that list, or of one by root, leads a level deeper. What\n"
+			  "was found stays for a minute, and is asked again: the answer says of when it\n"
+			  "is, and `now` looks anew. mdbg::owners always does, unless it is a core file\n"
+			  "that is looked at.\n"
+			  "\n"
+			  "With FILTER, as in `help malloc allocations`, only the blocks that match are\n"
+			  "counted: who keeps those of a function, those that are older than an hour.\n"
 			  "\n"
 			  "Pointers to the inside of a block count. Words of stacks and registers count\n"
 			  "only where nothing else leads to the block, since a function that walks along\n"
@@ -143,11 +180,12 @@ const struct cmd cmd_malloc_owners = {
 			  "as for `malloc leaks`: for a fork, if it is large.\n",
 	.example	= "malloc owners\n"
 			  "malloc owners by site limit 5\n"
+			  "malloc owners function == read_frame and age > 1h\n"
 			  "malloc owners 0x55d0c8a012a0\n",
 	.need		= call_need_view,
 	.run		= run,
 	.twin		= &twin,
 	.max_args	= CMD_ANY,
-	.flags		= CMD_BRIEF,
-	.complete	= COMPLETE_LIMIT,
+	.flags		= CMD_FILTER | CMD_BRIEF,
+	.complete	= COMPLETE_BLOCKS,
 };

@@ -4,61 +4,66 @@
 #include "answer/path_rows.h"
 #include "answer/stack_names.h"
 #include "base/cleanup.h"
+#include "cmd/query/query_owners.h"
 #include "cmd/shell/cmd.h"
 #include "heap/filter.h"
 #include "report/graph/owners.h"
-#include "session/leaks.h"
 
 #define ALL	20u	/* ways */
 
-static void graph_free(struct owner_graph *graph)
+static struct err *parse(const struct call *call, struct query_owners *ret)
 {
-	owner_graph_free(graph);
-}
+	struct err *err = parse_number(call->argv[0], &ret->ask.address);
+	int at = 1;
 
-static struct err *parse(const struct call *call, struct owner_ask *ret)
-{
-	struct err *err = parse_number(call->argv[0], &ret->address);
-
-	if (!err && !ret->address)
+	*ret = (struct query_owners){ .ask = { ret->ask.address, 1, false } };
+	if (!err && !ret->ask.address)
 		err = err_create(ERR_NOTFOUND, "no block is at 0x0");
-	ret->limit = 1;
-	if (err || call->argc == 1)
-		return err;
-	if (strcmp(call->argv[1], "all"))
-		return call_bad_word(call->argv[1]);
-	ret->limit = ALL;
-	return NULL;
-}
-
-static struct err *find(const struct call *call, struct owner_ask *ask, struct owner_graph *ret)
-{
-	struct err *err = parse(call, ask);
-
-	*ret = (struct owner_graph){ .in = { .held = PACKED_INIT, .heap = HEAPS_INIT } };
-	return err ? err : session_leaks_graph(call->session, ask, ret);
+	if (!err && at < call->argc && !strcmp(call->argv[at], "all")) {
+		ret->ask.limit = ALL;
+		at++;
+	}
+	if (!err && at < call->argc && !strcmp(call->argv[at], "now")) {
+		ret->now = true;
+		at++;
+	}
+	return !err && at < call->argc ? call_bad_word(call->argv[at]) : err;
 }
 
 static struct err *run(struct call *call)
 {
-	CLEANUP(graph_free) struct owner_graph graph;
 	CLEANUP(stack_names_free) struct stack_names names;
-	struct owner_ask ask = { .address = 0 };
-	struct err *err = find(call, &ask, &graph);
+	struct query_owners query;
+	struct owners *owners;
+	uint64_t age;
+	struct err *err = parse(call, &query);
 
 	stack_names_init(&names, call->session);
-	return err ? err : owners_print_path(&names, &graph, ask.address, call->out);
+	if (!err)
+		err = query_owners(call, &query, &owners, &age);
+	if (err)
+		return err;
+	err = owners_print_path(&names, &owners->graph, query.ask.address, age, call->out);
+	query_owners_end(call);
+	return err;
 }
 
 static struct err *rows(struct call *call, struct answer *ret)
 {
-	CLEANUP(graph_free) struct owner_graph graph;
 	CLEANUP(stack_names_free) struct stack_names names;
-	struct owner_ask ask = { .address = 0 };
-	struct err *err = find(call, &ask, &graph);
+	struct query_owners query;
+	struct owners *owners;
+	uint64_t age;
+	struct err *err = parse(call, &query);
 
 	stack_names_init(&names, call->session);
-	return err ? err : path_rows(&names, &graph, ret);
+	if (!err)
+		err = query_owners(call, &query, &owners, &age);
+	if (err)
+		return err;
+	err = path_rows(&names, &owners->graph, ret);
+	query_owners_end(call);
+	return err;
 }
 
 static const struct twin twin = {
@@ -74,7 +79,7 @@ static const struct twin twin = {
 
 const struct cmd cmd_malloc_path = {
 	.name		= "malloc path",
-	.usage		= "ADDRESS ?all?",
+	.usage		= "ADDRESS ?all? ?now?",
 	.brief		= "the shortest way from a root to a block",
 	.help		= "ADDRESS may be anywhere in the block. The way begins at a variable with its\n"
 			  "module, thread-local data, a mapping beside malloc, or, if nothing else leads\n"
@@ -88,12 +93,14 @@ const struct cmd cmd_malloc_path = {
 			  "begins then at the block through which it is lost, which only its own ring\n"
 			  "may point to.\n"
 			  "\n"
-			  "The process stands still as for `malloc leaks`. Each `malloc path` looks at\n"
-			  "all memory; `malloc find` shows who points to one block.\n",
+			  "The process stands still as for `malloc leaks`. What was found stays for a\n"
+			  "minute: `malloc owners ADDRESS` and another `malloc path` are answered from it\n"
+			  "at once, and say of when it is. `now` looks anew; mdbg::path always does,\n"
+			  "unless it is a core file that is looked at.\n",
 	.example	= "malloc path 0x55d0c8a012a0\n",
 	.need		= call_need_view,
 	.run		= run,
 	.twin		= &twin,
 	.min_args	= 1,
-	.max_args	= 2,
+	.max_args	= 3,
 };

@@ -4,6 +4,7 @@
 #include "cmd/shell/close.h"
 
 #include "base/cancel.h"
+#include "cmd/query/query_owners.h"
 #include "cmd/shell/evaluate.h"
 #include "cmd/shell/events.h"
 #include "cmd/shell/shell.h"
@@ -18,6 +19,7 @@ void shell_close(struct shell *shell)
 	if (!session)
 		return;
 	events_end(shell);
+	query_owners_forget(shell);
 	shell->session = NULL;
 	cancel_clear();
 	progress_begin("detach");

@@ -22,6 +22,7 @@ struct debug_server;
 struct listener;
 struct machine_look;
 struct original;
+struct owners_kept;
 struct prompt;
 
 /* --fail-on-leak (theory in fail_on_leak.c). */
@@ -86,6 +87,7 @@ struct shell {
 	struct prompt *prompt;		/* NULL: not started */
 	struct machine_look *machine_last;	/* of the last `memory system`; NULL */
 	struct listener *listener;	/* of `mdbg::listen`; NULL */
+	struct owners_kept *owners;	/* of the last `malloc owners` or `malloc path`; NULL */
 	Tcl_Obj *on[EVENT_SCRIPTS];
 	Tcl_TimerToken sampling;	/* the next sample of the history (sampling.h) */
 	struct trimming trimming;

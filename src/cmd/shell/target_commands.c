@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/fail_on_leak.h"
+#include "cmd/query/query_owners.h"
 #include "cmd/sampling.h"
 #include "cmd/shell/debuginfod.h"
 #include "cmd/shell/events.h"
@@ -42,6 +43,7 @@ static struct err *after(struct shell *shell, struct err *err)
 {
 	if (!err) {
 		shell_choose_thread(shell, 0);
+		query_owners_forget(shell);
 		sampling_attached(shell);
 		trimming_end(shell);
 		fail_on_leak_begin(shell);

@@ -408,6 +408,59 @@ struct err *dominators_build(const struct dominators_source *source, struct domi
 	return err;
 }
 
+/*
+ * A vertex is added to its dominator when all that it dominates has been added to it: when as many
+ * have been as name it. *left counts down.
+ */
+static void sum_up(const struct dominators *dominators, uint32_t *left,
+		   struct dominator_sums *sums)
+{
+	for (uint32_t i = 0; i < dominators->top; i++)
+		left[dominators->of[i]]++;
+	for (uint32_t i = 0; i < dominators->top; i++) {
+		/* From each leaf up, as far as it was the last one. NONE: it has been added. */
+		for (uint32_t at = i; at != dominators->top && !left[at];) {
+			uint32_t of = dominators->of[at];
+
+			sums->bytes[of] += sums->bytes[at];
+			sums->blocks[of] += sums->blocks[at];
+			left[at] = NONE;
+			left[of]--;
+			at = of;
+		}
+	}
+}
+
+struct err *dominators_sum(const struct dominators *dominators, const struct packed_list *list,
+			   const uint8_t *counts, struct dominator_sums *ret)
+{
+	size_t nr = dominators->top + 1ull;
+	struct dominator_sums sums = { calloc(nr, sizeof(*sums.bytes)),
+				       calloc(nr, sizeof(*sums.blocks)) };
+	uint32_t *left = calloc(nr, sizeof(*left));
+
+	if (!sums.bytes || !sums.blocks || !left) {
+		dominator_sums_free(&sums);
+		free(left);
+		return err_nomem;
+	}
+	for (uint32_t i = 0; i < dominators->nr; i++) {
+		sums.bytes[i] = counts[i] ? packed_size(list, packed_at(list, i)) : 0;
+		sums.blocks[i] = counts[i] != 0;
+	}
+	sum_up(dominators, left, &sums);
+	free(left);
+	*ret = sums;
+	return NULL;
+}
+
+void dominator_sums_free(struct dominator_sums *sums)
+{
+	free(sums->bytes);
+	free(sums->blocks);
+	*sums = (struct dominator_sums){ NULL, NULL };
+}
+
 void dominators_free(struct dominators *dominators)
 {
 	free(dominators->of);

@@ -66,8 +66,18 @@ static inline uint32_t dominators_lost(const struct dominators *dominators)
 	return dominators->top - 1;
 }
 
+/* What each vertex keeps of some of the blocks; by vertex. */
+struct dominator_sums {
+	uint64_t *bytes;
+	uint32_t *blocks;
+};
+
 /* ERR_CANCELLED; ERR_NOMEM; ERR_RANGE: too many roots. */
 struct err *dominators_build(const struct dominators_source *source,
 			     struct dominators *ret) MUST_CHECK;
+/* Add up those blocks whose byte in `counts` is not 0. ERR_NOMEM. */
+struct err *dominators_sum(const struct dominators *dominators, const struct packed_list *list,
+			   const uint8_t *counts, struct dominator_sums *ret) MUST_CHECK;
+void dominator_sums_free(struct dominator_sums *sums);
 /* It may be called on zeros. */
 void dominators_free(struct dominators *dominators);

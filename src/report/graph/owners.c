@@ -20,9 +20,10 @@ static const char *plural(uint64_t nr)
 	return nr == 1 ? "" : "s";
 }
 
-void owners_print_doubts(const struct owner_graph *graph, struct out *out)
+void owners_print_doubts(const struct owner_graph *graph, uint64_t age_ns, struct out *out)
 {
 	const struct leak_marks *in = &graph->in;
+	char text[32];
 
 	if (!in->walked)
 		out_f(out, "%s: only recorded blocks are known\n", in->why);
@@ -39,7 +40,13 @@ void owners_print_doubts(const struct owner_graph *graph, struct out *out)
 		  "pointers\n", in->blind_threads);
 	out_count(out, "realloc is at work on %" PRIu64 " blocks: there may be more pointers\n",
 		  in->under_way);
-	stood_text_print(out, in->pause_ns, in->no_snapshot);
+	if (!age_ns) {
+		stood_text_print(out, in->pause_ns, in->no_snapshot);
+		return;
+	}
+	number_text_duration(text, sizeof(text), age_ns);
+	out_f(out, in->core ? "It was found %s ago\n" :
+		       "It is how the process was %s ago; `now` looks anew\n", text);
 }
 
 static void print_row(const struct owners_text *text, size_t rank, const struct owner_row *row,
@@ -74,10 +81,11 @@ static struct err *print_block(const struct owners_text *text, struct out *out)
 		err = owner_rows_vertex(text->names, owners, keeps->of[block], &by);
 	if (err)
 		return err;
-	out_f(out, "%s, of %s bytes, keeps %s bytes in %" PRIu32 " block%s, itself among them\n",
+	out_f(out, "%s, of %s bytes, keeps %s bytes in %" PRIu32 " block%s%s\n",
 	      str_text(&self), number_text_size(out, is.size).at,
-	      number_text_size(out, keeps->bytes[block]).at, keeps->blocks[block],
-	      plural(keeps->blocks[block]));
+	      number_text_size(out, owners_bytes(owners)[block]).at, owners_blocks(owners)[block],
+	      plural(owners_blocks(owners)[block]),
+	      owners->counts ? " of those that match" : ", itself among them");
 	out_f(out, "It is kept by %s\n\n", str_text(&by));
 	return NULL;
 }
@@ -101,15 +109,18 @@ static struct err *print_rows(struct owners_text *text, struct out *out)
 static void print_sums(const struct owners_text *text, uint64_t listed, struct out *out)
 {
 	const struct dominators *keeps = &text->owners->keeps;
+	const uint64_t *bytes = owners_bytes(text->owners);
+	const uint32_t *blocks = owners_blocks(text->owners);
 	uint32_t lost = dominators_lost(keeps), of = keeps->top;
 
 	if (text->by == OWNER_BLOCK)
 		of = text->owners->graph.block;
 	out_f(out, "%" PRIu64 " listed of %" PRIu64 "; %s bytes in %" PRIu32 " block%s", listed,
-	      text->all, number_text_size(out, keeps->bytes[of]).at, keeps->blocks[of],
-	      plural(keeps->blocks[of]));
-	if (of == keeps->top && keeps->blocks[lost])
-		out_f(out, ", %s of them lost", number_text_size(out, keeps->bytes[lost]).at);
+	      text->all, number_text_size(out, bytes[of]).at, blocks[of], plural(blocks[of]));
+	if (text->owners->counts)
+		out_text(out, blocks[of] == 1 ? " matches" : " match");
+	if (of == keeps->top && blocks[lost])
+		out_f(out, ", %s of them lost", number_text_size(out, bytes[lost]).at);
 	out_text(out, "\n");
 }
 
@@ -131,7 +142,7 @@ struct err *owners_print(struct owners_text *text, bool brief, struct out *out)
 	if (err)
 		return err;
 	print_sums(text, listed, out);
-	owners_print_doubts(&text->owners->graph, out);
+	owners_print_doubts(&text->owners->graph, text->age_ns, out);
 	return lack_text_print(text->names->session, out);
 }
 
@@ -191,7 +202,7 @@ static struct err *print_steps(struct answer *rows, struct out *out)
 }
 
 struct err *owners_print_path(struct stack_names *names, const struct owner_graph *graph,
-			      uint64_t address, struct out *out)
+			      uint64_t address, uint64_t age_ns, struct out *out)
 {
 	struct block block = packed_block(&graph->in.held, graph->block);
 	struct answer rows;
@@ -209,6 +220,6 @@ struct err *owners_print_path(struct stack_names *names, const struct owner_grap
 	if (graph->path.more)
 		out_f(out, "More than %zu root%s lead to it\n", graph->path.ways.nr,
 		      plural(graph->path.ways.nr));
-	owners_print_doubts(graph, out);
+	owners_print_doubts(graph, age_ns, out);
 	return lack_text_print(names->session, out);
 }

@@ -110,6 +110,8 @@ case owners-by 60 {
 	check {[dict get $row own] >= $::versions * 40 && [dict get $row bytes] >= $::list_bytes} {$row}
 	live_value $m "mdbg::owners sort count limit 1"
 	foreach {words error} {
+		"what" {*'what' is not expected here*}
+		"size > many" {*many*}
 		"by what" {*'what' is nothing to group by*}
 		"by" {*what to group by is missing*}
 		"sort age" {*'age' is nothing to sort by*}
@@ -139,6 +141,47 @@ case owners-path 60 {
 	check {[string match "*More than 1 root lead to it*" [live $m "malloc path [block_of $m 776]"]]} {}
 	set path [live_value $m "mdbg::path [block_of $m 616]"]
 	check {[string match "stack of thread *, in wait_with_block*" [dict get [lindex $path 0] label]]} {$path}
+	live_end $m
+	finish $t
+}
+
+# Only what matches counts: who keeps the blocks of a size, or of a function.
+case owners-of-some 60 {
+	lassign [start_keepers] t m
+	order $t "reader 100"
+	set rows [live_value $m "mdbg::owners function == add_version and size > 500"]
+	set row [owner_row $rows "sessions \\\[keepers\\\]"]
+	check {[dict get $row count] == 99} {$rows}
+	set sum 0
+	foreach row $rows {
+		incr sum [dict get $row bytes]
+	}
+	check {$sum == 100 * 1016} {$sum: $rows}
+	set session [block_of $m 552]
+	set text [live $m "malloc owners $session now size == 40 limit 1"]
+	check {[regexp {, of 552 bytes, keeps \d+ bytes in \d+ blocks of those that match\n} $text] && [regexp { match\n} $text]} {$text}
+	check {[live_value $m "mdbg::owners size == 12345"] eq {}} {}
+	live_value $m "mdbg::owners by site size > 100 and age > 0s sort own limit 2"
+	live_end $m
+	finish $t
+}
+
+# What was found stays, so that who goes down the tree does not pay for a search at each step; scripts look anew.
+case owners-again 60 {
+	lassign [start_keepers] t m
+	set session [block_of $m 552]
+	live $m "malloc owners limit 1"
+	foreach command [list "malloc owners $session" "malloc path $session" "malloc path [block_of $m 216] all"] {
+		check {[regexp {\nIt is how the process was [^\n]* ago; `now` looks anew} [set text [live $m $command]]]} {$command: $text}
+		check {![string match "*looks anew*" [live $m "$command now"]]} {$command now}
+	}
+	order $t "reader 3"
+	# A block that it has not got is looked for anew.
+	set reader [dict get [lindex [live_value $m "mdbg::allocations size == 216 sort time"] 0] address]
+	check {![string match "*looks anew*" [set text [live $m "malloc path $reader"]]] && [string match "*sessions+0x10*" $text]} {$text}
+	order $t lose
+	set conn [block_of $m 136]
+	check {[dict get [lindex [live_value $m "mdbg::path $conn"] 0] kind] eq "lost"} {a script is told of an old moment}
 	live_end $m
 	finish $t
 }

@@ -276,3 +276,41 @@ TEST("random graphs, by cutting")
 		owner_world_close(&world);
 	}
 }
+
+/* By the dominators of each block that counts, one by one. */
+static void check_sum(const struct owner_world *world, const struct dominators *is, uint64_t *state)
+{
+	uint64_t bytes[MOST + 16] = { 0 };
+	uint32_t blocks[MOST + 16] = { 0 };
+	uint8_t counts[MOST];
+	struct dominator_sums sums;
+
+	for (uint32_t i = 0; i < is->nr; i++) {
+		counts[i] = (uint8_t)random_below(state, 2);
+		for (uint32_t at = i; counts[i]; at = is->of[at]) {
+			bytes[at] += i + 1;
+			blocks[at]++;
+			if (at == is->top)
+				break;
+		}
+	}
+	CU_ASSERT_PTR_NULL_FATAL(dominators_sum(is, &world->list, counts, &sums));
+	CU_ASSERT(!memcmp(bytes, sums.bytes, (is->top + 1) * sizeof(*bytes)));
+	CU_ASSERT(!memcmp(blocks, sums.blocks, (is->top + 1) * sizeof(*blocks)));
+	dominator_sums_free(&sums);
+}
+
+TEST("what is kept of some of the blocks")
+{
+	uint64_t state = 11;
+
+	for (unsigned i = 0; i < 1000; i++) {
+		CLEANUP(owner_world_close) struct owner_world world;
+		struct dominators is;
+
+		make_random(&world, &state);
+		build(&world, &is);
+		check_sum(&world, &is, &state);
+		dominators_free(&is);
+	}
+}
