@@ -239,3 +239,55 @@ case owners-heapsnapshot 60 {
 	live_end $m
 	finish $t
 }
+
+# What Chrome's DevTools compute from the file of a real heap: the same for each root, and two levels down.
+proc retained_of {found key} {
+	return [expr {[dict exists $found $key] ? [dict get $found $key] : "none"}]
+}
+
+proc check_devtools {found rows} {
+	foreach row $rows {
+		set address [dict get $row address]
+		set id [expr {(($address >> 4) ^ (($address >> 36) * 0x9e3779b1)) & 0xffffffff}]
+		check {[retained_of $found $id] == [dict get $row bytes]} {DevTools have [retained_of $found $id]: $row}
+	}
+	return [llength $rows]
+}
+
+case owners-devtools 60 {
+	foreach program {python3 chromium chromedriver} {
+		need $program
+	}
+	set t [start_command [need python3] $::here/../targets/requests.py $::build/targets/libkept.so]
+	set m [live_start -p [pid_of $t]]
+	order $t "requests 300"
+	live $m interrupt
+	live_value $m "mdbg::export heapsnapshot $::tmp/file"
+	set retained {}
+	set groups {}
+	foreach line [split [exec timeout [expr {40 * $::slower}] python3 $::here/devtools.py $::tmp/file] \n] {
+		check {[regexp {^(\d+) (\d+) (\d+) (.*)$} $line - bytes self id name]} {DevTools say $line}
+		dict set retained $id $bytes
+		dict set groups $name $bytes
+	}
+	set rows [live_value $m mdbg::owners]
+	set compared 0
+	foreach row $rows {
+		set label [dict get $row label]
+		if {$label ne "several roots"} {
+			check {[retained_of $groups $label] == [dict get $row bytes]} {DevTools have [retained_of $groups $label]: $row}
+		}
+	}
+	# A row has the largest block that its root keeps.
+	foreach row [lrange $rows 0 5] {
+		set below [live_value $m "mdbg::owners [dict get $row address] limit 50"]
+		incr compared [check_devtools $retained $below]
+		foreach row [lrange $below 0 1] {
+			incr compared [check_devtools $retained [live_value $m "mdbg::owners [dict get $row address] limit 50"]]
+		}
+	}
+	check {[llength $rows] > 5 && $compared > 40} {$compared blocks of [llength $rows] roots}
+	live $m cont
+	live_end $m
+	finish $t
+}
