@@ -250,3 +250,23 @@ struct err *root_names_block(struct stack_names *names, const struct owner_graph
 	return is.stack == LOG_STACK_NONE ? NULL :
 		stack_names_each(names, is.stack, add_caller, &callers);
 }
+
+uint64_t root_names_class_key(const struct owner_graph *graph, uint32_t block)
+{
+	struct block is = packed_block(&graph->in.held, block);
+
+	return is.preattach ? 1ull << 63 | is.size : is.stack;
+}
+
+struct err *root_names_class(struct stack_names *names, const struct owner_graph *graph,
+			     uint32_t block, struct str *ret)
+{
+	struct block is = packed_block(&graph->in.held, block);
+	size_t before = ret->len;
+	struct err *err;
+
+	if (is.preattach)
+		return str_addf(ret, "%" PRIu64 " bytes %s", is.size, no_stack_text(is.unrecorded));
+	err = root_names_block(names, graph, block, ret);
+	return err || ret->len > before ? err : str_add(ret, "(unknown)");
+}

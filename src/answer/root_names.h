@@ -35,3 +35,11 @@ struct err *root_names_text(struct session *session, const struct owner_graph *g
  */
 struct err *root_names_block(struct stack_names *names, const struct owner_graph *graph,
 			     uint32_t block, struct str *ret) MUST_CHECK;
+/*
+ * Add what a block counts as among others: who allocated it, or, if that is not known, its size and
+ * why: "64 bytes (allocated before attach)".
+ */
+struct err *root_names_class(struct stack_names *names, const struct owner_graph *graph,
+			     uint32_t block, struct str *ret) MUST_CHECK;
+/* Blocks with the same number are of one class; others may be, too. */
+uint64_t root_names_class_key(const struct owner_graph *graph, uint32_t block);

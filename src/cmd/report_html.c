@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* report: what is known of the memory of a process, as one HTML file. */
 
+#include "answer/owner_rows.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/export.h"
@@ -23,7 +24,9 @@ struct making {
 	struct report report;
 	struct session_account account;
 	struct memory_verdict judged;
+	struct owners owners;
 	char no_leaks[sizeof(((struct err *)NULL)->msg)];
+	char no_owners[sizeof(((struct err *)NULL)->msg)];
 };
 
 static void making_free(struct making *making)
@@ -31,10 +34,21 @@ static void making_free(struct making *making)
 	report_html_free(&making->report);
 	if (making->report.account)
 		session_account_free(&making->account);
+	owner_rows_free(&making->owners);
 	moment_free(&making->now);
 	model_free(&making->model);
 	query_free(&making->sites);
 	query_free(&making->leaks);
+}
+
+/* What a report may lack: it says why then. Returns other errors. */
+static struct err *note_lack(struct err *err, const char **why_ret, char *text, size_t size)
+{
+	if (!err || err->code == ERR_CANCELLED || err->code == ERR_NOMEM)
+		return err;
+	snprintf(text, size, "%s", err->msg);
+	*why_ret = text;
+	return NULL;
 }
 
 /* Before the sites, so that what is lost is among them. */
@@ -52,12 +66,31 @@ static struct err *find_leaks(const struct call *call, struct making *making)
 		making->report.found = &making->leaks.found;
 		return NULL;
 	}
-	if (err->code == ERR_CANCELLED || err->code == ERR_NOMEM)
-		return err;
-	/* A report without leaks says why it has none. */
-	snprintf(making->no_leaks, sizeof(making->no_leaks), "%s", err->msg);
-	making->report.no_leaks = making->no_leaks;
-	return NULL;
+	return note_lack(err, &making->report.no_leaks, making->no_leaks, sizeof(making->no_leaks));
+}
+
+/*
+ * A report may be made in the last seconds of a process (before-oom.tcl), so it is not to wait for more
+ * than these: 2 s of a processor, and 120 MB.
+ */
+#define OWNERS_MOST	2000000u
+
+static struct err *find_owners(const struct call *call, struct making *making)
+{
+	struct err *err;
+
+	if (making->model.count + making->model.early_count > OWNERS_MOST) {
+		making->report.no_owners = "there are more than 2000000 blocks; malloc owners says it";
+		return NULL;
+	}
+	err = owner_rows_take(call->session, &(struct owner_ask){ 0 }, &making->owners);
+
+	if (!err)
+		err = owner_rows_find(call->session, false, &making->owners);
+	if (!err)
+		making->report.owners = &making->owners;
+	return note_lack(err, &making->report.no_owners, making->no_owners,
+			 sizeof(making->no_owners));
 }
 
 #define MARKS_MOST	8u	/* the latest ones */
@@ -181,6 +214,8 @@ static struct err *make(const struct call *call, struct making *making)
 	making->report.model = &making->model;
 	if (!err)
 		err = find_account(making);
+	if (!err)
+		err = find_owners(call, making);
 	return err ? err : find_differences(making);
 }
 
@@ -196,6 +231,15 @@ static struct err *write_to(const char *name, const struct report *report, bool 
 	return err;
 }
 
+/* For which the process stood still. */
+static uint64_t longest(const struct making *making)
+{
+	uint64_t sites = MAX(making->leaks.found.pause_ns, making->sites.heap.pause_ns);
+
+
+	return MAX(sites, making->owners.graph.in.pause_ns);
+}
+
 static struct err *run(struct call *call)
 {
 	CLEANUP(making_free) struct making making = { .no_leaks = "" };
@@ -208,7 +252,7 @@ static struct err *run(struct call *call)
 	/* What reads a pipe expects the page and nothing else. */
 	if (err || stream)
 		return err;
-	stood_text_print(call->out, MAX(making.leaks.found.pause_ns, making.sites.heap.pause_ns),
+	stood_text_print(call->out, longest(&making),
 			 *making.sites.heap.no_snapshot ? making.sites.heap.no_snapshot :
 						     making.leaks.found.no_snapshot);
 	err = lack_text_print(call->session, call->out);
@@ -223,9 +267,10 @@ const struct cmd cmd_report = {
 	.name		= "report",
 	.usage		= "FILE.html",
 	.brief		= "one HTML file with all of it, to be sent to a colleague",
-	.help		= "A verdict, what is in memory, memory over time, a flame graph, the sites\n"
-			  "(sort, search, tracebacks), leaks by kind, and what has changed. The file\n"
-			  "needs a browser, and no network: it has its own scripts, and may load nothing.\n"
+	.help		= "A verdict, what is in memory, memory over time, a flame graph, who keeps the\n"
+			  "memory, the sites (sort, search, tracebacks), leaks by kind, and what has\n"
+			  "changed. The file needs a browser, and no network: it has its own scripts, and\n"
+			  "may load nothing.\n"
 			  "Names of functions and files are in it, but neither data of the program nor\n"
 			  "its arguments.\n"
 			  "\n"

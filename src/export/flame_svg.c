@@ -89,18 +89,31 @@ static struct err *add_sites(struct flame_graph *graph, const uint32_t *numbers)
 	return err;
 }
 
-static struct err *build(struct flame_graph *graph, enum flame_of of, uint64_t room)
+static struct err *build(struct flame_graph *graph, uint64_t room)
 {
 	const struct model *model = graph->model;
 	AUTO_FREE uint32_t *numbers = calloc(model->frames.nr + 1, sizeof(*numbers));
-	struct err *err = numbers ? flame_init(&graph->flame, of) : err_nomem;
+	struct err *err = numbers ? NULL : err_nomem;
 
 	for (size_t i = 0; !err && i < model->frames.nr; i++)
 		err = text_set_number(&graph->names, model->frames.at[i].name, &numbers[i]);
 	if (!err)
 		err = add_sites(graph, numbers);
-	if (!err)
-		err = flame_place(&graph->flame);
+	return err ? err : flame_svg_end(graph, room);
+}
+
+struct err *flame_svg_begin(const struct model *model, enum flame_of of, size_t name_most,
+			    struct flame_graph *ret)
+{
+	*ret = (struct flame_graph){ .model = model, .names = TEXT_SET_INIT,
+				     .name_most = name_most };
+	return flame_init(&ret->flame, of);
+}
+
+struct err *flame_svg_end(struct flame_graph *graph, uint64_t room)
+{
+	struct err *err = flame_place(&graph->flame);
+
 	return err ? err : flame_choose(&graph->flame, PARTS, room, cost_of, graph);
 }
 
@@ -109,12 +122,12 @@ struct err *flame_svg_build(const struct model *model, enum flame_of of, uint64_
 {
 	struct err *err;
 
-	*ret = (struct flame_graph){ .model = model, .names = TEXT_SET_INIT,
-				     .name_most = name_most };
 	if (of == FLAME_GROWTH && !model->growth_ns)
 		return err_hint(err_create(ERR_STATE, "flame graph of growth: growth is not known yet"),
 				"ask again in a few seconds");
-	err = build(ret, of, room);
+	err = flame_svg_begin(model, of, name_most, ret);
+	if (!err)
+		err = build(ret, room);
 	if (err)
 		flame_svg_free(ret);
 	return err;

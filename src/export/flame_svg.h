@@ -33,6 +33,13 @@ struct flame_graph {
  */
 struct err *flame_svg_build(const struct model *model, enum flame_of of, uint64_t room,
 			    size_t name_most, struct flame_graph *ret) MUST_CHECK;
+/*
+ * The same of other stacks: begin, add to ret->flame with numbers of ret->names, and end. The caller
+ * calls flame_svg_free, also after an error.
+ */
+struct err *flame_svg_begin(const struct model *model, enum flame_of of, size_t name_most,
+			    struct flame_graph *ret) MUST_CHECK;
+struct err *flame_svg_end(struct flame_graph *graph, uint64_t room) MUST_CHECK;
 void flame_svg_free(struct flame_graph *graph);
 /*
  * "NAME (PID)": the program's, without its folder and arguments. These may be secret, and exports

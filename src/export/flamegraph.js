@@ -33,11 +33,11 @@ function flameGraph(svg) {
 	const holder = alone ? document.createElementNS(SVG, "foreignObject") :
 		document.createElementNS(XHTML, "div");
 	const bar = make("div", holder, { className: "flame-bar" });
-	const search = make("input", bar, { type: "search", placeholder: "Search functions ( / )" });
+	const search = make("input", bar, { type: "search", placeholder: "Search ( / )" });
 	const reset = make("button", bar, { type: "button", textContent: "Whole (Esc)" });
 	const matched = make("output", bar, { className: "flame-matched" });
 	const details = make("div", bar, { className: "flame-details", textContent: whole.title });
-	search.setAttribute("aria-label", "Search functions of the flame graph");
+	search.setAttribute("aria-label", "Search the graph");
 
 	function label(frame, x, width) {
 		const letters = Math.floor(width / LETTER) - 1;

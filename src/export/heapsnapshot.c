@@ -168,23 +168,18 @@ static struct err *add_string(struct writer *writer, const char *text, uint32_t 
 /* The class of a block. */
 static struct err *name_block(struct writer *writer, uint32_t number, uint32_t *ret)
 {
-	struct block block = packed_block(&writer->owners->graph.in.held, number);
-	uint64_t key = block.preattach ? 1ull << 63 | block.size : block.stack;
+	const struct owner_graph *graph = &writer->owners->graph;
 	AUTO_STR struct str text = STR_INIT;
 	uint32_t at, string;
-	struct err *err = interner_number(&writer->stacks, key, &at);
+	struct err *err = interner_number(&writer->stacks, root_names_class_key(graph, number), &at);
 
 	if (err || at < writer->of_stack.nr) {
 		*ret = err ? 0 : writer->of_stack.at[at];
 		return err;
 	}
-	if (block.preattach)
-		err = str_addf(&text, "%" PRIu64 " bytes %s", block.size,
-			       no_stack_text(block.unrecorded));
-	else
-		err = root_names_block(writer->names, &writer->owners->graph, number, &text);
+	err = root_names_class(writer->names, graph, number, &text);
 	if (!err)
-		err = add_string(writer, text.len ? str_text(&text) : "(unknown)", &string);
+		err = add_string(writer, str_text(&text), &string);
 	*ret = err ? 0 : string;
 	return err ? err : vec_push(&writer->of_stack, string);
 }

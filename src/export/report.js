@@ -332,14 +332,13 @@
 		});
 	}
 
-	const flame = document.querySelector("svg.flame");
-
 	sites();
 	leaks();
 	differences();
 	chart();
-	if (flame) {
+	document.querySelectorAll("svg.flame").forEach((flame) => {
 		flameGraph(flame);
+		flame.setAttribute("aria-label", flame.closest("section").querySelector("h2").textContent);
 		flame.parentNode.scrollTop = flame.parentNode.scrollHeight;
-	}
+	});
 })();

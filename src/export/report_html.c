@@ -16,6 +16,7 @@
 #include "export/flame_svg.h"
 #include "export/markup.h"
 #include "export/model.h"
+#include "export/owner_flame.h"
 #include "export/verdict.h"
 #include "heap/leak.h"
 #include "report/leak_text.h"
@@ -312,6 +313,14 @@ static void write_time(const struct page *page)
 	text(page, "</section>\n");
 }
 
+static void write_graph(const struct page *page, const char *head, const struct flame_graph *graph)
+{
+	text(page, head);
+	text(page, "</p>\n<div class=\"scroll\">");
+	flame_svg_write(graph, false, page->file);
+	text(page, "</div></section>\n");
+}
+
 static struct err *write_flame(const struct page *page)
 {
 	struct flame_graph graph;
@@ -319,13 +328,38 @@ static struct err *write_flame(const struct page *page)
 
 	if (err)
 		return err;
-	text(page, "<section id=\"flame\"><h2>Flame graph</h2>\n<p>Bytes held: each frame is as wide as "
-	     "what was allocated in it and in what it has called; callers are below. Click, or Enter, "
-	     "zooms in; Esc shows the whole.</p>\n<div class=\"scroll\">");
-	flame_svg_write(&graph, false, page->file);
-	text(page, "</div></section>\n");
+	write_graph(page, "<section id=\"flame\"><h2>Flame graph</h2>\n<p>Bytes held: each frame is as "
+		    "wide as what was allocated in it and in what it has called; callers are below. "
+		    "Click, or Enter, zooms in; Esc shows the whole.", &graph);
 	flame_svg_free(&graph);
 	return NULL;
+}
+
+static void write_none(const struct page *page, const char *head, const char *why)
+{
+	text(page, head);
+	text(page, " is not known: ");
+	name(page, why);
+	text(page, ".</p></section>\n");
+}
+
+static struct err *write_owners(const struct page *page)
+{
+	CLEANUP(flame_svg_free) struct flame_graph graph = { .names = TEXT_SET_INIT };
+	const struct report *report = page->report;
+	struct err *err;
+
+	if (!report->owners) {
+		write_none(page, "<section id=\"owners\"><h2>Owners</h2>\n<p>Who keeps the memory",
+			   report->no_owners);
+		return NULL;
+	}
+	err = owner_flame_build(page->model, report->names, report->owners, &graph);
+	if (!err)
+		write_graph(page, "<section id=\"owners\"><h2>Owners</h2>\n<p>Who keeps the memory: each "
+			    "root, and each block above it, by who allocated it, is as wide as what would "
+			    "go with it. Blocks of one list are one frame.", &graph);
+	return err;
 }
 
 static void write_leak_sum(const struct page *page, const char *kind, const struct leak_sum *sum)
@@ -441,7 +475,7 @@ static void write_head(const struct page *page)
 	if (page->report->account)
 		text(page, "<a href=\"#account\">Memory</a> ");
 	text(page, "<a href=\"#time\">Time</a> <a href=\"#flame\">Flame graph</a> "
-	     "<a href=\"#sites\">Sites</a> <a href=\"#leaks\">Leaks</a> "
+	     "<a href=\"#owners\">Owners</a> <a href=\"#sites\">Sites</a> <a href=\"#leaks\">Leaks</a> "
 	     "<a href=\"#differences\">Differences</a></nav></header>\n<main>\n"
 	     "<noscript><p>This page shows its tables by a script of its own, which is not allowed to "
 	     "run here.</p></noscript>\n");
@@ -475,6 +509,8 @@ static struct err *write_page(const struct report *report, struct export_file *f
 	write_time(&page);
 	if (!err)
 		err = write_flame(&page);
+	if (!err)
+		err = write_owners(&page);
 	text(&page, "<section id=\"sites\"><h2>Sites</h2>\n<div id=\"site-table\"></div></section>\n");
 	if (!err)
 		err = write_leaks(&page);

@@ -251,16 +251,40 @@ def check_chart(browser):
     check(re.search(r" in [\d,]+ blocks?, [\d.]+ \w+ resident$", said), f"the chart says {said}")
 
 
+def check_icicle(browser, section):
+    """The widest frame above the whole opens by a click and by Enter, and Esc shows the whole."""
+    widths = """
+        const frames = Array.from(document.querySelectorAll(`#${arguments[0]} svg.flame g`));
+        const width = (g) => Number(g.querySelector("rect").getAttribute("width"));
+        const widest = frames.slice(1).sort((a, b) => width(b) - width(a))[0];"""
+    before, whole = browser.run(widths + "return [width(widest), width(frames[0])]", section)
+    check(0 < before <= whole, f"{section}: the widest frame is {before} of {whole}")
+    name = browser.run(widths + """widest.id = "widest"; widest.dispatchEvent(new MouseEvent("click", { bubbles: true }));
+        return widest.querySelector("title").textContent;""", section)
+    width = "return Number(document.querySelector('#widest rect').getAttribute('width'))"
+    check(abs(browser.run(width) - whole) < 0.01, f"{section}: a click on {name} does not open it")
+    browser.keys(ESCAPE)
+    check(abs(browser.run(width) - before) < 0.01, f"{section}: Esc does not show the whole")
+    browser.run("document.querySelector('#widest').focus()")
+    browser.keys(ENTER)
+    check(abs(browser.run(width) - whole) < 0.01, f"{section}: Enter does not open {name}")
+    browser.keys(ESCAPE)
+    browser.run("document.querySelector('#widest').removeAttribute('id')")
+
+
 def test_report(browser, url, function, folder):
     browser.screen(1280, 900)
     browser.post("/url", {"url": url})
     check(len(texts(browser, "#verdict p")) == 3, "the verdict has not three sentences")
     heads = texts(browser, "section h2")
-    check(heads == ["Verdict", "What is in memory", "Memory over time", "Flame graph", "Sites", "Leaks", "Differences"],
+    check(heads == ["Verdict", "What is in memory", "Memory over time", "Flame graph", "Owners", "Sites", "Leaks",
+                      "Differences"],
           f"sections: {heads}")
     check_chart(browser)
     check_sites(browser, function)
     check_flame(browser, function)
+    for section in ("owners",):
+        check_icicle(browser, section)
     browser.run("scrollTo(0, 0)")
 
     for width, dark, name in ((1280, False, "light"), (1280, True, "dark"), (390, False, "phone")):

@@ -132,6 +132,40 @@ case report-in-browser 240 {
 	check_in_browser report $::tmp/a.html xmalloc
 }
 
+# The frames of a graph of a report, by name: {bytes blocks}; the first of a name is the lowest.
+proc section_frames {text section} {
+	check {[regexp "<section id=\"$section\">.*?</section>" $text part]} {no section $section}
+	set found {}
+	foreach {- name bytes blocks} [regexp -all -inline {<title>([^<]*) \((\d+) bytes in (\d+) blocks, [^()]*\)</title>} $part] {
+		if {![dict exists $found $name]} {
+			dict set found $name [list $bytes $blocks]
+		}
+	}
+	return $found
+}
+
+# The report has the figures of the commands.
+case report-owners 60 {
+	set t [start keepers]
+	set m [live_start -p [pid_of $t]]
+	order $t "reader 1000"
+	live $m "report $::tmp/a.html"
+	set text [slurp $::tmp/a.html]
+	foreach {section list key} {owners mdbg::owners label} {
+		set frames [section_frames $text $section]
+		foreach row [live_value $m $list] {
+			set name [dict get $row $key]
+			# Narrower ones may not be drawn.
+			if {[dict get $row share] > 0.1} {
+				check {[dict exists $frames $name] && [dict get $frames $name] eq [list [dict get $row bytes] [dict get $row count]]} {$row: $frames}
+			}
+		}
+		check {[dict size $frames] > 3} {$frames}
+	}
+	live_end $m
+	finish $t
+}
+
 # Hostile names are text: both files are whole, nothing of them is run, and the names can be read.
 case html-hostile-names 240 {
 	set t [start jitnames]
