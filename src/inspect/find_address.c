@@ -235,6 +235,27 @@ static struct err *find_way(const struct memory_view *view, uint32_t block,
 	return err;
 }
 
+/* Its control block is itself, or one of those that point to it. */
+static void find_shared(const struct memory_view *view, const struct referrers *referrers,
+			struct find_address *find)
+{
+	const struct packed_list *list = &find->in.held;
+
+	find->shared = (struct shared_counts){ 0 };
+	if (shared_counts_read(view->memory, packed_at(list, referrers->block)->address,
+			       &find->shared))
+		return;
+	vec_each(referrer, &referrers->firm) {
+		const struct packed_block *from = referrer->in == WORD_BLOCK ?
+						  packed_at(list, referrer->block) : NULL;
+
+		if (from && shared_counts_read(view->memory, from->address, &find->shared) &&
+		    shared_counts_leads(&find->shared, packed_size(list, from), referrer->place))
+			return;
+	}
+	find->shared = (struct shared_counts){ 0 };
+}
+
 struct err *find_address_search(const struct memory_view *view, uint64_t address, size_t limit,
 				struct find_address *find, struct find_places *ret)
 {
@@ -250,9 +271,11 @@ struct err *find_address_search(const struct memory_view *view, uint64_t address
 	owner_graph_free(&find->way);		/* of a look that was of no use */
 	find->way = (struct owner_graph){ .block = WORD_NO_BLOCK };
 	err = leak_search_referrers(view, find, &spec, &ret->origins, &ret->referrers);
-	if (err || ret->referrers.block == REFERRERS_NO_BLOCK || has_root(&ret->referrers))
+	if (err || ret->referrers.block == REFERRERS_NO_BLOCK)
 		return err;
-	return find_way(view, ret->referrers.block, find);
+	find_shared(view, &ret->referrers, find);
+	return has_root(&ret->referrers) ? NULL :
+	       find_way(view, ret->referrers.block, find);
 }
 
 struct err *find_address_name(const struct memory_view *view, const struct find_places *places,

@@ -26,6 +26,7 @@
 #pragma once
 
 #include "heap/reach/referrers.h"
+#include "heap/reach/shared_counts.h"
 #include "inspect/leak_marks.h"
 #include "inspect/leak_search.h"
 #include "inspect/owner_graph.h"
@@ -68,6 +69,7 @@ struct find_address {
 	uint64_t nr_firm, nr_inner;	/* found in all */
 	uint64_t own;			/* in the block itself: not among these */
 	uint64_t unread;		/* bytes of roots and blocks, where there may be more */
+	struct shared_counts shared;	/* if control is not 0: of the std::shared_ptr that have it */
 	/* If path.ways.nr: the way, without hops; `in` and maps are those above, and not set. */
 	struct owner_graph way;
 };

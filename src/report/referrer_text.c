@@ -249,6 +249,26 @@ static struct err *print_pointers(struct printer *printer)
 	return err;
 }
 
+static void print_shared(const struct find_address *find, struct out *out)
+{
+	const struct shared_counts *is = &find->shared;
+	struct block block = packed_block(&find->in.held, find->block);
+
+	if (!is->control)
+		return;
+	if (is->within)
+		out_text(out, "It is an object of std::make_shared, with its control block");
+	else if (is->control == block.address)
+		out_text(out, "It is the control block of a std::shared_ptr");
+	else
+		out_f(out, "It is an object of a std::shared_ptr, whose control block is " PRI_ADDRESS,
+		      is->control);
+	out_f(out, ": %" PRIu32 " shared_ptr and %" PRIu32 " weak_ptr have it", is->shared, is->weak);
+	if (is->control != block.address)
+		out_f(out, " (`malloc find 0x%" PRIx64 "`)", is->control);
+	out_text(out, "\n");
+}
+
 /* Only blocks point to it: what is at the other end of their chain? */
 static struct err *print_way(struct printer *printer, uint64_t address)
 {
@@ -311,6 +331,7 @@ struct err *referrer_text_print(struct session *session, const struct find_addre
 		return err;
 	printer.symbols = session_symbols(session);
 	stack_names_init(&printer.names, session);
+	print_shared(find, out);
 	err = print_pointers(&printer);
 	if (!err)
 		err = print_way(&printer, address);

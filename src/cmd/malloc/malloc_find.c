@@ -278,6 +278,15 @@ static struct err *add_what(const struct call *call, const struct found *found, 
 	return NULL;
 }
 
+static void add_shared(const struct shared_counts *is, Tcl_Obj *dict)
+{
+	if (!is->control)
+		return;
+	dict_address(dict, "control", is->control);
+	dict_number(dict, "shared", is->shared);
+	dict_number(dict, "weak", is->weak);
+}
+
 /* The other end of the chain of blocks, if there is one. */
 static struct err *add_way(const struct call *call, const struct find_address *find, Tcl_Obj *dict)
 {
@@ -317,6 +326,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	dict_value(dict, "holders", value_list(&found.find.vec, referrer,
 					       referrer_dict(call, symbols, &found.find,
 							     referrer)));
+	add_shared(&found.find.shared, dict);
 	return err ? err : add_way(call, &found.find, dict);
 }
 
@@ -341,6 +351,9 @@ static const struct twin twin = {
 			  "    root through        if only blocks point to it: the root from which the\n"
 			  "                        shortest way leads to it, empty if it is lost, and\n"
 			  "                        through how many blocks\n"
+			  "    control shared weak if it is an object of a std::shared_ptr, or the control\n"
+			  "                        block of one: that block, and how many shared_ptr and\n"
+			  "                        weak_ptr there are\n"
 			  "Each dict of holders has: kind keeps to (offset in the block) place (its\n"
 			  "address, if it has one) and, by kind:\n"
 			  "    register, vector, chunk   thread register\n"
@@ -369,6 +382,9 @@ const struct cmd cmd_malloc_find = {
 			  "start and those that count as such (C++ keeps pointers to a base class, or\n"
 			  "behind the length of an array), then those to its inside; N of each (20) are\n"
 			  "listed. `malloc leaks` follows the same places.\n"
+			  "\n"
+			  "An object of a std::shared_ptr (of libstdc++) is told with its counts. Who has\n"
+			  "a part in it points to the start of its control block.\n"
 			  "\n"
 			  "If only blocks point to it, a line names the root from which the\n"
 			  "shortest way leads to it, or says that it is lost. `malloc path` lists that\n"

@@ -84,6 +84,29 @@ case find-text 60 {
 	finish $t
 }
 
+# A shared_ptr is the addresses of an object and of a control block, which has the counts.
+case find-shared 60 {
+	set t [start holders]
+	set m [live_start -p [pid_of $t]]
+	lassign [split [ask $t share]] object control
+	lassign [split [hear $t]] given_object given_control
+	check {[hear $t] eq "ok"} {share}
+	foreach {address want text} [list \
+		$object [list $control 3 1] {It is an object of std::make_shared, with its control block: 3 shared_ptr and 1 weak_ptr have it} \
+		$given_object [list $given_control 2 2] "It is an object of a std::shared_ptr, whose control block is 0x*: 2 shared_ptr and 2 weak_ptr have it (`malloc find $given_control`)" \
+		$given_control [list $given_control 2 2] {It is the control block of a std::shared_ptr: 2 shared_ptr and 2 weak_ptr have it}] {
+		set found [live_value $m "mdbg::find $address"]
+		check {[list [dict get $found control] [dict get $found shared] [dict get $found weak]] eq $want} {$want: $found}
+		check {[string match "*\n$text\n*" [live $m "malloc find $address"]]} {$text}
+	}
+	# Who has a part in it points to the control block: three variables and a record.
+	check {[dict get [live_value $m "mdbg::find $given_control"] keep] >= 4} {}
+	# Other blocks have none.
+	check {![dict exists [live_value $m "mdbg::find [dict get [lindex [live_value $m "mdbg::allocations size == 336"] 0] address]"] control]} {}
+	live_end $m
+	finish $t
+}
+
 # Thread-local data of a library that was there from the start lies below the thread pointer; without symbols the module alone is named.
 case find-thread-local 60 {
 	foreach program {leaks libleaks.so} {
