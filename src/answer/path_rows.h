@@ -12,6 +12,11 @@ struct path_row {
 	uint32_t way, step;	/* of the shortest one and of its root: 0 */
 	const char *kind;	/* root, lost, block */
 	const char *label;	/* of a root: what it is; of a block: who allocated it */
+	/*
+	 * As the variable is declared at which the way begins (type/pointer_step.h); "" is not known. type:
+	 * of the block. member: of a root, with the variable's name; of a block, of the word that leads on.
+	 */
+	const char *type, *member;
 	uint64_t address;	/* of a root: of the word; 0: it has none */
 	uint64_t size;		/* of a block */
 	uint64_t offset;	/* byte of the block that has the pointer to the next one */

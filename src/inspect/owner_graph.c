@@ -70,6 +70,24 @@ static void find_hop(struct memory *memory, const struct packed_list *list, uint
 	}
 }
 
+/* Where in the first block of a way the word of its root points to. */
+static void find_entry(struct memory *memory, const struct owner_graph *graph,
+		       const struct block_way *way, struct owner_hop *ret)
+{
+	const struct packed_list *list = &graph->in.held;
+	const struct packed_block *block = packed_at(list, way->block);
+	const struct graph_root *root;
+	uint64_t word;
+
+	if (way->root == BLOCK_PATH_LOST)
+		return;
+	root = &graph->graph.roots.at[way->root];
+	if (root->in == WORD_ALONE || memory_read_u64(memory, root->place, &word))
+		return;
+	ret->entry = word - block->address;
+	ret->entered = ret->entry < MAX(packed_size(list, block), 1ull);
+}
+
 static struct err *find_hops(struct memory *memory, struct owner_graph *ret, uint32_t way)
 {
 	uint32_t at = ret->path.ways.at[way].block;
@@ -78,6 +96,8 @@ static struct err *find_hops(struct memory *memory, struct owner_graph *ret, uin
 	for (; !err; at = ret->path.next[at]) {
 		struct owner_hop hop = { .way = way, .block = at };
 
+		if (at == ret->path.ways.at[way].block)
+			find_entry(memory, ret, &ret->path.ways.at[way], &hop);
 		if (at != ret->block)
 			find_hop(memory, &ret->in.held, at, ret->path.next[at], &hop);
 		err = vec_push(&ret->hops, hop);

@@ -42,6 +42,8 @@ struct owner_hop {
 	bool found;		/* false: of the last one; or it is not there any more */
 	uint64_t from;		/* byte of the block that has the word */
 	uint64_t to;		/* byte of the next block that it points to */
+	bool entered;		/* of the first block: the root's word was read */
+	uint64_t entry;		/* byte of the first block that the root's word points to */
 };
 
 /* What is asked beside the graph: ways to the block at an address. */

@@ -162,13 +162,15 @@ static void print_step(const struct path_row *row, struct out *out)
 		return;
 	}
 	if (!row->block) {
-		out_f(out, "    %s\n", row->label);
+		out_f(out, "    %s%s%s\n", row->label, *row->member ? ": " : "", row->member);
 		return;
 	}
-	out_f(out, "    -> " PRI_ADDRESS " of %s bytes%s%s", row->address,
-	      number_text_size(out, row->size).at, *row->label ? ", from " : "", row->label);
+	out_f(out, "    -> " PRI_ADDRESS " of %s bytes%s%s%s%s", row->address,
+	      number_text_size(out, row->size).at, *row->type ? ", " : "", row->type,
+	      *row->label ? ", from " : "", row->label);
 	if (row->leads)
-		out_f(out, ", at byte %" PRIu64, row->offset);
+		out_f(out, ", at byte %" PRIu64 "%s%s", row->offset, *row->member ? ": " : "",
+		      row->member);
 	out_text(out, "\n");
 }
 

@@ -134,7 +134,7 @@ case owners-path 60 {
 	check {[dict get [lindex $path 0] label] in {{sessions+0x8 [keepers]} {newest [keepers]}}} {$path}
 	check {[dict get [lindex $path end] address] eq $table} {$path}
 	set text [live $m "malloc path $table"]
-	check {[regexp {\n    sessions\+0x8 \[keepers\]\n    -> 0x[0-9a-f]{16} of 552 bytes, [^\n]*, at byte 32\n    -> 0x[0-9a-f]{16} of 216 bytes.*more like it, one behind the other\n} $text]} {$text}
+	check {[regexp {\n    sessions\+0x8 \[keepers\](?:: sessions\[1\])?\n    -> 0x[0-9a-f]{16} of 552 bytes, [^\n]*, at byte 32(?:: \.reader)?\n    -> 0x[0-9a-f]{16} of 216 bytes.*more like it, one behind the other\n} $text]} {$text}
 	# All ways: two roots have the block, and each is a way.
 	set path [live_value $m "mdbg::path [block_of $m 776] all"]
 	check {[lsort [lmap row $path {expr {[dict get $row kind] eq "root" ? [dict get $row label] : [continue]}}]] eq {{one [keepers]} {other [keepers]}}} {$path}
@@ -182,6 +182,30 @@ case owners-again 60 {
 	order $t lose
 	set conn [block_of $m 136]
 	check {[dict get [lindex [live_value $m "mdbg::path $conn"] 0] kind] eq "lost"} {a script is told of an old moment}
+	live_end $m
+	finish $t
+}
+
+# With debug information the steps are members, as the variable is declared; what is not certain has no name.
+case owners-members 60 {
+	lassign [start_keepers] t m
+	order $t "reader 9"
+	set path [live_value $m "mdbg::path [dict get [lindex [live_value $m "mdbg::allocations function == add_version and size == 1016"] 5] address]"]
+	check {[dict get [lindex $path 0] member] eq {sessions[2]}} {$path}
+	check {[lrange [lmap row $path {dict get $row member}] 1 3] eq {.reader .version .newer}} {$path}
+	check {[lrange [lmap row $path {dict get $row type}] 1 3] eq {{struct session} {struct reader} {struct version}}} {$path}
+	check {[dict get [lindex $path end-1] member] eq ".table" && [dict get [lindex $path end] type] eq ""} {$path}
+	live_end $m
+	finish $t
+	set t [start holders]
+	set m [live_start -p [pid_of $t]]
+	order $t "render 20"
+	set page [dict get [lindex [live_value $m "mdbg::allocations size == 4000"] 5] address]
+	set path [live_value $m "mdbg::path $page"]
+	check {[dict get [lindex $path 0] member] eq "cache" && [string match "std::map<std::string, std::unique_ptr<page>*" [dict get [lindex $path 1] type]]} {$path}
+	check {[string match "._M_t._M_impl._M_header._M_*" [dict get [lindex $path 1] member]]} {$path}
+	# A node is declared as its base, in which the page's address is not.
+	check {[dict get [lindex $path end-1] member] eq ""} {$path}
 	live_end $m
 	finish $t
 }
