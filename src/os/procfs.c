@@ -417,6 +417,17 @@ uint64_t procfs_clock(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+bool procfs_processor_time(pid_t pid, uint64_t *ret)
+{
+	struct timespec time;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &time))
+		return false;
+	*ret = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+	return true;
+}
+
 struct timespec procfs_timespec(uint64_t ns)
 {
 	return (struct timespec){ (time_t)(ns / 1000000000u), (long)(ns % 1000000000u) };

@@ -174,6 +174,8 @@ struct err *procfs_file(pid_t tid, const char *name, char **ret, size_t *len_ret
 struct err *procfs_auxv(pid_t tid, uint64_t type, uint64_t *ret) MUST_CHECK;
 /* Read the children of one thread (this needs /proc/TID/task/TID/children). */
 struct err *procfs_children(pid_t tid, struct proc_tasks *ret) MUST_CHECK;
+/* The processor time of all threads of a process, in nanoseconds. False: it is not there. */
+bool procfs_processor_time(pid_t pid, uint64_t *ret);
 /* Read one of the kernel's clocks (clock_gettime(2)), in nanoseconds. */
 uint64_t procfs_clock(clockid_t clock);
 /* The same number of nanoseconds as a struct timespec. */
