@@ -175,6 +175,25 @@ static inline uint64_t result_block(const struct agent_frame *frame,
 	return (uint32_t)frame->ax ? 0 : *(const volatile uint64_t *)frame->arg[probe->ptr];
 }
 
+/*
+ * Where the log samples, all that the slow path takes is measured (session/cost/session_cost.h). A
+ * thread that loses its processor meanwhile counts SLOW_MOST at most; one without state is left out.
+ */
+#define SLOW_MOST	(1u << 16)	/* ticks */
+
+static inline void slow_begin(const struct agent_state *state, struct agent_thread *thread)
+{
+	if (UNLIKELY(state->ledger.sample) && LIKELY(thread))
+		thread->ledger.began = log_now();
+}
+
+static inline void slow_end(const struct agent_state *state, const struct agent_thread *thread)
+{
+	if (UNLIKELY(state->ledger.sample) && LIKELY(thread))
+		account_add(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(slow_ticks),
+			    MIN(log_now() - thread->ledger.began, (uint64_t)SLOW_MOST));
+}
+
 /* Handles all returns but the plain case (a plain function, in a thread with nothing under way). */
 static NOINLINE void leave_otherwise(const struct agent_frame *frame,
 				     const struct agent_probe *probe, struct agent_thread *thread)
@@ -183,6 +202,7 @@ static NOINLINE void leave_otherwise(const struct agent_frame *frame,
 
 	ledger_leave(&call, &frame->words, key(probe, result_block(frame, probe)),
 		     size_argument(frame, probe));
+	slow_end(probe->state, thread);
 	agent_thread_let_go(thread);
 }
 
@@ -198,6 +218,7 @@ void slow_path_leave_kept(struct agent_frame *frame, const struct agent_probe *p
 	if (!probe->ledger.entered)
 		frame->words = (struct ledger_words){ 0, 0 };
 	thread = agent_thread_hold(state);
+	slow_begin(state, thread);
 	keep(thread, r12, r13, r14, r15);
 	if (UNLIKELY(!thread) || UNLIKELY(probe->role | probe->ledger.throwing) ||
 	    UNLIKELY(thread->ledger.nr_ops) || UNLIKELY(!block)) {
@@ -206,6 +227,7 @@ void slow_path_leave_kept(struct agent_frame *frame, const struct agent_probe *p
 	}
 	call = call_of(state, probe, thread, entry_sp(frame), 0, &frame->bp);
 	record(&call, &frame->words, key(probe, block), size_argument(frame, probe), false);
+	slow_end(state, thread);
 	agent_thread_let_go(thread);
 }
 
@@ -250,9 +272,11 @@ uint64_t agent_enter_kept(struct agent_frame *frame, const struct agent_probe *p
 		agent_thread_let_go(thread);
 		return 1;
 	}
+	slow_begin(probe->state, thread);
 	keep(thread, r12, r13, r14, r15);
 	call = framed_call(frame, probe, thread);
 	as_it_is = ledger_enter(&call, &frame->words);
+	slow_end(probe->state, thread);
 	agent_thread_let_go(thread);
 	return as_it_is;
 }
@@ -270,8 +294,10 @@ uint64_t slow_path_release(uint64_t block, uint64_t sp, const struct agent_probe
 	if (UNLIKELY(probe->call))
 		return block ? LEDGER_UNKNOWN : 0;
 	thread = agent_thread_hold(state);
+	slow_begin(state, thread);
 	call = call_of(state, probe, thread, sp, key(probe, block), NULL);
 	say = ledger_release(&call);
+	slow_end(state, thread);
 	agent_thread_let_go(thread);
 	return say;
 }

@@ -85,7 +85,7 @@
  * Increase this if agents from before and after a change cannot work on the same struct
  * agent_thread side by side: a later mdbg then begins a log of its own (session/handover/handover.c).
  */
-#define AGENT_VERSION		3
+#define AGENT_VERSION		4
 
 /* Bytes at the start of the first area for the image and its table. */
 #define AGENT_IMAGE_ROOM	(96u << 10)

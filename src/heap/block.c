@@ -29,6 +29,7 @@ struct block block_of_record(const struct log_record *record)
 		.thread = record->thread,
 		.stack = record->stack,
 		.heap = record->address & LOG_DOMAIN_USER ? LOG_HEAP_USER : record->heap,
+		.rate = record->rate,
 	};
 }
 
@@ -92,7 +93,9 @@ struct err *blocks_each(const struct log *log, const struct in_hand *in_hand,
 
 struct sample_share block_share(uint64_t mean, const struct block *block)
 {
-	return sample_share(block->preattach ? 0 : mean, block->size, block->time);
+	if (block->preattach || !mean)
+		return (struct sample_share){ 1, block->size };
+	return sample_share(sample_mean(mean, block->rate), block->size, block->time);
 }
 
 /* Equal keys are in no order yet, so they are compared by time. */

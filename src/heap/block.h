@@ -26,6 +26,7 @@ struct block {
 	uint8_t free_kind;	/* of a free chunk (enum chunk_kind, `malloc freespace`); 0 */
 	/* it was freed after the moment of the walk, so somebody had its address */
 	bool freed;
+	uint8_t rate;		/* as in struct log_record */
 	uint64_t usable;	/* bytes that malloc_usable_size gives; 0: not walked */
 };
 
@@ -45,8 +46,8 @@ struct blocks {
 #define BLOCKS_INIT	{ VEC_INIT, VEC_INIT }
 
 /*
- * How many blocks a block stands for in sums, if the log samples one in `mean` bytes; itself if
- * mean is 0.
+ * How many blocks a block stands for in sums, if the log samples one in `mean` bytes, or by the
+ * block's own rate if it has one; itself if mean is 0.
  */
 struct sample_share block_share(uint64_t mean, const struct block *block);
 

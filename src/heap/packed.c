@@ -43,6 +43,7 @@ struct err *packed_add(struct packed_list *list, const struct block *block)
 	if (list->timed) {
 		packed_timed_at(list, list->nr)->time = block->time;
 		packed_timed_at(list, list->nr)->thread = block->thread;
+		packed_timed_at(list, list->nr)->rate = block->rate;
 	}
 	list->nr++;
 	return NULL;
@@ -151,6 +152,7 @@ struct block packed_block(const struct packed_list *list, size_t i)
 	if (list->timed) {
 		block.time = packed_timed_at(list, i)->time;
 		block.thread = packed_timed_at(list, i)->thread;
+		block.rate = packed_timed_at(list, i)->rate;
 	}
 	return block;
 }

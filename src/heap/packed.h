@@ -34,7 +34,8 @@ struct packed_block {
 struct packed_timed {
 	struct packed_block held;
 	uint64_t time;
-	uint32_t thread, unused;
+	uint32_t thread;
+	uint8_t rate;			/* as in struct block */
 };
 
 _Static_assert(sizeof(struct packed_block) == 16 && sizeof(struct packed_timed) == 32,

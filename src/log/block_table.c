@@ -400,7 +400,7 @@ bool block_table_restore(struct log *log, const struct log_record *record)
 		if (!claim(log, hash, &place))
 			return false;
 		slot_store(&place.window->slot[place.slot], (struct slot_words){
-			record->time, record->size,
+			record->time, slot_size(record->size, record->rate),
 			slot_stack(record->stack, record->thread, record->heap) });
 	}
 	slot_publish(&place, address);

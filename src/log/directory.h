@@ -191,6 +191,12 @@ static inline uint64_t slot_stack(uint32_t stack, uint32_t thread, uint16_t heap
 	return stack | (uint64_t)(thread & 0xffff) << 32 | (uint64_t)heap << 48;
 }
 
+/* The third word: a size, and the rate at which its block was sampled. */
+static inline uint64_t slot_size(uint64_t size, uint8_t rate)
+{
+	return size | (uint64_t)rate << LOG_SIZE_BITS;
+}
+
 static inline uint32_t slot_stack_thread(uint64_t word)
 {
 	return (uint32_t)(word >> 32) & 0xffff;
@@ -466,6 +472,7 @@ static ALWAYS_INLINE void directory_decode(const struct log *log, uint64_t addre
 	ret->thread = thread;
 	ret->stack = what >> WHAT_SIZE_BITS;
 	ret->heap = LOG_HEAP_UNKNOWN;
+	ret->rate = 0;
 }
 
 /* Take a record out. False: it is not here. ret may be NULL. *size is that of its block. */

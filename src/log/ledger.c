@@ -70,7 +70,8 @@ void ledger_void(struct log *log, struct ledger_thread *thread, uint64_t sp, boo
  */
 static void drop_inner(struct ledger_call call, const struct log_record *inner)
 {
-	struct sample_share share = sample_share(call.ledger->sample, inner->size, inner->time);
+	struct sample_share share = sample_share(sample_mean(call.ledger->sample, inner->rate),
+						 inner->size, inner->time);
 	struct ledger_thread *thread = call.thread;
 	struct log *log = call.ledger->log;
 
@@ -135,6 +136,7 @@ void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 		old.thread = 0;
 		old.stack = LOG_STACK_NONE;
 		old.heap = LOG_HEAP_UNKNOWN;
+		old.rate = log_rate(log);
 		/* Nobody else has had the address since, so its last record is most likely this one. */
 		if (log_record_retired(log, call.block, &last) && last.size == old.size)
 			old = last;

@@ -85,7 +85,7 @@
  * out again. Therefore the entry of a function that may call another one notes how many blocks the
  * thread has drawn for (`draws`): if the last of them is this block, and was drawn for since that
  * entry, it is an inner one. For the same reason the last free that may lead to others is forgotten
- * when its block is given out again.
+ * when its block is given out again. A thread takes over a new rate when it draws.
  *
  * History (log/free_history.h). A free is remembered when its record was taken out. A resize is
  * remembered when it has returned and has moved or freed its block, if it was listed.
@@ -158,17 +158,20 @@ struct ledger_thread {
 	/* Sampling: up to `random` on one cache line. */
 	uint64_t gap;				/* bytes to the next sample */
 	uint64_t drawn, drawn_gap;		/* last block drawn for; the gap before it */
-	uint32_t drawn_in;			/* it was sampled */
+	uint16_t drawn_in;			/* it was sampled */
+	uint16_t rate;				/* of the countdown (sample.h) */
 	uint32_t draws;				/* blocks drawn for, ever */
 	uint64_t random;			/* 0: not begun */
 	struct ledger_op op[LEDGER_OPS];	/* outermost first */
 	struct ledger_uncounted uncounted;
+	uint64_t began;			/* the agent's: its slow path, where it is measured */
 };
 
 /* The log that calls are recorded in, and how. */
 struct ledger {
 	struct log *log;
-	uint64_t sample;		/* 0: all are recorded; or mean bytes between samples */
+	/* 0: all are recorded. Or mean bytes between samples, unless the log has a rate. */
+	uint64_t sample;
 	uint64_t history;		/* frees are remembered: as header->free_history */
 	uint32_t depth;			/* frames of a stack */
 	struct free_facts facts;	/* of what frees of unknown blocks are */

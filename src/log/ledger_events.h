@@ -155,7 +155,7 @@ static ALWAYS_INLINE bool insert(const struct ledger_call *call, struct log_reco
 
 /* Fills in *record. False: the log has no room for it. */
 static ALWAYS_INLINE bool record_all(const struct ledger_call *call, uint64_t block, uint64_t size,
-				     struct log_record *record)
+				     uint8_t rate, struct log_record *record)
 {
 	uint32_t stack = env_walk(call, call->ledger->depth);
 
@@ -168,6 +168,7 @@ static ALWAYS_INLINE bool record_all(const struct ledger_call *call, uint64_t bl
 	record->thread = ledger_number(call->thread);
 	record->stack = stack;
 	record->heap = LOG_HEAP_UNKNOWN;
+	record->rate = rate;
 	return insert(call, record);
 }
 
@@ -197,31 +198,45 @@ static inline bool drawn_inside(const struct ledger_call *call, const struct led
 	       call->thread->drawn == block && call->thread->draws != (uint32_t)words->what;
 }
 
-/* Is a sample inside this block? */
-static inline bool draw(const struct ledger_call *call, uint64_t block, uint64_t size)
+/* Begin the countdown of a thread that has none, or one of another rate. At rate ALL it is 0. */
+static inline void count_down(const struct ledger_call *call, uint8_t rate, uint64_t mean)
 {
 	struct ledger_thread *thread = call->thread;
-	uint64_t mean = call->ledger->sample;
+
+	if (!thread->random)
+		thread->random = log_now() ^ call->sp << 32 ^ thread->key;
+	else if (thread->rate == rate)
+		return;
+	thread->rate = rate;
+	thread->gap = mean ? sample_gap(&thread->random, mean) : 0;
+}
+
+/* Is a sample inside this block? *rate is that of its record. */
+static inline bool draw(const struct ledger_call *call, uint64_t block, uint64_t size,
+			uint8_t *rate)
+{
+	struct ledger_thread *thread = call->thread;
+	uint8_t now = log_rate(call->ledger->log);
+	uint64_t mean = sample_mean(call->ledger->sample, now);
+	bool always = now && (!mean || size >= SAMPLE_LARGE);
 
 	size = sample_size(size);
+	*rate = always ? SAMPLE_RATE_ALL : now;
 	if (UNLIKELY(!thread)) {
 		uint64_t random = log_now() ^ call->sp << 32;
 
-		return sample_gap(&random, mean) < size;
+		return always || sample_gap(&random, mean) < size;
 	}
-	if (UNLIKELY(!thread->random)) {
-		thread->random = log_now() ^ call->sp << 32 ^ thread->key;
-		thread->gap = sample_gap(&thread->random, mean);
-	}
+	count_down(call, now, mean);
 	if (thread->freed == block)
 		thread->freed = 0;	/* the address is another block now */
 	thread->draws++;
 	thread->drawn = block;
 	thread->drawn_gap = thread->gap;
-	thread->drawn_in = thread->gap < size;
+	thread->drawn_in = always || thread->gap < size;
 	if (LIKELY(!thread->drawn_in))
 		thread->gap -= size;
-	else
+	else if (!always)
 		thread->gap = sample_gap(&thread->random, mean);
 	return thread->drawn_in;
 }
@@ -235,10 +250,11 @@ static NOINLINE void record_samples(struct ledger_call copy, const struct ledger
 	bool was_in = again && thread->drawn_in;
 	struct sample_share share;
 	struct log_record record;
+	uint8_t rate;
 
 	if (UNLIKELY(again))
 		thread->gap = thread->drawn_gap;
-	if (LIKELY(!draw(call, block, size))) {
+	if (LIKELY(!draw(call, block, size, &rate))) {
 		if (was_in)
 			ledger_take_back(*call, block);
 		else
@@ -249,9 +265,9 @@ static NOINLINE void record_samples(struct ledger_call copy, const struct ledger
 		count(call, LOG_ACCOUNT(unsampled), -1ull);
 		count(call, LOG_ACCOUNT(nested), 1);
 	}
-	if (!record_all(call, block, size, &record))
+	if (!record_all(call, block, size, rate, &record))
 		return;
-	share = sample_share(call->ledger->sample, size, record.time);
+	share = sample_share(sample_mean(call->ledger->sample, rate), size, record.time);
 	count_stack(call, &record, share, inner);
 }
 
@@ -270,7 +286,7 @@ static ALWAYS_INLINE uint32_t record(const struct ledger_call *call,
 		record_samples(*call, words, block, size, inner);
 		return LOG_STACK_NONE;
 	}
-	if (LIKELY(record_all(call, block, size, &record)))
+	if (LIKELY(record_all(call, block, size, 0, &record)))
 		count_stack(call, &record, (struct sample_share){ 1, size }, inner);
 	return record.stack;
 }

@@ -41,7 +41,7 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	if (!log_layout(base, config->region_size, JOURNAL_SIZE, &log))
 		return err_create(ERR_USAGE, "log: %" PRIu64 " bytes is not in %llu to %llu",
 				  config->region_size, LOG_REGION_MIN, LOG_REGION_MAX);
-	err = check_free_history(&log, config->sample, config->free_history);
+	err = check_free_history(&log, config->sample | config->cost, config->free_history);
 	if (err)
 		return err;
 	header = log.header;
@@ -49,7 +49,9 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	header->version = LOG_VERSION;
 	header->stack_depth = config->stack_depth;
 	header->size = config->region_size;
-	header->sample = config->sample;
+	header->sample = config->cost ? sample_rate_mean(SAMPLE_RATE_FIRST) : config->sample;
+	header->sample_rate = config->cost ? SAMPLE_RATE_FIRST : 0;
+	header->sample_cost = config->cost;
 	header->free_history = config->free_history;
 	header->tables = 1;
 	header->threads = 1;
@@ -58,7 +60,7 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	header->start = header->gap = header->origin;
 	header->near_size = UINT64_MAX;
 	header->budget = UINT64_MAX;
-	header->uncovered = config->sample != 0;	/* such a log has no directory */
+	header->uncovered = header->sample != 0;	/* such a log has no directory */
 	log_clock_start(&log);
 	memcpy(header->magic, LOG_MAGIC, sizeof(header->magic));
 	*ret = log;
@@ -103,11 +105,15 @@ struct log_config log_config(const struct log *log)
 {
 	uint32_t depth = __atomic_load_n(&log->header->stack_depth, __ATOMIC_RELAXED);
 	uint64_t sample = __atomic_load_n(&log->header->sample, __ATOMIC_RELAXED);
+	uint64_t rate = sample ? log_rate(log) : 0;
 
+	if (rate)
+		sample = MAX(sample_rate_mean(rate), 1ull);
 	return (struct log_config){
 		.region_size = log->size,
 		.stack_depth = depth ? MIN(depth, (uint32_t)LOG_DEPTH_MAX) : 1,
 		.sample = MIN(sample, SAMPLE_MEAN_MAX),
+		.cost = (uint32_t)log->header->sample_cost,
 		.free_history = free_history_kept(log),
 	};
 }
@@ -128,6 +134,22 @@ struct log_older log_older(const struct log *log)
 	struct log_accounts accounts = reader_accounts(log);
 
 	return log_older_of(log, &accounts);
+}
+
+void log_set_rate(struct log *log, uint8_t rate)
+{
+	if (log_rate(log) && rate)
+		__atomic_store_n(&log->header->sample_rate, rate, __ATOMIC_RELAXED);
+}
+
+bool log_set_cost(struct log *log, uint32_t cost)
+{
+	if (!log_rate(log))
+		return false;
+	__atomic_store_n(&log->header->sample_cost, cost, __ATOMIC_RELAXED);
+	if (!cost)
+		log_set_rate(log, SAMPLE_RATE_ALL);
+	return true;
 }
 
 struct err *log_set_free_history(struct log *log, uint32_t nr)

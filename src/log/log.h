@@ -18,7 +18,7 @@
 #include "arch/host.h"
 #include "base/compiler.h"
 
-#define LOG_VERSION		17
+#define LOG_VERSION		18
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_STACK_DAMAGED	UINT32_MAX	/* given to readers for an id that cannot exist */
 #define LOG_DEPTH_MAX		128
@@ -113,7 +113,8 @@ struct log {
 #define LOG_PROCESSES		128
 #define LOG_DOMAIN_SHIFT	55
 #define LOG_DOMAIN_USER		(1ull << LOG_DOMAIN_SHIFT)
-#define LOG_SIZE_MAX		((1ull << 48) - 1)	/* of a record; larger blocks have it */
+#define LOG_SIZE_BITS		48
+#define LOG_SIZE_MAX		((1ull << LOG_SIZE_BITS) - 1)	/* of a record; larger blocks have it */
 
 /* One allocation, in the form in which it is written and read. */
 struct log_record {
@@ -124,6 +125,7 @@ struct log_record {
 	uint32_t thread;		/* index into the registry */
 	uint32_t stack;			/* stack id, or LOG_STACK_NONE */
 	uint16_t heap;			/* arena number or LOG_HEAP_* */
+	uint8_t rate;			/* at which it was sampled (sample.h); 0: the log has one mean */
 };
 
 /* A free of a block that the table had (free_history.h). */
@@ -184,6 +186,13 @@ struct log_accounts {
 	/* Of unknown_frees: blocks whose size is known (log_unknown_free.h), and their bytes. */
 	uint64_t sized_frees;
 	uint64_t sized_bytes;
+	/*
+	 * The agent's time, where the log samples, in ticks of log_now: all of its slow path, and of
+	 * one in AGENT_TIMED calls of the fast path.
+	 */
+	uint64_t slow_ticks;
+	uint64_t timed_calls;
+	uint64_t timed_ticks;
 };
 
 /*
@@ -200,7 +209,13 @@ struct log_config {
 	/* bytes of the region, LOG_REGION_MIN at least; it takes half as much memory at most */
 	uint64_t region_size;
 	uint32_t stack_depth;		/* frames a stack, 1 to LOG_DEPTH_MAX */
-	uint64_t sample;		/* 0, or mean bytes between samples (sample.h) */
+	/*
+	 * 0, or mean bytes between samples (sample.h). If there is a cost, log_config gives the mean
+	 * of now, and log_format needs none.
+	 */
+	uint64_t sample;
+	/* the bound by which the mean changes, in hundredths of a percent; 0: it does not */
+	uint32_t cost;
 	/* frees that are remembered, LOG_FREES_MAX at most; of a log that samples 0 */
 	uint32_t free_history;
 };
@@ -325,6 +340,16 @@ struct err *log_format_behind(void *base, const struct log_config *config,
  * changed.
  */
 struct err *log_set_free_history(struct log *log, uint32_t nr) MUST_CHECK;
+/*
+ * Sample at this rate from now on; 0 changes nothing. May be called at any time by any thread. A log
+ * that does not sample, or that has one mean for ever, stays as it is.
+ */
+void log_set_rate(struct log *log, uint8_t rate);
+/*
+ * Set the bound of such a log, of which a later mdbg must know (sample_cost.h); 0: none, and all is
+ * recorded from now on. False: it is no such log.
+ */
+bool log_set_cost(struct log *log, uint32_t cost);
 /*
  * A view of a region that exists. ERR_FORMAT: it is not a log, or it has another version; the
  * message says which.

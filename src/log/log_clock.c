@@ -137,6 +137,11 @@ void log_clock_note(struct log *log, uint64_t stamp, uint64_t ns)
 	}
 }
 
+double log_clock_tick(const struct log *log)
+{
+	return (double)log->header->rate / (double)(1ull << RATE_SHIFT);
+}
+
 void log_clock_start(struct log *log)
 {
 	struct log_header *header = log->header;

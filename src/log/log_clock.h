@@ -36,5 +36,7 @@ struct log;
  * have passed: a target may be stopped during this call.
  */
 void log_clock_start(struct log *log);
+/* Nanoseconds of a tick of log_now, as seen since the beginning; 0: not known yet. */
+double log_clock_tick(const struct log *log);
 /* Take one reading into account: log_clock_update with the clocks passed in, for tests. */
 void log_clock_note(struct log *log, uint64_t stamp, uint64_t ns);

@@ -92,6 +92,8 @@ struct log_header {
 	uint64_t near_size;	/* UINT64_MAX: not known (log_set_near_size), by mdbg */
 	uint64_t growth_kinds, growth_first, growth_start, growth_brk;	/* growth_ring.h, by mdbg */
 	uint64_t budget;	/* bytes that the log may take (budget.h), by mdbg */
+	uint64_t sample_rate;	/* 0: the mean is `sample` for ever (log_set_rate), by mdbg */
+	uint64_t sample_cost;	/* its bound (sample_cost.h), by mdbg */
 
 	/* Written by all writers; each on a line of its own. */
 	uint32_t tables __attribute__((aligned(64)));	/* allocation tables in use, 1 at least */
@@ -140,6 +142,12 @@ static inline void log_bound_ids(const struct log *log, uint32_t *thread, uint32
 		*stack = LOG_STACK_DAMAGED;
 	else
 		*stack = log_deferred_whole(log, *stack);
+}
+
+/* Returns the rate at which the log samples now (sample.h); 0: it does not, or has one mean for ever. */
+static inline uint8_t log_rate(const struct log *log)
+{
+	return (uint8_t)__atomic_load_n(&log->header->sample_rate, __ATOMIC_RELAXED);
 }
 
 /* Can this be the address of a record? */

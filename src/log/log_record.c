@@ -125,7 +125,7 @@ NOINLINE bool log_record_insert_slow(struct log *log, uint64_t address, uint64_t
 	is_in = insert_anywhere(&in);
 	if (is_in) {
 		account_add(log, thread, LOG_ACCOUNT(allocs), 1);
-		account_add(log, thread, LOG_ACCOUNT(alloc_bytes), size);
+		account_add(log, thread, LOG_ACCOUNT(alloc_bytes), size & LOG_SIZE_MAX);
 	} else {
 		account_add(log, thread, LOG_ACCOUNT(table_full), 1);
 	}
@@ -140,9 +140,10 @@ static bool insert_record(struct log *log, const struct log_record *record,
 {
 	uint64_t size = MIN(record->size, LOG_SIZE_MAX);
 
-	if (LIKELY(record->size == size && !thread_shared(log, record->thread)))
+	if (LIKELY(record->size == size && !record->rate && !thread_shared(log, record->thread)))
 		return fast_insert(log, record, replaced);
-	return log_record_insert_slow(log, record->address, size, record->time,
+	return log_record_insert_slow(log, record->address, slot_size(size, record->rate),
+			    record->time,
 			    slot_stack(record->stack, record->thread, record->heap), replaced);
 }
 

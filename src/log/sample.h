@@ -13,6 +13,36 @@
  * down by chance, so that it is right on average too. The chance is taken from the record's own
  * time: whoever computes it gets the same numbers, and what is added can be subtracted again.
  *
+ * A mean that changes
+ *
+ * A log with a bound on its cost (sample_cost.h) changes its mean while the process runs. The mean
+ * is then a rate, which fits in a byte of each record. Four rates are a doubling.
+ *
+ *	set		mdbg stores a rate in the header (log_set_rate). It is one word, and nobody
+ *			waits for anybody.
+ *	take over	A thread that draws for a block, and finds another rate than its own, takes it
+ *			over and forgets its countdown: a new one begins with the new mean. A Poisson
+ *			process has no memory, so what is left of the old countdown says nothing.
+ *	draw		The block is recorded with the probability that the thread's rate gives it,
+ *			and the record has that rate, whatever the header says by then. So its share
+ *			is exactly one over the probability of its own draw, for ever, and a sum of
+ *			shares is right on average however often the rate changes, and whenever: the
+ *			rate of a draw depends only on what was before it.
+ *	free		A record is taken out as it was put in, with its own share. A block that was
+ *			not recorded is looked for in vain at any rate.
+ *	two draws	A draw that is taken back (log/ledger.h, Sampling) by a thread that has taken
+ *			over a rate since is drawn anew with that rate.
+ *
+ * A block of SAMPLE_LARGE bytes or more is always recorded, and at the rate SAMPLE_RATE_ALL all are:
+ * such a record has that rate, stands for itself, and does not touch the countdown. (A process that
+ * touches the pages of a megabyte spends some 25 us in the kernel, and mdbg less than half a
+ * microsecond for its record.) Rate 0 is that of logs whose mean never changes.
+ *
+ * Rejected: a table of times at which the rate has changed, by which a reader finds a record's rate
+ * (a thread may draw before a change and take the time stamp after it, and its record would have the
+ * other weight); a thread that changes its rate only when its countdown ends (unbiased, too, but a
+ * thread that has a hundred megabytes to go and allocates little would keep a coarse rate for hours).
+ *
  * Freestanding.
  */
 #pragma once
@@ -22,6 +52,11 @@
 #include "base/compiler.h"
 
 #define SAMPLE_MEAN_MAX		(1ull << 34)
+#define SAMPLE_RATE_ALL		1u		/* all that are lower than FINEST are the same */
+#define SAMPLE_RATE_FINEST	8u		/* a mean of 16 bytes */
+#define SAMPLE_RATE_COARSEST	96u		/* of 64 MB */
+#define SAMPLE_RATE_FIRST	68u		/* of 512 KB */
+#define SAMPLE_LARGE		(1ull << 20)
 #define SAMPLE_BITS		24		/* of fractions below */
 #define SAMPLE_ONE		(1ull << SAMPLE_BITS)
 
@@ -91,6 +126,19 @@ static inline uint64_t sample_weight(uint64_t size, uint64_t mean)
 	while (halved--)
 		q = q * (2 * SAMPLE_ONE - q) >> SAMPLE_BITS;
 	return SAMPLE_ONE * SAMPLE_ONE / q;
+}
+
+/* Mean bytes between samples at a rate; 0: all blocks are recorded. */
+static inline uint64_t sample_rate_mean(uint64_t rate)
+{
+	rate = MIN(rate, (uint64_t)SAMPLE_RATE_COARSEST);
+	return rate < SAMPLE_RATE_FINEST ? 0 : (4 + rate % 4) << rate / 4;
+}
+
+/* The mean of a record of this rate; log_mean is that of logs that have one for ever. */
+static inline uint64_t sample_mean(uint64_t log_mean, uint64_t rate)
+{
+	return LIKELY(!rate) ? log_mean : sample_rate_mean(rate);
 }
 
 /* How many blocks a recorded block stands for. */

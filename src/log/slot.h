@@ -63,6 +63,7 @@ static inline void record_decode(uint64_t key, uint64_t time, uint64_t size, uin
 {
 	ret->address = key & KEY_ADDRESS;
 	ret->size = size & LOG_SIZE_MAX;
+	ret->rate = (uint8_t)(size >> LOG_SIZE_BITS);
 	ret->time = time;
 	slot_stack_decode(stack, ret);
 }

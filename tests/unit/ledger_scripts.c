@@ -220,6 +220,8 @@ void scripts_expect(const struct log *log, struct log_accounts want, const char 
 
 	/* Made-up calls come from no module, which no script is about. */
 	is.undeferred = want.undeferred;
+	/* Times. */
+	is.slow_ticks = is.timed_ticks = is.timed_calls = 0;
 	for (unsigned i = 0; i < ARRAY_SIZE(accounts); i++)
 		if (a[i] != b[i])
 			printf("%s: %s is %lld, not %lld\n", what, accounts[i], (long long)a[i],

@@ -12,6 +12,13 @@ static inline uint64_t intrinsic_stamp(void)
 	return __builtin_ia32_rdtsc();
 }
 
+/* The same, after all instructions before it are done. */
+static inline uint64_t intrinsic_stamp_in_order(void)
+{
+	__asm__ volatile("lfence" : : : "memory");
+	return __builtin_ia32_rdtsc();
+}
+
 /* Add in one instruction, which a signal cannot divide, and which is not atomic for other threads. */
 static inline void intrinsic_add(uint64_t *counter, uint64_t by)
 {

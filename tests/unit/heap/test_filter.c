@@ -51,13 +51,13 @@ static int setup(void)
 	for (pcs[0] = 1; pcs[0] < 10; pcs[0]++)
 		if (!stack_table_insert(&log_, pcs, 1, 0, 0))
 			return 1;
-	fixture_push(&blocks, (struct block){ 0x1000, 100, 10 * SECOND, a, 1, 0, false, 0, false, 0, false, 0 });
-	fixture_push(&blocks, (struct block){ 0x2000, 4096, 20 * SECOND, b, 2, 1, false, 0, false, 0, false, 0 });
+	fixture_push(&blocks, (struct block){ 0x1000, 100, 10 * SECOND, a, 1, 0, false, 0, false, 0, false, 0, 0 });
+	fixture_push(&blocks, (struct block){ 0x2000, 4096, 20 * SECOND, b, 2, 1, false, 0, false, 0, false, 0, 0 });
 	fixture_push(&blocks, (struct block){ 0x3000, 100, 30 * SECOND, a, 1, LOG_HEAP_MMAP,
-					     false, 0, false, 0, false, 0 });
+					     false, 0, false, 0, false, 0, 0 });
 	fixture_push(&blocks, (struct block){ 0x4000, 65536, 40 * SECOND, b, 3, LOG_HEAP_UNKNOWN,
-					     false, 0, false, 0, false, 0 });
-	fixture_push(&blocks, (struct block){ 0x5000, 50, 0, 0, LOG_STACK_NONE, 0, true, 0, false, 0, false, 0 });
+					     false, 0, false, 0, false, 0, 0 });
+	fixture_push(&blocks, (struct block){ 0x5000, 50, 0, 0, LOG_STACK_NONE, 0, true, 0, false, 0, false, 0, 0 });
 	env = (struct filter_env){ .log = &log_, .pids = pids, .now_ns = EPOCH + 100 * SECOND,
 				   .stack_matches = stack_matches,
 				   .type_matches = type_matches };

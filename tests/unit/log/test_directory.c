@@ -105,21 +105,21 @@ TEST("what fits")
 {
 	const uint64_t far = 1ull << (WHO_TIME_BITS + WHO_TICK_SHIFT);
 	struct fit fits[] = {
-		{ { 0, 0, 0, 1, 5, LOG_HEAP_UNKNOWN }, false },
-		{ { 0, 1, 0, 1, 5, LOG_HEAP_UNKNOWN }, true },
-		{ { 0, 511, 0, 1, 5, LOG_HEAP_UNKNOWN }, true },
-		{ { 0, 512, 0, 1, 5, LOG_HEAP_UNKNOWN }, false },
-		{ { 0, 100, 0, 1, (1u << WHAT_STACK_BITS) - 1, LOG_HEAP_UNKNOWN }, true },
-		{ { 0, 100, 0, 1, 1u << WHAT_STACK_BITS, LOG_HEAP_UNKNOWN }, false },
-		{ { 0, 100, 0, 1, 5, LOG_HEAP_USER }, false },
-		{ { 0, 100, 0, 1u << WHO_THREAD_BITS | 1, 5, LOG_HEAP_UNKNOWN }, false },
-		{ { 4, 100, 0, 1, 5, LOG_HEAP_UNKNOWN }, false },
-		{ { 8, 100, 0, 1, 5, LOG_HEAP_UNKNOWN }, true },
-		{ { 24, 100, 0, 1, 5, LOG_HEAP_UNKNOWN }, true },
-		{ { 0, 100, 1, 1, 5, LOG_HEAP_UNKNOWN }, false },
-		{ { 0, 100, -(int64_t)TIME_STEP * 1000000, 1, 5, LOG_HEAP_UNKNOWN }, false },
-		{ { 0, 100, far - TIME_STEP * 1000000, 1, 5, LOG_HEAP_UNKNOWN }, true },
-		{ { 0, 100, far, 1, 5, LOG_HEAP_UNKNOWN }, false },
+		{ { 0, 0, 0, 1, 5, LOG_HEAP_UNKNOWN, 0 }, false },
+		{ { 0, 1, 0, 1, 5, LOG_HEAP_UNKNOWN, 0 }, true },
+		{ { 0, 511, 0, 1, 5, LOG_HEAP_UNKNOWN, 0 }, true },
+		{ { 0, 512, 0, 1, 5, LOG_HEAP_UNKNOWN, 0 }, false },
+		{ { 0, 100, 0, 1, (1u << WHAT_STACK_BITS) - 1, LOG_HEAP_UNKNOWN, 0 }, true },
+		{ { 0, 100, 0, 1, 1u << WHAT_STACK_BITS, LOG_HEAP_UNKNOWN, 0 }, false },
+		{ { 0, 100, 0, 1, 5, LOG_HEAP_USER, 0 }, false },
+		{ { 0, 100, 0, 1u << WHO_THREAD_BITS | 1, 5, LOG_HEAP_UNKNOWN, 0 }, false },
+		{ { 4, 100, 0, 1, 5, LOG_HEAP_UNKNOWN, 0 }, false },
+		{ { 8, 100, 0, 1, 5, LOG_HEAP_UNKNOWN, 0 }, true },
+		{ { 24, 100, 0, 1, 5, LOG_HEAP_UNKNOWN, 0 }, true },
+		{ { 0, 100, 1, 1, 5, LOG_HEAP_UNKNOWN, 0 }, false },
+		{ { 0, 100, -(int64_t)TIME_STEP * 1000000, 1, 5, LOG_HEAP_UNKNOWN, 0 }, false },
+		{ { 0, 100, far - TIME_STEP * 1000000, 1, 5, LOG_HEAP_UNKNOWN, 0 }, true },
+		{ { 0, 100, far, 1, 5, LOG_HEAP_UNKNOWN, 0 }, false },
 	};
 
 	make_dense(BASE);
