@@ -31,7 +31,7 @@
 
 enum exit_status { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_ATTACH = 3 };
 
-#define OPTIONS	18
+#define OPTIONS	19
 
 /* A -x or -c, in the order of the command line. */
 struct action {
@@ -71,6 +71,8 @@ static const char usage_text[] =
 	"      --no-arm              attach without putting in probes\n"
 	"      --engine ENGINE       auto, jump or breakpoint: how to probe [auto]\n"
 	"      --stack-depth N       frames kept for an allocation, 1 to 128 [32]\n"
+	"      --cost PERCENT        sample so that recording takes no more of the processor time\n"
+	"                            that the process uses [off: all is recorded]\n"
 	"      --sample BYTES        record about one allocation in so many bytes [0: all]\n"
 	"      --log-limit SIZE      how large the log in the process may grow, 16M or more [1G]\n"
 	"      --fail-on-leak        exit status 23 if blocks are definitely lost at the end\n"
@@ -152,6 +154,7 @@ static const struct option_row {
 	{ { "engine", required_argument, NULL, OPT_SETTING }, SETTING },
 	{ { "stack-depth", required_argument, NULL, OPT_SETTING }, SETTING },
 	{ { "sample", required_argument, NULL, OPT_SETTING }, SETTING },
+	{ { "cost", required_argument, NULL, OPT_SETTING }, SETTING },
 	{ { "log-limit", required_argument, NULL, OPT_SETTING }, SETTING },
 	{ { "color", required_argument, NULL, OPT_SETTING }, SETTING },
 	{ { "interactive", no_argument, NULL, 'i' }, FLAG(interactive) },

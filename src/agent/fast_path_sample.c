@@ -11,8 +11,8 @@
  * for slow_path.c, which begins from the start.
  *
  * How long that takes is measured here, in one of AGENT_TIMED calls, and in the slow path in all of
- * them: by that and the numbers of calls mdbg knows what the agent takes of a process (session/cost/session_cost.h).
- * A call that was interrupted meanwhile is left out.
+ * them: by that and the numbers of calls mdbg knows what the agent takes (log/sample_cost.h). A call
+ * that was interrupted meanwhile is left out.
  *
  * Words that belong together are stored while the thread is marked busy, so a signal handler that
  * allocates in between finds it busy (state.h). Freestanding.
@@ -71,9 +71,12 @@ static ALWAYS_INLINE bool pass(const struct agent_frame *frame, const struct age
 
 static NOINLINE bool pass_timed(const struct agent_frame *frame, const struct agent_probe *probe)
 {
-	uint64_t stamp[3] = { intrinsic_stamp_in_order(), intrinsic_stamp_in_order() };
-	bool passed = pass(frame, probe, true);
+	uint64_t stamp[3];
+	bool passed;
 
+	stamp[0] = intrinsic_stamp_in_order();
+	stamp[1] = intrinsic_stamp_in_order();
+	passed = pass(frame, probe, true);
 	stamp[2] = intrinsic_stamp_in_order();
 	if (passed)
 		note_timed(probe->state, stamp);
@@ -118,9 +121,12 @@ static ALWAYS_INLINE bool pass_free(uint64_t block, uint64_t sp, const struct ag
 
 static NOINLINE bool pass_free_timed(uint64_t block, uint64_t sp, const struct agent_probe *probe)
 {
-	uint64_t stamp[3] = { intrinsic_stamp_in_order(), intrinsic_stamp_in_order() };
-	bool passed = pass_free(block, sp, probe, true);
+	uint64_t stamp[3];
+	bool passed;
 
+	stamp[0] = intrinsic_stamp_in_order();
+	stamp[1] = intrinsic_stamp_in_order();
+	passed = pass_free(block, sp, probe, true);
 	stamp[2] = intrinsic_stamp_in_order();
 	if (passed)
 		note_timed(probe->state, stamp);

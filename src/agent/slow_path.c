@@ -176,7 +176,7 @@ static inline uint64_t result_block(const struct agent_frame *frame,
 }
 
 /*
- * Where the log samples, all that the slow path takes is measured (session/cost/session_cost.h). A
+ * Where the log samples, all that the slow path takes is measured (log/sample_cost.h). A
  * thread that loses its processor meanwhile counts SLOW_MOST at most; one without state is left out.
  */
 #define SLOW_MOST	(1u << 16)	/* ticks */

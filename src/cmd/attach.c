@@ -23,7 +23,7 @@ const struct cmd cmd_attach = {
 			  "have it. The process runs on. Records of an earlier process are dropped.\n"
 			  "\n"
 			  "Some settings belong to an attach, so `set` them before it: stack-depth,\n"
-			  "sample, log-limit, engine, free-history.\n"
+			  "sample, cost, log-limit, engine, free-history.\n"
 			  "\n"
 			  "Errors: ATTACH with the reason; STATE if there is a process already.\n",
 	.example	= "attach 4711\n"
@@ -36,9 +36,9 @@ const struct cmd cmd_attach = {
 
 static struct err *attach_option(struct session_config *config, const char *name, const char *value)
 {
-	static const char *const options[] = { "-engine", "-freehistory", "-loglimit", "-sample",
+	static const char *const options[] = { "-cost", "-engine", "-freehistory", "-loglimit", "-sample",
 					       "-stackdepth", NULL };
-	static const char *const settings[] = { "engine", "free-history", "log-limit", "sample",
+	static const char *const settings[] = { "cost", "engine", "free-history", "log-limit", "sample",
 						"stack-depth" };
 	int setting = call_word_index(name, options);
 	uint64_t number = 0;
@@ -81,7 +81,7 @@ static struct err *attach(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_attach = {
 	.name		= "mdbg::attach",
 	.usage		= "PID|NAME ?-stop 0|1? ?-arm 0|1? ?-engine auto|jump|breakpoint? "
-			  "?-stackdepth N? ?-loglimit SIZE? ?-sample BYTES? ?-freehistory N?",
+			  "?-stackdepth N? ?-loglimit SIZE? ?-sample BYTES? ?-cost PERCENT? ?-freehistory N?",
 	.brief		= "attach; returns PID",
 	.help		= "The options hold for this attach only. Errors: {MDBG ATTACH HINT}, {MDBG\n"
 			  "STATE} if there is a process already.\n",

@@ -65,6 +65,12 @@ static struct err *print_probes(const struct call *call, const struct session_th
 	      figures.armed ? "" : " (off)");
 	out_f(call->out, "Recording since %s: %" PRIu64 " blocks held, %" PRIu64 " bytes.\n", since,
 	      figures.blocks, figures.bytes);
+	if (figures.measured) {
+		out_text(call->out, "Sampling: ");
+		figures_print_mean(&figures, "", call->out);
+		figures_print_cost(&figures.cost, figures.breakpoint, call->out);
+		out_text(call->out, ".\n");
+	}
 	if (figures.breakpoint)
 		print_fragile(call, threads);
 	figures_free(&figures);

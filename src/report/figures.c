@@ -201,6 +201,7 @@ struct err *figures_get(struct session *session, enum session_heap_how how,
 	figures.armed = session_armed(session);
 	figures.stack_depth = config.stack_depth;
 	figures.free_history = config.free_history;
+	figures.measured = session_cost(session, &figures.cost);
 	figures.since_ns = !figures.with_log ? 0 : log_clock_realtime(log, log_clock_begin(log));
 	figures.now_ns = realtime_ns();
 	figures.allocs = figures.accounts.allocs + figures.accounts.unsampled;
@@ -265,10 +266,14 @@ static void print_options(const struct figures *figures, struct out *out)
 	out_f(out, "%u\n", figures->stack_depth);
 	option(out, 8, "Sampling");
 	if (figures->sample)
-		out_f(out, "one in %" PRIu64 " bytes; what is held is an estimate\n",
-		      figures->sample);
+		figures_print_mean(figures, "what is held is an estimate\n", out);
 	else
 		out_text(out, "off\n");
+	if (figures->measured) {
+		option(out, 8, "Cost");
+		figures_print_cost(&figures->cost, figures->breakpoint, out);
+		out_text(out, "\n");
+	}
 	option(out, 8, "Recording since");
 	number_text_time(since, sizeof(since), figures->since_ns);
 	out_f(out, "%s (%" PRIu64 " s)\n\n", since,
@@ -443,6 +448,43 @@ static void print_statistics(const struct figures *figures, struct out *out)
 		statistic(out, 8, "blocks", figures->user_blocks);
 	}
 	out_text(out, "\n");
+}
+
+void figures_print_mean(const struct figures *figures, const char *then, struct out *out)
+{
+	if (figures->sample > 1)
+		out_f(out, "one in %" PRIu64 " bytes; %s", figures->sample, then);
+	else
+		out_f(out, "none now; %s", then);
+}
+
+static void print_rate(const struct session_cost *cost, struct out *out)
+{
+	if (cost->one_of >= 9.5)
+		out_f(out, "1 of %.0f blocks, by weights; ", cost->one_of);
+	else if (cost->one_of >= 1.005)
+		out_f(out, "1 of %.1f blocks, by weights; ", cost->one_of);
+	else if (cost->one_of > 0)
+		out_text(out, "all blocks; ");
+}
+
+void figures_print_cost(const struct session_cost *cost, unsigned breakpoints, struct out *out)
+{
+	print_rate(cost, out);
+	if (cost->lately < 0)
+		out_text(out, "the cost is not known yet");
+	else if (cost->lately < 0.01)
+		out_text(out, "less than 0.01 % of processor time");
+	else
+		out_f(out, "%s%.*f %% of processor time", cost->clocked ? "" : "an estimated ",
+		      cost->lately < 0.1 ? 2 : cost->lately < 10 ? 1 : 0, cost->lately);
+	if (cost->bound)
+		out_f(out, ", of %g %% at most", cost->bound / 100.0);
+	if (cost->fails)
+		out_text(out, ": no rate keeps that, as to pass blocks by takes most of it");
+	if (breakpoints)
+		out_f(out, "; the stops of %u breakpoint probe%s are not measured", breakpoints,
+		      breakpoints == 1 ? "" : "s");
 }
 
 static void print_accounts(const struct figures *figures, struct out *out)

@@ -12,12 +12,14 @@
 #include "heap/history.h"
 #include "log/log.h"
 #include "os/procfs.h"
+#include "report/figures.h"
 #include "report/lack_text.h"
 #include "report/out.h"
 #include "report/progress.h"
 #include "report/rows_text.h"
 #include "report/stood_text.h"
 #include "report/traceback.h"
+#include "session/cost/session_cost.h"
 #include "session/peak_watch.h"
 #include "session/session.h"
 
@@ -189,8 +191,16 @@ static struct err *print_site(struct stack_names *names, enum site_by by,
 
 void sites_print_sampling(struct session *session, struct out *out)
 {
-	out_count(out, "Sampled (one in %" PRIu64 " bytes): all figures are estimates\n",
-		  log_config(session_log(session)).sample);
+	struct session_cost cost;
+
+	if (!session_cost(session, &cost) || !cost.moves) {
+		out_count(out, "Sampled (one in %" PRIu64 " bytes): all figures are estimates\n",
+			  log_config(session_log(session)).sample);
+		return;
+	}
+	out_text(out, "Sampled (");
+	figures_print_cost(&cost, 0, out);
+	out_text(out, "): all figures are estimates\n");
 }
 
 /* Print why there is no growth, and how to get it. */

@@ -115,7 +115,9 @@ static struct log_config log_config_of(const struct session *session)
 		.region_size = 2 * session->config.log_limit,
 		.stack_depth = session->config.stack_depth,
 		.sample = session->config.sample,
-		.free_history = session->config.sample ? 0 : session->config.free_history,
+		.cost = session->config.cost,
+		.free_history = session->config.sample || session->config.cost ?
+			0 : session->config.free_history,
 	};
 }
 

@@ -178,7 +178,12 @@ void lacks_tell_log(struct session *session)
 
 	if (!log || !log->header)
 		return;
-	if (log_config(log).sample && !(session->told & TOLD_SAMPLING))
+	if (log_config(log).cost && !(session->told & TOLD_SAMPLING))
+		session_warn_hint(session, "`status` says what it takes; --cost off records all",
+				  "the log samples, so that recording takes no more than %g %% of the "
+				  "processor time of the process: totals are estimates",
+				  log_config(log).cost / 100.0);
+	else if (log_config(log).sample && !(session->told & TOLD_SAMPLING))
 		session_warn_hint(session, "--sample 0 records all",
 				  "warning: the log samples: of %" PRIu64 " bytes about one block is "
 				  "recorded, and totals are estimates", log_config(log).sample);
@@ -268,9 +273,13 @@ static struct err *add_log(struct session_lacks *lacks, const struct log *log)
 	struct err *err = NULL;
 	char text[128];
 
-	snprintf(text, sizeof(text),
-		 "the log samples (one in %" PRIu64 " bytes): most blocks are in no record",
-		 sample);
+	if (log_rate(log))
+		snprintf(text, sizeof(text),
+			 "the log samples (--cost): not all blocks are in a record");
+	else
+		snprintf(text, sizeof(text),
+			 "the log samples (one in %" PRIu64 " bytes): most blocks are in no record",
+			 sample);
 	if (sample)
 		err = add(lacks, "", text);
 	if (!err)

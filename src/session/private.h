@@ -32,6 +32,7 @@
 #include "probe/runtimes/runtimes.h"
 #include "probe/user_functions.h"
 #include "session/blind.h"
+#include "session/cost/session_cost.h"
 #include "session/growth/session_growth.h"
 #include "session/history.h"
 #include "session/log_budget.h"
@@ -148,6 +149,7 @@ struct session {
 	uint32_t told;
 	struct room room;		/* that there was for the log when that was made */
 	struct log_budget budget;	/* what the log may take; tracer thread */
+	struct session_cost_state cost;
 	/* what mdbg itself may take, as of the last look (inspect/walk_limit.h); kind 0: not known */
 	struct memory_limit own_memory;
 	struct blind blind;		/* tracer thread; the main thread while that waits for it */

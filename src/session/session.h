@@ -36,6 +36,7 @@ struct session_config {
 	uint32_t stack_depth;		/* at attach (a property of the log): 1 to LOG_DEPTH_MAX */
 	uint64_t log_limit;		/* at attach: bytes */
 	uint64_t sample;		/* at attach: mean bytes between samples, 0: all */
+	uint32_t cost;			/* see session_cost_set; 0: none. It goes before sample */
 	uint32_t free_history;		/* at attach: see session_recording_set_free_history */
 	uint32_t history_seconds;	/* at each sample: the interval (session/history.h); 0: none */
 	bool arm;			/* at attach: put in the probes */

@@ -250,6 +250,7 @@ static void poll_all(struct session *session)
 	if (breakpoints_use_agent(process->probes) && !reserve(session))
 		return;
 	lacks_tell_log(session);
+	session_cost_poll(session);
 	session_growth_poll(session);
 	session_refs_poll(session);
 	sigtrap_check(process->probes);
@@ -307,6 +308,7 @@ void untraced_forget(struct session *session)
 	session->pidfd = -1;
 	faults_close(session->faults);
 	session->faults = NULL;
+	session_cost_forget(session);
 }
 
 static struct err *look_job(struct session *session, void *arg UNUSED)

@@ -105,6 +105,24 @@ static void add_history(struct session *session, Tcl_Obj *dict)
 	dict_number(dict, "markbytes", is ? is->marks.bytes : 0);
 }
 
+static void add_known(Tcl_Obj *dict, const char *key, double value, bool known)
+{
+	if (known)
+		dict_double(dict, key, value);
+	else
+		dict_text(dict, key, "-");
+}
+
+static void add_cost(Tcl_Obj *dict, const struct figures *figures)
+{
+	const struct session_cost *cost = &figures->cost;
+
+	add_known(dict, "costlimit", cost->bound / 100.0, figures->measured && cost->bound);
+	add_known(dict, "cost", cost->lately, figures->measured && cost->lately >= 0);
+	add_known(dict, "costsince", cost->since, figures->measured && cost->since >= 0);
+	add_known(dict, "oneof", cost->one_of, figures->measured && cost->one_of > 0);
+}
+
 static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 {
 	struct figures figures;
@@ -121,6 +139,7 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "breakpoint", figures.breakpoint);
 	dict_number(dict, "stackdepth", figures.stack_depth);
 	dict_number(dict, "sampling", figures.sample);
+	add_cost(dict, &figures);
 	dict_number(dict, "freehistory", figures.free_history);
 	dict_double(dict, "since", (double)figures.since_ns / 1e9);
 	dict_number(dict, "bytes", figures.bytes);
@@ -157,6 +176,11 @@ static const struct twin twin = {
 	.help		= "    algorithm core            the allocator; the core file, or empty\n"
 			  "    armed jump breakpoint     1: the probes are in; how many of each engine\n"
 			  "    stackdepth sampling       sampling: bytes; 0: off\n"
+			  "    costlimit cost costsince  percent of the processor time of the process:\n"
+			  "                              the bound (--cost), what recording takes now,\n"
+			  "                              and what it took since the bound was set. -: none,\n"
+			  "                              or not known\n"
+			  "    oneof                     one of so many blocks is recorded now; or -\n"
 			  "    freehistory since         0: off; since: seconds since the epoch\n"
 			  "    bytes active              held bytes and blocks; estimates if the log\n"
 			  "                              samples\n"

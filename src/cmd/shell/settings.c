@@ -11,12 +11,14 @@
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/debuginfod.h"
 #include "cmd/shell/redirect_kind.h"
+#include "cmd/shell/setting_text.h"
 #include "cmd/shell/shell.h"
 #include "cmd/shell/skip.h"
 #include "cmd/terminal/redirect.h"
 #include "growth/faults.h"
 #include "heap/filter.h"
 #include "report/text_table.h"
+#include "session/cost/session_cost.h"
 #include "symbol/symbol.h"
 
 enum kind {
@@ -25,6 +27,7 @@ enum kind {
 	SIZE,		/* bytes, shown as 64M */
 	BYTES,		/* bytes, shown as a plain number */
 	DURATION,	/* ns, shown as 500ms; 0 is none, and written so */
+	PERCENT,	/* in hundredths; 0 is off, and written so */
 	TEXT,		/* a string of the shell */
 	LIST,		/* a Tcl list; `set NAME WORD...` sets it, too */
 };
@@ -114,26 +117,6 @@ static struct err *parse_bytes(const struct setting *setting, const char *value,
 				bytes < setting->least ? "less" : "more", str_text(&limit));
 }
 
-static const struct {
-	const char *name;
-	uint64_t ns;
-} time_units[] = {
-	{ "h", 3600000000000 }, { "m", 60000000000 }, { "s", 1000000000 }, { "ms", 1000000 },
-	{ "us", 1000 }, { "ns", 1 },
-};
-
-/* In the largest unit of which it is a whole number. */
-static struct err *add_duration(struct str *to, uint64_t ns)
-{
-	size_t i = 0;
-
-	if (!ns)
-		return str_add(to, "none");
-	while (ns % time_units[i].ns)
-		i++;
-	return str_addf(to, "%" PRIu64 "%s", ns / time_units[i].ns, time_units[i].name);
-}
-
 static struct err *parse_or_none(const struct setting *setting, const char *value, uint64_t *ret)
 {
 	uint64_t ns = 0;
@@ -174,6 +157,7 @@ static struct err *store(const struct setting *setting, const char *value, void 
 	err = setting->kind == WORDS ? choose(setting, value, &number) :
 	      setting->kind == COUNT ? parse_count(setting, value, &number) :
 	      setting->kind == DURATION ? parse_or_none(setting, value, &number) :
+	      setting->kind == PERCENT ? setting_text_parse_percent(setting->name, value, setting->most, &number) :
 				       parse_bytes(setting, value, &number);
 	if (err)
 		return err;
@@ -216,7 +200,9 @@ static struct err *get(const struct shell *shell, const struct setting *setting,
 	if (setting->kind == WORDS)
 		return str_add(ret, setting->values[number]);
 	if (setting->kind == DURATION)
-		return add_duration(ret, number);
+		return setting_text_add_duration(ret, number);
+	if (setting->kind == PERCENT)
+		return setting_text_add_percent(ret, number);
 	return setting->kind == SIZE ? add_size(ret, number) : str_addf(ret, "%" PRIu64, number);
 }
 
@@ -233,6 +219,15 @@ static struct err *set_free_history(struct shell *shell, const struct setting *s
 static uint32_t get_free_history(const struct shell *shell)
 {
 	return session_recording_free_history(shell->session);
+}
+
+/* If the log of this process has a bound, the new one holds at once. */
+static struct err *set_cost(struct shell *shell, const struct setting *setting, const char *value)
+{
+	uint32_t bound;
+	struct err *err = store(setting, value, &bound);
+
+	return err ? err : session_cost_set(shell->session, bound);
 }
 
 static struct err *set_debug_path(struct shell *shell, const struct setting *setting UNUSED,
@@ -330,6 +325,8 @@ static struct err *set_skip(struct shell *shell, const struct setting *setting U
 static const struct setting settings[] = {
 	{ "color", "headings in colour",
 	  WORDS, { "auto", "always", "never" }, IN_SHELL(terminal.color) },
+	{ "cost", "percent of its processor time that recording may take: the log samples (off: it has no bound)",
+	  PERCENT, { "off" }, .most = SAMPLE_COST_MOST, IN_CONFIG(cost), .set = set_cost },
 	{ "debug-path", "folders with separate debug files, colon-separated",
 	  TEXT, IN_SHELL(debug_path), .set = set_debug_path },
 	{ "debuginfod", "ask $DEBUGINFOD_URLS for missing debug files",

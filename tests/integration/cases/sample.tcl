@@ -184,3 +184,41 @@ case sample-setting 30 {
 	live_end $m
 	finish $t
 }
+
+# A bound on the cost: the log samples by a mean that changes. What is recorded under one rate and freed under another is
+# right; large blocks are in any case; and without a bound all are from then on.
+case cost-bound 60 {
+	set t [start sampled]
+	set before [state [pid_of $t]]
+	set m [live_start --cost 0.5 -p [pid_of $t]]
+	set n [work 1000000 100000]
+	order $t "small $n"
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures costlimit] == 0.5} {bound: $figures}
+	check {[dict get $figures records] + [dict get $figures unsampled] == $n} {not all are counted: $figures}
+	check {[dict get $figures records] < $n} {all are recorded: $figures}
+	set text [live $m "status"]
+	check {[regexp -line {^Sampling: one in \d+ bytes; .*of processor time.*of 0\.5 % at most|^Sampling: .*not known yet, of 0\.5 % at most} $text]} {status: $text}
+	check {[regexp -line {Cost\.+ .*, of 0\.5 % at most} [live $m malloc]]} {malloc does not say}
+	check {[regexp -line {^Sampled \(.*, of 0\.5 % at most} [live $m "malloc sites"]]} {malloc sites does not say}
+	check {[live_value $m "set cost"] == 0.5} {set cost: [live_value $m "set cost"]}
+	# From now on all blocks have a record and stand for themselves.
+	live $m "set cost off"
+	lassign [site_sums $m large] none
+	order $t "large 1000"
+	lassign [site_sums $m large] count bytes total freed
+	check {$none == 0 && $count == 1000 && $bytes == 4096000 && $total == 1000} {large: $none $count $bytes $total}
+	check {[regexp -line {^Sampling: none now; } [live $m status]]} {status: without a bound}
+	live $m "set cost 2"
+	check {[dict get [live_value $m mdbg::malloc] costlimit] == 2.0} {set cost 2}
+	order $t drop
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures active] == 0 && [dict get $figures records] == 0} {dropped: $figures}
+	check {[dict get $figures frees] + [dict get $figures unsampledfrees] == $n + 1000} {frees: $figures}
+	foreach bad {0 101 1.234 1. x -1 ""} {
+		check {[string match "*not a percentage*" [live_error $m "set cost {$bad}"]]} {set cost $bad}
+	}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
