@@ -4,6 +4,7 @@
 #include "cmd/shell/close.h"
 
 #include "base/cancel.h"
+#include "cmd/machine/memory_service.h"
 #include "cmd/query/query_owners.h"
 #include "cmd/shell/evaluate.h"
 #include "cmd/shell/events.h"
@@ -20,6 +21,7 @@ void shell_close(struct shell *shell)
 		return;
 	events_end(shell);
 	query_owners_forget(shell);
+	memory_service_forget(&shell->service_last);
 	shell->session = NULL;
 	cancel_clear();
 	progress_begin("detach");

@@ -120,9 +120,10 @@ struct cmd {
 	X(export) X(report)								\
 	X(probe) X(probe_alloc) X(probe_free) X(probe_ref) X(probe_unref)		\
 	X(probe_pool) X(probe_delete)							\
-	X(memory) X(memory_account) X(memory_maps) X(memory_watch) X(memory_system)			\
+	X(memory) X(memory_account) X(memory_maps) X(memory_watch) X(memory_system)	\
+	X(memory_service)								\
 	X(print) X(whatis) X(x) X(list)							\
-	X(where) X(frame) X(up) X(down) X(dump) X(thread) X(registers) X(map) X(proc)					\
+	X(where) X(frame) X(up) X(down) X(dump) X(thread) X(registers) X(map) X(proc)	\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid)		\
 	 X(api_probes) X(api_lacks)	\

@@ -21,6 +21,7 @@ struct alias;
 struct debug_server;
 struct listener;
 struct machine_look;
+struct service;
 struct original;
 struct owners_kept;
 struct prompt;
@@ -88,6 +89,7 @@ struct shell {
 	struct machine_look *machine_last;	/* of the last `memory system`; NULL */
 	struct listener *listener;	/* of `mdbg::listen`; NULL */
 	struct owners_kept *owners;	/* of the last `malloc owners` or `malloc path`; NULL */
+	struct service *service_last;	/* of the last `memory service`; NULL */
 	Tcl_Obj *on[EVENT_SCRIPTS];
 	Tcl_TimerToken sampling;	/* the next sample of the history (sampling.h) */
 	struct trimming trimming;

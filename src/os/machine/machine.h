@@ -66,7 +66,7 @@ struct machine_holder {
 	pid_t parent;
 	uint64_t bytes;		/* of a process: resident; a page that is shared counts in each */
 	/* Of a process of a family (os/machine_family.h): that are its own, and its share of all. */
-	uint64_t private, pss;
+	uint64_t private, pss, swap;
 	bool stranger;		/* it is not of the family that was asked for, and is in no list */
 	uint64_t objects;	/* of a cache, that are in use */
 	struct outside_name name;

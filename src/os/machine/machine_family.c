@@ -4,13 +4,17 @@
 #include "os/machine/machine_family.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "os/memory_groups.h"
 #include "os/memory_lock.h"
 
+#define COMM_LEN	15u	/* of a name in the kernel */
+
 struct shares {
-	uint64_t pss, private;
+	uint64_t pss, private, swap;
 };
 
 static const struct kernel_key keys[] = {
@@ -18,11 +22,12 @@ static const struct kernel_key keys[] = {
 	{ "Private_Clean", offsetof(struct shares, private), false },
 	{ "Private_Dirty", offsetof(struct shares, private), false },
 	{ "Private_Hugetlb", offsetof(struct shares, private), false },
+	{ "Swap", offsetof(struct shares, swap), false },
 };
 
 static void read_shares(const char *proc, struct machine_holder *process)
 {
-	struct shares shares = { KERNEL_UNKNOWN, KERNEL_UNKNOWN };
+	struct shares shares = { KERNEL_UNKNOWN, KERNEL_UNKNOWN, KERNEL_UNKNOWN };
 	struct err *locked = memory_lock_check(process->pid);
 	char folder[4096];
 
@@ -32,6 +37,7 @@ static void read_shares(const char *proc, struct machine_holder *process)
 	err_ignore(locked);
 	process->pss = shares.pss;
 	process->private = shares.private;
+	process->swap = shares.swap;
 }
 
 /* The group of a process. False: it is not known. */
@@ -86,4 +92,61 @@ struct err *machine_family_find(const char *proc, pid_t pid, enum machine_family
 			read_shares(proc, process);
 	}
 	return NULL;
+}
+
+static bool has_name(const char *proc, const struct machine_holder *process, const char *name)
+{
+	char link[64], exe[4096];
+	ssize_t len;
+
+	if (!strncmp(process->name.bytes, name, COMM_LEN) &&
+	    strnlen(name, COMM_LEN) == strlen(process->name.bytes))
+		return true;
+	snprintf(link, sizeof(link), "%.40s/%d/exe", proc, process->pid);
+	len = readlink(link, exe, sizeof(exe) - 1);
+	if (len <= 0)
+		return false;
+	exe[len] = '\0';
+	path_cut_deleted(exe);
+	return !strcmp(path_base(exe), name);
+}
+
+/* Is NAME the last part of the path of its group, or of a group above it? */
+static bool in_named_group(const char *proc, const struct machine_holder *process,
+			   const char *name)
+{
+	char group[MEMORY_GROUP_PATH], *part, *rest = group;
+
+	if (!read_group(proc, process->pid, group))
+		return false;
+	while ((part = strsep(&rest, "/")))
+		if (!strcmp(part, name))
+			return true;
+	return false;
+}
+
+typedef bool belongs_fn(const char *proc, const struct machine_holder *process, const char *what);
+
+/* Returns how many of them belong to it. */
+static size_t mark(const char *proc, belongs_fn *belongs, const char *what,
+		   struct machine_holders *processes)
+{
+	size_t nr = 0;
+
+	vec_each(process, &processes->vec) {
+		process->stranger = process->pid == getpid() || !belongs(proc, process, what);
+		nr += !process->stranger;
+	}
+	return nr;
+}
+
+void machine_family_service(const char *proc, const char *what, struct machine_holders *processes)
+{
+	if (*what == '/')
+		mark(proc, in_group, what, processes);
+	else if (!mark(proc, has_name, what, processes))
+		mark(proc, in_named_group, what, processes);
+	vec_each(process, &processes->vec)
+		if (!process->stranger)
+			read_shares(proc, process);
 }

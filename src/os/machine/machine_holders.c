@@ -26,6 +26,7 @@ static struct err *add(const char *proc, pid_t pid, uint64_t page, struct machin
 {
 	struct machine_holder process = {
 		.pid = pid, .private = KERNEL_UNKNOWN, .pss = KERNEL_UNKNOWN,
+		.swap = KERNEL_UNKNOWN,
 	};
 	AUTO_FREE char *text = NULL;
 	struct proc_stat stat;

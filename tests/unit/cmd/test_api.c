@@ -304,7 +304,7 @@ TEST("completes")
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites tree mark diff watch leaks refs pymalloc stale path owners pins types stats trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
-	CU_ASSERT_STRING_EQUAL(completed("memory "), "account maps watch system ");
+	CU_ASSERT_STRING_EQUAL(completed("memory "), "account maps watch system service ");
 	CU_ASSERT_STRING_EQUAL(completed("memory system "), "limit ");
 	CU_ASSERT_STRING_EQUAL(completed("memory system limit "), "");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations s"), "size seq sort ");
