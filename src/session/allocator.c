@@ -17,11 +17,11 @@ struct naming {
 	struct walkable walkable;
 	char name[NAMES_MAX][64];
 	unsigned times[NAMES_MAX];	/* how many have this name */
+	bool walked[NAMES_MAX];		/* the heaps of all of them can be walked */
 	unsigned nr;
-	unsigned unwalkable;
 };
 
-static void add_name(struct naming *naming, const char *text)
+static void add_name(struct naming *naming, const char *text, bool walked)
 {
 	unsigned i = 0;
 
@@ -29,9 +29,12 @@ static void add_name(struct naming *naming, const char *text)
 		i++;
 	if (i == NAMES_MAX)
 		return;
-	if (i == naming->nr)
+	if (i == naming->nr) {
 		snprintf(naming->name[naming->nr++], sizeof(naming->name[0]), "%s", text);
+		naming->walked[i] = true;
+	}
 	naming->times[i]++;
+	naming->walked[i] &= walked;
 }
 
 static void name_allocator(struct naming *naming, struct module *module)
@@ -41,12 +44,11 @@ static void name_allocator(struct naming *naming, struct module *module)
 	char text[64];
 
 	allocator = allocator_of(module, text, sizeof(text));
-	add_name(naming, text);
+	add_name(naming, text, allocators_walkable_has(&naming->walkable, module));
 	if (!is->nr++)
 		is->first = allocator;
 	if (allocator && allocator->purge)
 		is->purges = allocator;
-	naming->unwalkable += !allocators_walkable_has(&naming->walkable, module);
 	/* A static program's own may be that one. */
 	is->guessed |= !allocator && !is->walkable;
 	if (!allocator)
@@ -65,8 +67,7 @@ static void name_built_in(struct naming *naming, const struct module *module, co
 	if (!allocator || allocator_by_file(file) == allocator)
 		return;
 	snprintf(text, sizeof(text), "%s (in %.40s)", allocator->name, file);
-	add_name(naming, text);
-	naming->unwalkable += !allocators_walkable_has(&naming->walkable, module);
+	add_name(naming, text, allocators_walkable_has(&naming->walkable, module));
 	naming->is->others++;
 }
 
@@ -82,23 +83,23 @@ static void name_linked_in(struct naming *naming, const struct walkable_module *
 	for (unsigned i = 0; i < naming->nr; i++)
 		if (!strcmp(naming->name[i], text))
 			return;
-	add_name(naming, text);
+	add_name(naming, text, true);
 	naming->is->others++;
 	naming->is->walkable = naming->is->walkable ? naming->is->walkable : of->allocator;
 }
 
-static void join_names(const struct naming *naming)
+/* Those, or all, whose heaps cannot be walked. */
+static void join_names(const struct naming *naming, bool unwalked, char *ret, size_t room)
 {
-	struct session_allocators *is = naming->is;
-
 	for (unsigned i = 0; i < naming->nr; i++) {
-		size_t len = strlen(is->text);
+		size_t len = strlen(ret);
 		char times[16] = "";
 
+		if (unwalked && naming->walked[i])
+			continue;
 		if (naming->times[i] > 1)
 			snprintf(times, sizeof(times), "%u of ", naming->times[i]);
-		snprintf(is->text + len, sizeof(is->text) - len, "%s%s%s", len ? ", " : "", times,
-			 naming->name[i]);
+		snprintf(ret + len, room - len, "%s%s%s", len ? ", " : "", times, naming->name[i]);
 	}
 }
 
@@ -142,8 +143,9 @@ static struct err *allocator_job(struct session *session, void *arg UNUSED)
 	name_modules(session, &naming);
 	for (unsigned i = 0; i < naming.walkable.nr; i++)
 		name_linked_in(&naming, &naming.walkable.at[i]);
-	join_names(&naming);
-	is->partly = is->nr + is->others > 1 && naming.unwalkable;
+	join_names(&naming, false, is->text, sizeof(is->text));
+	join_names(&naming, true, is->unwalked, sizeof(is->unwalked));
+	is->partly = is->nr + is->others > 1 && *is->unwalked;
 	return NULL;
 }
 

@@ -306,9 +306,8 @@ static void say_lacks(struct job *job, const struct err *err)
 	size_t room = sizeof(job->ret->why);
 
 	if (is->partly && (!err || err->code == ERR_NOTFOUND))
-		snprintf(why, room, "of its allocators (%.150s) only %s's heaps can be walked%s",
-			 is->text, (is->walkable ? is->walkable : allocator_guess)->name,
-			 err ? ", and nothing is allocated there" : "");
+		snprintf(why, room, "of its allocators (%.100s) mdbg cannot walk the heaps of %.60s%s",
+			 is->text, is->unwalked, err ? ", and no block is in the others" : "");
 	else if (err && err->code == ERR_NOTFOUND && is->guessed)
 		snprintf(why, room, "mdbg cannot walk the heaps of %.100s: it is no malloc that mdbg "
 				    "knows, or nothing was allocated from it", is->text);

@@ -83,6 +83,7 @@ struct session_allocators {
 	const struct allocator *purges;	/* the last of them that has a `purge`; or NULL */
 	const struct allocator *walkable;	/* whose heaps may be walkable; or NULL */
 	char text[160];			/* the names of all: session_allocator */
+	char unwalked[160];		/* of those whose heaps cannot be walked */
 };
 
 /* The search for leaks at the target's end. */
