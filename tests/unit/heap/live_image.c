@@ -9,12 +9,24 @@
 #include <sys/wait.h>
 
 #include "base/compiler.h"
+#include "base/page.h"
 #include "log/log.h"
 #include "unit.h"
 
-#define PIECE_MOST	(160ull << 20)	/* the table of the program's blocks is longer */
+#define PIECE_MOST	(1ull << 30)
 #define ROUNDS		1000u
-#define FORGED_MOST	4u
+#define FORGED_FEW	4u
+
+static void note(struct live_image *image, uint64_t address, const uint8_t *bytes, size_t len)
+{
+	for (size_t i = 0; i + 8 <= len; i += 8) {
+		uint64_t word;
+
+		memcpy(&word, bytes + i, sizeof(word));
+		if (word && vec_push(&image->noted, address + i))
+			abort();
+	}
+}
 
 static struct err *read_piece(struct memory *memory, uint64_t addr, void *buf, size_t len,
 			      size_t *len_ret)
@@ -28,6 +40,8 @@ static struct err *read_piece(struct memory *memory, uint64_t addr, void *buf, s
 		return err_create(ERR_MEMORY, "cannot read memory at 0x%" PRIx64, addr);
 	*len_ret = MIN(len, (size_t)(piece->start + piece->len - addr));
 	memcpy(buf, piece->bytes + (addr - piece->start), *len_ret);
+	if (image->note && addr % 8 == 0)
+		note(image, addr, buf, *len_ret);
 	return NULL;
 }
 
@@ -85,20 +99,20 @@ static bool read_truth(struct live_image *image, FILE *from)
 	return false;
 }
 
+/* Most pages of a large one were never touched: they are not touched here either. */
 static void copy_piece(struct live_image *image, int memory, uint64_t start, uint64_t end,
 		       bool anonymous)
 {
 	struct live_piece *piece = &image->piece[image->nr_pieces];
-	ssize_t got;
+	static const char zeros[PAGE];
+	char page[PAGE];
 
 	if (image->nr_pieces == LIVE_PIECES || end - start > PIECE_MOST)
 		return;
 	*piece = (struct live_piece){ start, end - start, calloc(1, end - start) };
-	got = pread(memory, piece->bytes, piece->len, (off_t)start);
-	if (got <= 0) {
-		free(piece->bytes);
-		return;
-	}
+	for (uint64_t at = 0; at < piece->len; at += PAGE)
+		if (pread(memory, page, PAGE, (off_t)(start + at)) == PAGE && memcmp(page, zeros, PAGE))
+			memcpy(piece->bytes + at, page, PAGE);
 	image->map[image->nr_pieces++] = (struct heap_map){
 		.start = start, .end = end, .anonymous = anonymous };
 }
@@ -161,6 +175,7 @@ bool live_image_take(struct live_image *image, const char *program, const char *
 
 void live_image_free(struct live_image *image)
 {
+	vec_free(&image->noted);
 	for (unsigned i = 0; i < image->nr_pieces; i++)
 		free(image->piece[i].bytes);
 	free(image->block);
@@ -314,29 +329,68 @@ static const char *walk_forged(struct live_image *image, live_walk *fn)
 	return wrong;
 }
 
-unsigned live_image_forge(struct live_image *image, live_walk *walk,
-			  uint64_t (*pick)(const struct live_image *image, uint64_t random))
+/* One of the words that a walk reads. */
+static uint64_t pick_any(const struct live_image *image, uint64_t random)
+{
+	return image->noted.at[random % image->noted.nr];
+}
+
+static void note_all(struct live_image *image, live_walk *walk)
+{
+	struct heap_walk found;
+
+	image->note = true;
+	if (walk(&image->source, &found))
+		abort();
+	image->note = false;
+	heap_walk_free(&found);
+}
+
+struct forgery {
+	uint64_t address, was;
+};
+
+/* NULL, or what does not hold after nr words were forged; they are as before then. */
+static const char *forge(struct live_image *image, live_walk *walk, live_pick *pick,
+			 struct forgery *done, size_t nr, uint64_t *state)
+{
+	const char *wrong;
+
+	for (size_t i = 0; i < nr; i++) {
+		done[i].address = pick(image, next(state));
+		done[i].was = live_image_word(image, done[i].address);
+		live_image_put(image, done[i].address, forged(image, done[i].was, state));
+	}
+	wrong = walk_forged(image, walk);
+	while (nr--)
+		live_image_put(image, done[nr].address, done[nr].was);
+	return wrong;
+}
+
+unsigned live_image_forge(struct live_image *image, live_walk *walk, live_pick *pick)
 {
 	const char *text = getenv("HEAP_ROUNDS"), *wrong;
 	unsigned rounds = text ? (unsigned)atol(text) / 100 : ROUNDS, bad = 0;
 	uint64_t state = 0x9e3779b97f4a7c15;
+	struct forgery *done;
+	size_t many;
 
+	note_all(image, walk);
+	many = image->noted.nr / 100;
+	done = calloc(MAX(many, (size_t)FORGED_FEW), sizeof(*done));
+	if (!done)
+		abort();
 	image->source.most_chunks = 16 * image->nr_blocks;
 	for (unsigned i = 0; i < rounds; i++) {
-		uint64_t began = state, at[FORGED_MOST], was[FORGED_MOST];
-		unsigned nr = 1 + (unsigned)(next(&state) % FORGED_MOST);
+		uint64_t began = state;
+		size_t few = 1 + next(&state) % FORGED_FEW;
+		bool any = !pick || i % 10 == 0;
 
-		for (unsigned j = 0; j < nr; j++) {
-			at[j] = pick(image, next(&state));
-			was[j] = live_image_word(image, at[j]);
-			live_image_put(image, at[j], forged(image, was[j], &state));
-		}
-		wrong = walk_forged(image, walk);
+		wrong = forge(image, walk, any ? pick_any : pick, done, i % 10 ? few : many, &state);
 		if (wrong && bad++ < 10)
-			printf("state 0x%" PRIx64 ": %s\n", began, wrong);
-		while (nr--)
-			live_image_put(image, at[nr], was[nr]);
+			printf("round %u, state 0x%" PRIx64 ": %s\n", i, began, wrong);
 	}
 	image->source.most_chunks = 0;
+	free(done);
 	return bad;
 }

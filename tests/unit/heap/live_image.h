@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/vec.h"
 #include "heap/heap_walk.h"
 
 #define LIVE_PIECES	256u
@@ -36,6 +37,8 @@ struct live_image {
 	struct heap_map data[LIVE_DATA];
 	struct live_block *block;		/* in order of address */
 	size_t nr_blocks;
+	bool note;
+	VEC(uint64_t) noted;			/* aligned words that are not 0, of what was read */
 };
 
 /*
@@ -54,10 +57,11 @@ uint64_t live_image_word(const struct live_image *image, uint64_t address);
 bool live_image_put(struct live_image *image, uint64_t address, uint64_t word);
 
 typedef struct err *live_walk(const struct heap_source *source, struct heap_walk *ret);
+typedef uint64_t live_pick(const struct live_image *image, uint64_t random);
 /*
- * Forge some words at a time, at places that pick chooses by a random number, and walk: each walk
- * ends in an error, or in chunks that lie one behind the other in its spans and that its sums
- * count. How often depends on HEAP_ROUNDS. Returns how often that did not hold.
+ * Forge some words at a time, at places that pick chooses by a random number (NULL: of all that
+ * a walk reads), and in each tenth round 1 % of what a walk reads; and walk: each walk ends in an error, or in chunks that lie one behind the
+ * other in its spans and that its sums count. How often depends on HEAP_ROUNDS. Returns how often that
+ * did not hold.
  */
-unsigned live_image_forge(struct live_image *image, live_walk *walk,
-			  uint64_t (*pick)(const struct live_image *image, uint64_t random));
+unsigned live_image_forge(struct live_image *image, live_walk *walk, live_pick *pick);
