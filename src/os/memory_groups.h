@@ -14,7 +14,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "os/pressure.h"
+#include "os/machine/pressure.h"
 
 #define MEMORY_GROUP_PATH	4352	/* bytes of the longest path */
 

@@ -5,7 +5,7 @@
 #include "base/vec.h"
 #include "growth/kernel.h"
 #include "heap/filter.h"
-#include "os/allocinfo.h"
+#include "os/machine/allocinfo.h"
 #include "os/kallsyms.h"
 
 struct out;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "os/allocinfo.h"
+#include "os/machine/allocinfo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

@@ -17,7 +17,7 @@
 #include "base/outside.h"
 #include "base/vec.h"
 #include "os/kernel_text.h"
-#include "os/pressure.h"
+#include "os/machine/pressure.h"
 
 struct machine {
 	/* Bytes, from meminfo. */

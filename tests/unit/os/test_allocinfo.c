@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What each line of the kernel's source holds. */
 
-#include "os/allocinfo.h"
+#include "os/machine/allocinfo.h"
 
 #include "base/cleanup.h"
 #include "unit.h"

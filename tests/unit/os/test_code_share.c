@@ -3,6 +3,7 @@
 
 #include "os/code_share.h"
 
+#include <time.h>
 #include <unistd.h>
 
 #include "os/procfs.h"

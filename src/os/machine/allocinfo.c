@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads /proc/allocinfo: the kernel's Documentation/mm/allocation-profiling.rst. */
 
-#include "os/allocinfo.h"
+#include "os/machine/allocinfo.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Parses the kernel's figures of pressure. */
 
-#include "os/pressure.h"
+#include "os/machine/pressure.h"
 
 #include <string.h>
 
