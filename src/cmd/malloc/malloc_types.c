@@ -128,7 +128,7 @@ static const struct twin twin = {
 const struct cmd cmd_malloc_types = {
 	.name		= "malloc types",
 	.usage		= "?FILTER? ?sort KEY ?up?? ?limit N?",
-	.brief		= "what the blocks are: classes, structs, Python's objects, text",
+	.brief		= "what the blocks are: classes, structs, text",
 	.help		= "Blocks by type, those from before the attach, too, and how it is known:\n"
 			  "    vtable   the block begins with the address of a class' table of virtual\n"
 			  "             functions; it is a symbol's, or its type's object has the name\n"

@@ -55,6 +55,7 @@ static void add_locations(struct model *model)
 	add_location(model, 0, MODEL_NO_MODULE,
 		     &(struct model_frame){ .name = "(allocated before attach)" });
 	model->early_frame = EARLY;
+	model->unit = "blocks";
 }
 
 static void add_site(struct model *model, const struct site *figures, enum model_part part,

@@ -36,12 +36,13 @@ TEST("share")
 	}
 	spin(RUN_NS);
 	code_share_read(share, &here, 1, &inside, &all);
-	CU_ASSERT(all >= RUN_NS && inside >= RUN_NS / 2);
+	/* By samples, of which a busy machine may lose some. */
+	CU_ASSERT(all >= RUN_NS / 4 * 3 && inside >= RUN_NS / 2);
 	CU_ASSERT(inside <= all + CODE_SHARE_PERIOD_NS);
 	inside = all = 0;
 	spin(RUN_NS);
 	code_share_read(share, &none, 1, &inside, &all);
-	CU_ASSERT(all >= RUN_NS && !inside);
+	CU_ASSERT(all >= RUN_NS / 4 * 3 && !inside);
 	code_share_close(share);
 }
 
