@@ -11,7 +11,7 @@ repeated torture-serve 120 {
 	order $t "fill 1000"
 	fetch /report
 	set resident 0
-	for {set i 0} {$i < max(2, $::trials / 5)} {incr i} {
+	for {set i 0} {$i < max(1, $::trials / 10)} {incr i} {
 		set clients [open |[list [need python3] $::here/clients.py $port storm=150] r+]
 		check {[hear $clients 60] eq "storm"} {the clients}
 		catch {close $clients}
