@@ -19,33 +19,71 @@ case units-verified 60 {
 	}
 }
 
-# mdbg@.service: another user's process, by its name, with the unit's capabilities alone; and the next one.
-case units-serve 60 {
+# Start what a unit says with its capabilities alone, with these words in it replaced; returns the channel.
+proc start_unit {unit words} {
 	set setpriv [need setpriv]
 	if {[exec id -u] != 0} {
 		skip "not root"
 	}
+	set command [string map [list /usr/bin/mdbg $::mdbg_program {*}$words] [unit_value $unit ExecStart]]
+	set caps [string map {CAP_ + " " ,} [unit_value $unit CapabilityBoundingSet]]
+	return [open |[list $setpriv --bounding-set -all,[string tolower $caps] --inh-caps -all --no-new-privs {*}$command \
+		2> $::tmp/unit.err] r]
+}
+
+# A program of a name of its own; start_other runs it as another user.
+proc make_program {} {
 	set name unit-[pid]
 	file copy $::build/targets/grower $::tmp/$name
 	exec chmod 0755 $::tmp/$name
-	set command [unit_value mdbg@.service ExecStart]
-	set command [string map [list /usr/bin/mdbg $::mdbg_program %i $name /run/mdbg/%i/socket $::tmp/socket] $command]
-	set caps [string map {CAP_ + " " ,} [unit_value mdbg@.service CapabilityBoundingSet]]
-	set m [open |[list $setpriv --bounding-set -all,[string tolower $caps] --inh-caps -all --no-new-privs {*}$command 2> $::tmp/serve.err] r]
-	check {[string match "a process named $name is waited for, at *" [hear $m]]} {[slurp $::tmp/serve.err]}
+	return $name
+}
+
+proc start_other {name} {
+	if {[catch {start_command [need setpriv] --reuid 65534 --regid 65534 --clear-groups $::tmp/$name} t]} {
+		skip "another user cannot run it here: $t"
+	}
+	return $t
+}
+
+# Another user's process, by its name; and the next one.
+case units-serve 60 {
+	set name [make_program]
+	set m [start_unit mdbg@.service [list %i $name /run/mdbg/%i/socket $::tmp/socket]]
+	check {[string match "a process named $name is waited for, at *" [hear $m]]} {[slurp $::tmp/unit.err]}
 	set ::url http://mdbg
 	check {[lindex [fetch /healthz --unix-socket $::tmp/socket] 0] == 503} {there is a process: [slurp $::tmp/body]}
 	foreach blocks {10 20} {
-		if {[catch {start_command $setpriv --reuid 65534 --regid 65534 --clear-groups $::tmp/$name} t]} {
-			skip "another user cannot run it here: $t"
-		}
-		check {[string match "process [pid_of $t] is served at *" [hear $m]]} {[slurp $::tmp/serve.err]}
+		set t [start_other $name]
+		check {[string match "process [pid_of $t] is served at *" [hear $m]]} {[slurp $::tmp/unit.err]}
 		order $t "fill $blocks"
 		check {[lindex [fetch /metrics --unix-socket $::tmp/socket] 0] == 200} {metrics: [slurp $::tmp/body]}
 		check {[dict get [metrics] mdbg_recorded_blocks{}] == $blocks} {[slurp $::tmp/body]}
-		check {[dict exists [metrics] mdbg_resident_bytes{}]} {no account: [slurp $::tmp/serve.err]}
+		check {[dict exists [metrics] mdbg_resident_bytes{}]} {no account: [slurp $::tmp/unit.err]}
 		finish $t
 		check {[string match "a process named *" [hear $m]]} {it is not waited for}
 	}
+	spit $::tmp/serve.err ""
 	end_serve $m
+}
+
+# Another user's process is recorded, and is as it was when the unit is stopped.
+case units-record 60 {
+	if {![string match "*--record*" [mdbg_ok --help]]} {
+		skip "this mdbg does not record"
+	}
+	set name [make_program]
+	file mkdir $::tmp/state
+	exec chmod 0700 $::tmp/state
+	set t [start_other $name]
+	set before [state [pid_of $t]]
+	set m [start_unit mdbg-record@.service [list %S/mdbg/%i $::tmp/state %i $name]]
+	until {[llength [glob -nocomplain $::tmp/state/*]]}
+	until {[regexp mdbg [slurp /proc/[pid_of $t]/maps]]}
+	order $t "fill 100"
+	exec kill -TERM [pid $m]
+	until {![is_alive [pid $m]]}
+	check {[ending $m] in {{exit 0} {exit 143}}} {[slurp $::tmp/unit.err]}
+	check_state $before [pid_of $t]
+	finish $t
 }
