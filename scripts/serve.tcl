@@ -29,6 +29,7 @@ which has a slash. Whoever reaches an address that is not the loopback's reads a
                   still for them. 0: they are left out
   -report S       a report is made once in so many seconds (10)
   -sample BYTES   record one in so many bytes, as mdbg's --sample
+  -cost PERCENT   record as finely as costs the process no more than that, as mdbg's --cost
   -h              this text
 
 Blocks from before the attach are in /report alone. Status: 0 when the process has ended; 1 if
@@ -49,13 +50,16 @@ set fresh_ms 1000		;# an answer is kept so long
 proc take_options {argv} {
 	global option
 
-	array set option {-p "" -name "" -sites 20 -account 60 -report 10 -sample ""}
+	array set option {-p "" -name "" -sites 20 -account 60 -report 10 -sample "" -cost ""}
 	set argv [read_options $argv]
 	if {$option(-p) ne ""} {
 		whole_number $option(-p) "process id" 1
 	}
 	if {$option(-sample) ne ""} {
 		whole_number $option(-sample) "number of bytes" 0
+	}
+	if {$option(-cost) ne "" && (![string is double -strict $option(-cost)] || $option(-cost) <= 0)} {
+		refuse "'$option(-cost)' is no percentage"
 	}
 	if {[whole_number $option(-sites) "number of functions" 0] > 1000} {
 		refuse "more than 1000 functions"
@@ -369,6 +373,10 @@ proc make_metrics {} {
 	append text [family mdbg_recorded_blocks gauge "Recorded blocks held." [list "" $count]]
 	append text [family mdbg_allocated_bytes counter "Bytes allocated since the attach." [list "" $totalbytes]]
 	append text [family mdbg_allocations counter "Blocks allocated since the attach." [list "" $total]]
+	# The rate may change from one answer to the next.
+	set sample [dict get [mdbg::export folded /dev/null {*}$::recorded_only limit 1] sample]
+	append text [family mdbg_sample_bytes gauge \
+		"One allocation in so many bytes is recorded, and figures are estimates; 0: each is." [list "" $sample]]
 	append text [function_metrics $rows] [growth_metrics]
 	if {$::option(-account) != 0} {
 		if {[catch {keep [expr {int(1000 * $::option(-account))}] account_metrics} account]} {
@@ -383,7 +391,13 @@ proc make_metrics {} {
 # --- the process --------------------------------------------------------------------------------
 
 proc attach {pid} {
-	mdbg::attach $pid {*}[expr {$::option(-sample) eq "" ? {} : [list -sample $::option(-sample)]}]
+	set words {}
+	foreach name {-sample -cost} {
+		if {$::option($name) ne ""} {
+			lappend words $name $::option($name)
+		}
+	}
+	mdbg::attach $pid {*}$words
 }
 
 # The process of that name with most resident memory; nothing if there is none.
@@ -457,8 +471,8 @@ if {([mdbg::pid] != 0) + ($option(-p) ne "") + ($option(-name) ne "") > 1} {
 if {[mdbg::pid] == 0 && $option(-p) eq "" && $option(-name) eq ""} {
 	refuse "no process"
 }
-if {[mdbg::pid] != 0 && $option(-sample) ne ""} {
-	refuse "-sample goes with the script's own -p" "for `mdbg -p` there is --sample"
+if {[mdbg::pid] != 0 && "$option(-sample)$option(-cost)" ne ""} {
+	refuse "-sample and -cost go with the script's own -p" "for `mdbg -p` there are --sample and --cost"
 }
 set ended "mdbg is attaching"
 set marks [dict create]

@@ -42,6 +42,7 @@ case serve-usage 60 {
 		{-wrong 1} {no option -wrong}
 		{-p 1 -name a} {given twice}
 		{-p 1 -report x} {no number of seconds}
+		{-p 1 -cost 0} {no percentage}
 		{-p 1 -account -1} {no number of seconds}
 		{-p 1 -sites 1001} {more than 1000}
 		{-p 1 1 2} {more than ADDRESS}
@@ -75,6 +76,7 @@ case serve-answers 90 {
 		mdbg_recorded_bytes{} 3200
 		mdbg_recorded_blocks{} 100
 		mdbg_allocations_total{} 100
+		mdbg_sample_bytes{} 0
 		"mdbg_function_bytes{function=\"grow_filled(worker*)\"}" 3200
 		"mdbg_function_bytes{function=\"(others)\"}" 0
 	} {
