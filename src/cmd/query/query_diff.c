@@ -304,5 +304,7 @@ struct err *query_diff(const struct call *call, const struct relation *of, struc
 	err = ret->files ? compare_files(call, ret) : compare_moments(call, ret);
 	if (!err)
 		err = apply_filter(call, ret, &words.filter);
+	if (!err)
+		err = put_in_order(&words.order, &ret->allocated);
 	return err ? err : put_in_order(&words.order, &compare->difference);
 }

@@ -24,7 +24,7 @@ struct query_diff {
 	bool filtered;			/* not all sites are in the difference */
 	struct compare compare;		/* its difference also if none is a file */
 	bool all_time;			/* `allocated` is known: of marks */
-	struct difference allocated;	/* by stack, of what was allocated in all; in no order */
+	struct difference allocated;	/* by stack, of what was allocated in all; ordered alike */
 	struct model from, to;		/* if `files` */
 	bool asked;			/* there is a query, of the one that is not a file */
 	struct query query;

@@ -81,6 +81,8 @@ by_both case diff-file-is-as-a-mark 120 {
 	set want [expr {$allocated([expr {$i - 1}]) - $allocated(0)}]
 	# A stop may be inside a call whose block is counted and taken back (log/log_totals.h).
 	check {abs($sum - $want) <= $want / 100} {$sum bytes allocated, not $want}
+	live $m "export folded $::tmp/changes.folded diff t0 now limit 2 sort total"
+	check {[llength [split [string trim [slurp $::tmp/changes.folded]] \n]] == 2} {limit: [slurp $::tmp/changes.folded]}
 	check {[string match "*what was allocated is not known*" [live_error $m "export folded /dev/null diff peak now sort total"]]} {samples}
 	order $t pause
 	live_end $m
