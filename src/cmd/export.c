@@ -398,7 +398,7 @@ static struct err *run(struct call *call)
 	if (!err && format->owners)
 		return export_owners_print(call, call->argv[1], &exported.owners, out);
 	if (!err && model->changes) {
-		export_diff_print(&exported.diff, model, call->argv[1], out);
+		export_diff_print(call->session, &exported.diff, model, call->argv[1], out);
 		return exported.diff.live ? lack_text_print(call->session, out) : NULL;
 	}
 	blocks_print_heap_notes(&exported.query.heap, out);

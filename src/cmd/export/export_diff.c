@@ -9,6 +9,8 @@
 #include "export/changes.h"
 #include "export/export_formats.h"
 #include "report/diff.h"
+#include "report/moment_text.h"
+#include "report/sites.h"
 #include "session/session.h"
 
 /* Take `sort total` away from the end. */
@@ -64,12 +66,19 @@ struct err *export_diff(const struct call *call, const struct export_format *for
 	return of_moments(call, total, format->wants & EXPORT_FREED, options, diff_ret, model_ret);
 }
 
-void export_diff_print(const struct query_diff *diff, const struct model *model, const char *file,
-		       struct out *out)
+void export_diff_print(struct session *session, const struct query_diff *diff,
+		       const struct model *model, const char *file, struct out *out)
 {
+	const struct compare *compare = &diff->compare;
+
 	if (diff->files)
-		compare_notes_print(&diff->compare, out);
+		compare_notes_print(compare, out);
+	else
+		moment_text_print_unrecorded(session, compare->from.name.time_ns,
+					     compare->to.name.time_ns, out);
 	out_f(out, "%zu changes written to %s\n", model->held, file);
-	diff_sums_print(model->all_time ? &diff->allocated : &diff->compare.difference,
+	diff_sums_print(model->all_time ? &diff->allocated : &compare->difference,
 			!diff->files && !diff->filtered && !model->all_time, out);
+	if (!diff->files)
+		sites_print_sampling(session, out);
 }

@@ -8,6 +8,7 @@
 struct call;
 struct export_format;
 struct out;
+struct session;
 
 /*
  * call->argv has the words behind diff. With `sort total` behind all of them the changes are what
@@ -19,5 +20,5 @@ struct err *export_diff(const struct call *call, const struct export_format *for
 			const char *options, struct query_diff *diff_ret,
 			struct model *model_ret) MUST_CHECK;
 /* Print the line about what was written, and what a reader must know of it. */
-void export_diff_print(const struct query_diff *diff, const struct model *model, const char *file,
-		       struct out *out);
+void export_diff_print(struct session *session, const struct query_diff *diff,
+		       const struct model *model, const char *file, struct out *out);
