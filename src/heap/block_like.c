@@ -15,6 +15,9 @@
 #define BUFFER		4096u	/* bytes that are read at once */
 #define ARRAY_BYTES	512u	/* in a larger block the place of a pointer says nothing */
 #define SMALL		65536u
+/* Pointers in a block, and to it, without which it has no look; and none of the levels that tell less. */
+#define TELLING		1u
+#define TELLING_MUCH	2u
 #define CANCEL_EACH	4096u
 #define LOOK_NONE	UINT32_MAX
 
@@ -174,6 +177,7 @@ static struct err *take_look(struct liking *liking, uint32_t block)
 				 WORDS * 8ull), got = 0;
 	uint32_t start[EXTENTS_BATCH];
 	bool inside[EXTENTS_BATCH];
+	unsigned telling = liking->referrer[block] != 0;
 	struct err *err = NULL;
 
 	if (memory_read_some(&liking->reader.memory, packed_at(list, block)->address,
@@ -182,10 +186,13 @@ static struct err *take_look(struct liking *liking, uint32_t block)
 	look_up(liking, 0, len / 8, start, inside);
 	for (unsigned i = 0; i < LIKE_LEVELS; i++)
 		hash[i] = mix(mix(size, liking->referrer[block]), i);
-	for (size_t i = 0; i < len / 8; i++)
-		add_word(liking, liking->word[i], start[i],
-			 word_is(liking, liking->word[i], start[i], inside[i]), hash);
-	for (unsigned i = 0; !err && i < LIKE_LEVELS; i++)
+	for (size_t i = 0; i < len / 8; i++) {
+		enum word_is is = word_is(liking, liking->word[i], start[i], inside[i]);
+
+		telling += is == WORD_BLOCK_START || is == WORD_INSIDE || is == WORD_CONSTANT;
+		add_word(liking, liking->word[i], start[i], is, hash);
+	}
+	for (unsigned i = 0; !err && i < LIKE_LEVELS && telling >= (i ? TELLING_MUCH : TELLING); i++)
 		err = interner_number(&liking->level[i].looks, hash[i], &liking->level[i].of[block]);
 	return err || block % CANCEL_EACH ? err : cancel_check();
 }

@@ -9,7 +9,9 @@
  * What a block looks like is a number, of which there are LEVELS: a hash of its size (as glibc rounds it),
  * of the size of a block that points to its start, with the place there, and of its first WORDS words:
  * 0, a small number, the address of a block, constants and code of a file (by their address), or
- * anything else. The first level tells all of these apart, the next ones less.
+ * anything else. The first level tells all of these apart, the next ones less. Numbers and letters
+ * alone are the same in all programs: a block has no look if it has no pointer, no constant, and
+ * nothing points to it; and only the first one, if it has one of these.
  *
  * Half of the blocks that were seen are learned, the other half tests what was learned:
  *

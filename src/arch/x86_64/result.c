@@ -101,6 +101,7 @@ static bool place_of(struct way *way, const struct decoded *decoded,
 		place->address = (uint64_t)place->offset;
 		if (mem->base == ZYDIS_REGISTER_RIP)
 			place->address += way->pc + decoded->info.length;
+		place->offset = 0;
 		return true;
 	}
 	if (mem->index == ZYDIS_REGISTER_NONE &&
