@@ -9,7 +9,8 @@
  *
  * The caller says which places are typed: for a variable in a register or in the frame, a member
  * behind a pointer, or a global variable. The first of them that the result is in, or stored to,
- * ends the way.
+ * is what is asked for. But a function that returns an address behind the result has laid a head
+ * there, and the type is that of the head: then the result counts as lost.
  */
 #pragma once
 
@@ -55,4 +56,5 @@ enum result_end {
 	RESULT_LOST,
 	RESULT_RETURNED,	/* it is the function's result */
 	RESULT_TYPED,		/* it is in, or was stored to, a typed place */
+	RESULT_TYPED_HEAD,	/* the same, but an address behind it is made, too */
 };

@@ -312,6 +312,12 @@ static struct err *take_returned(struct reading *reading, enum result_type *ret,
 	return err;
 }
 
+/* A number in front of what an allocator gives out is no array of numbers. */
+static bool is_struct(const struct reading *reading, uint32_t layout)
+{
+	return type_is_struct(type_plain(reading->layouts->of.at[layout]));
+}
+
 static struct err *follow(struct reading *reading, enum result_type *ret, uint32_t *layout_ret)
 {
 	const struct symbol_code *code = &reading->code;
@@ -327,7 +333,7 @@ static struct err *follow(struct reading *reading, enum result_type *ret, uint32
 		return reading->err;
 	if (end == RESULT_RETURNED)
 		return take_returned(reading, ret, layout_ret);
-	if (end == RESULT_TYPED) {
+	if (end == RESULT_TYPED || (end == RESULT_TYPED_HEAD && is_struct(reading, value - OWN))) {
 		*ret = RESULT_TYPE_FOUND;
 		*layout_ret = value - OWN;
 	}

@@ -56,6 +56,7 @@ struct holder {
 
 static struct table *newest;
 static struct holder **holders;
+static void *volatile headed;
 
 #define MOST	200000
 
@@ -89,6 +90,15 @@ static NOINLINE void *zeroed_malloc(size_t size)
 	if (block)
 		memset(block, 0, size);
 	return block;
+}
+
+/* Lays a number in front of what it gives out. */
+static void *headed_malloc(size_t size)
+{
+	size_t *head = malloc(sizeof(*head) + size);
+
+	*head = size;
+	return head + 1;
 }
 
 /* Its blocks go to whoever asked for them, but not to its caller. */
@@ -132,6 +142,9 @@ static NOINLINE void fill_table(struct table *table)
 	table->any = malloc(77);
 	memset(table->any, 1, 77);
 	note(table->any, "?");
+	headed = headed_malloc(72);
+	memset((void *)headed, 1, 72);
+	note((char *)headed - sizeof(size_t), "?");
 }
 
 static NOINLINE void make_table(void)

@@ -12,6 +12,7 @@
 
 #define STEPS	300u
 #define SLOTS	24u		/* words of the frame that have a value */
+#define BEHIND	UINT32_MAX	/* the value of an address that was made of the result */
 
 enum { REG_AX, REG_SP = 4, REG_FP = 5, REG_NONE = 16 };
 
@@ -29,7 +30,8 @@ struct way {
 	int64_t sp, fp;
 	bool sp_known, fp_known;
 	bool tested;		/* the flags say whether the result is NULL */
-	uint32_t typed;		/* the value of the typed place that it is in */
+	bool behind;		/* an address was made of the result */
+	uint32_t typed;		/* the value of the first typed place that it was in */
 };
 
 struct decoded {
@@ -116,7 +118,7 @@ static bool place_of(struct way *way, const struct decoded *decoded,
 	}
 	place->in = mem->index == ZYDIS_REGISTER_NONE ? RESULT_IN_MEMBER : RESULT_IN_ELEMENT;
 	place->base = register_value(way, base);
-	return place->base > RESULT_ITSELF;
+	return place->base > RESULT_ITSELF && place->base != BEHIND;
 }
 
 static uint32_t load(struct way *way, const struct decoded *decoded,
@@ -140,7 +142,7 @@ static void store(struct way *way, const struct decoded *decoded,
 		return;
 	if (place.in == RESULT_IN_FRAME)
 		set_slot(way, place.offset, value);
-	if (value != RESULT_ITSELF)
+	if (value != RESULT_ITSELF || way->typed)
 		return;
 	/* A variable may be there from the next instruction on. */
 	way->typed = ask(way, place);
@@ -236,13 +238,40 @@ static void forget_at_call(struct way *way)
 		way->reg[lost[i]] = RESULT_NONE;
 }
 
+static bool is_made_of_result(const struct way *way, unsigned reg)
+{
+	return reg < REG_NONE && (way->reg[reg] == RESULT_ITSELF || way->reg[reg] == BEHIND);
+}
+
+/* Does it compute an address from the result: by adding to it in place, or elsewhere? */
+static bool goes_behind(struct way *way, const struct decoded *decoded)
+{
+	const ZydisDecodedOperand *to = &decoded->operand[0], *from = &decoded->operand[1];
+	ZydisMnemonic is = decoded->info.mnemonic;
+	uint32_t value;
+
+	if (is == ZYDIS_MNEMONIC_LEA)
+		return is_made_of_result(way, number_of(from->mem.base)) ||
+		       is_made_of_result(way, number_of(from->mem.index));
+	if (is != ZYDIS_MNEMONIC_ADD && is != ZYDIS_MNEMONIC_SUB && is != ZYDIS_MNEMONIC_INC &&
+	    is != ZYDIS_MNEMONIC_AND)
+		return false;
+	if (to->type == ZYDIS_OPERAND_TYPE_REGISTER)
+		return is_made_of_result(way, number_of(to->reg.value));
+	value = to->type == ZYDIS_OPERAND_TYPE_MEMORY ? load(way, decoded, to) : RESULT_NONE;
+	return value == RESULT_ITSELF || value == BEHIND;
+}
+
 /* Whatever else is written has no value that is known. */
 static void forget(struct way *way, const struct decoded *decoded)
 {
 	const ZydisDecodedOperand *operand = decoded->operand;
 	bool number = decoded->info.operand_count_visible > 1 &&
 		      operand[1].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
+	bool behind = goes_behind(way, decoded);
+	uint32_t value = behind ? BEHIND : RESULT_NONE;
 
+	way->behind |= behind;
 	for (unsigned i = 0; i < decoded->info.operand_count; i++) {
 		unsigned reg = operand[i].type == ZYDIS_OPERAND_TYPE_REGISTER ?
 			number_of(operand[i].reg.value) : REG_NONE;
@@ -250,10 +279,10 @@ static void forget(struct way *way, const struct decoded *decoded)
 		if (!(operand[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			continue;
 		if (operand[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
-			store(way, decoded, &operand[i], RESULT_NONE);
+			store(way, decoded, &operand[i], value);
 		if (reg >= REG_NONE)
 			continue;
-		way->reg[reg] = RESULT_NONE;
+		way->reg[reg] = value;
 		way->fp_known &= reg != REG_FP;
 		if (reg != REG_SP)
 			continue;
@@ -322,19 +351,28 @@ static bool go_on(struct way *way, const struct decoded *decoded, uint64_t *next
 }
 
 /* Is the result in a register in which a variable is? */
-static bool is_typed(struct way *way)
+static void look_at_registers(struct way *way)
 {
 	for (unsigned i = 0; i < REG_NONE && !way->typed; i++)
 		if (way->reg[i] == RESULT_ITSELF)
 			way->typed = ask(way, (struct result_place){
 				.in = RESULT_IN_REGISTER, .number = dwarf_numbers[i] });
-	return way->typed;
+}
+
+static enum result_end typed_end(const struct way *way)
+{
+	return way->behind ? RESULT_TYPED_HEAD : RESULT_TYPED;
 }
 
 static enum result_end end_of(const struct way *way, const struct decoded *decoded)
 {
-	return decoded->info.meta.category == ZYDIS_CATEGORY_RET &&
-	       way->reg[REG_AX] == RESULT_ITSELF ? RESULT_RETURNED : RESULT_LOST;
+	uint32_t returned = decoded->info.meta.category == ZYDIS_CATEGORY_RET ? way->reg[REG_AX] :
+										RESULT_NONE;
+
+	if (returned == BEHIND)
+		return RESULT_LOST;
+	return way->typed ? typed_end(way) :
+	       returned == RESULT_ITSELF ? RESULT_RETURNED : RESULT_LOST;
 }
 
 enum result_end x86_64_result_follow(const struct result_flow *flow, uint32_t *ret)
@@ -352,16 +390,14 @@ enum result_end x86_64_result_follow(const struct result_flow *flow, uint32_t *r
 		if (at >= flow->len ||
 		    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, flow->code + at, flow->len - at,
 							 &decoded.info, decoded.operand)))
-			return RESULT_LOST;
-		if (is_typed(&way))
 			break;
+		look_at_registers(&way);
+		*ret = way.typed;
 		if (!go_on(&way, &decoded, &next))
 			return end_of(&way, &decoded);
 		step(&way, &decoded);
-		if (way.typed)
-			break;
 		way.pc = next;
 	}
 	*ret = way.typed;
-	return way.typed ? RESULT_TYPED : RESULT_LOST;
+	return way.typed ? typed_end(&way) : RESULT_LOST;
 }

@@ -80,6 +80,22 @@ TEST("memory")
 			     .in = RESULT_IN_MEMBER, .base = 5, .offset = 16));
 }
 
+TEST("a head in front of what is returned")
+{
+	uint32_t got;
+
+	/* mov %rax,%rbp; lea 8(%rax),%rax; ret */
+	CU_ASSERT_FALSE(TYPED("\x48\x89\xc5\x48\x8d\x40\x08" RET, .in = RESULT_IN_REGISTER,
+			      .number = 6));
+	/* mov %rax,-8(%rbp); addq $8,-8(%rbp); mov -8(%rbp),%rax; ret */
+	CU_ASSERT_FALSE(TYPED("\x48\x89\x45\xf8\x48\x83\x45\xf8\x08\x48\x8b\x45\xf8" RET,
+			      .in = RESULT_IN_FRAME, .offset = -24));
+	/* What is returned is something else: mov %rax,%rbp; lea 8(%rax),%rdx; ret */
+	CU_ASSERT_EQUAL(follow("\x48\x89\xc5\x48\x8d\x50\x08" RET, 8, (struct result_place){
+				.in = RESULT_IN_REGISTER, .number = 6 }, &got), RESULT_TYPED_HEAD);
+	CU_ASSERT_EQUAL(got, 9);
+}
+
 TEST("branches, and ends")
 {
 	CU_ASSERT_EQUAL(END(RET), RESULT_RETURNED);
