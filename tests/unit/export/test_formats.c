@@ -446,6 +446,7 @@ TEST("names the formats that can write lists and growth")
 	CU_ASSERT_PTR_NULL(strstr(str_text(&lists), "folded"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(str_text(&growth), "folded, flamegraph"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(str_text(&growth), "csv"));
-	CU_ASSERT_PTR_NULL(strstr(str_text(&growth), "pprof"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(str_text(&growth), "pprof"));
+	CU_ASSERT_PTR_NULL(strstr(str_text(&growth), "heapsnapshot"));
 }
 
