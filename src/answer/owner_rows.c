@@ -7,6 +7,7 @@
 
 #include "answer/site_rows.h"
 #include "answer/stack_names.h"
+#include "answer/typed_blocks.h"
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "heap/interner.h"
@@ -20,7 +21,7 @@
 #define IS(kind, member)	COLUMN(kind, struct owner_row, member)
 
 static const struct column owner_columns[] = {
-	{ "label", "LABEL", "a root, site, module, thread; of a block empty", IS(TEXT, label),
+	{ "label", "LABEL", "a root, type, site, module, thread; of a block empty", IS(TEXT, label),
 	  .flags = COLUMN_EMPTY },
 	{ "bytes", ">KEEPS", "that would go with it, its own among them", IS(BYTES, bytes),
 	  .flags = COLUMN_BRIEF },
@@ -192,6 +193,8 @@ static struct err *make_blocks(struct making *making)
 /* Blocks that are in no record are grouped by size. */
 static uint64_t key_of(const struct making *making, const struct block *block)
 {
+	if (making->by == OWNER_TYPE)
+		return typed_blocks_of(making->owners->typed, block).number;
 	if (making->by == OWNER_THREAD)
 		return block->preattach ? UINT64_MAX : block->thread;
 	if (block->preattach)
@@ -336,6 +339,9 @@ static struct err *add_label(const struct making *making, const struct owner_row
 	if (making->by == OWNER_ROOT)
 		return owner_rows_vertex(making->names, owners, owners->keeps.nr + row->group, ret);
 	block = packed_block(&owners->graph.in.held, row->block);
+	if (making->by == OWNER_TYPE)
+		return str_addf(ret, "type %s", typed_blocks_name(owners->typed, (uint32_t)
+								  key_of(making, &block)));
 	if (block.preattach && making->by != OWNER_THREAD)
 		return str_addf(ret, "blocks of %" PRIu64 " bytes %s", block.size,
 				no_stack_text(block.unrecorded));

@@ -9,12 +9,14 @@
 
 struct session;
 struct stack_names;
+struct typed_blocks;
 
 /* A graph of the process, and what each of its blocks and roots keeps. */
 struct owners {
 	struct owner_graph graph;
 	struct root_names roots;
 	struct dominators keeps;
+	const struct typed_blocks *typed;	/* lent, for OWNER_TYPE */
 	/* Of owner_rows_count: by block, whether it counts, and what is kept of those that do. */
 	uint8_t *counts;		/* NULL: all of them count */
 	struct dominator_sums sums;
@@ -33,11 +35,11 @@ static inline const uint32_t *owners_blocks(const struct owners *owners)
 
 /*
  *	root		a group of roots; what several of them lead to is one more row, and what is lost
- *	site, module,	blocks, by who allocated them: what they keep is that of each of them which is
- *	thread		not kept by another one of its group, so that nothing counts twice
+ *	site, module,	blocks, by who allocated them, or by what they are: what they keep is that of each
+ *	thread, type	of them which is not kept by another one of its group, so that nothing counts twice
  *	block		what one block keeps directly: one level of the tree
  */
-enum owner_by { OWNER_ROOT, OWNER_SITE, OWNER_MODULE, OWNER_THREAD, OWNER_BLOCK };
+enum owner_by { OWNER_ROOT, OWNER_TYPE, OWNER_SITE, OWNER_MODULE, OWNER_THREAD, OWNER_BLOCK };
 
 struct owner_row {
 	const char *label;

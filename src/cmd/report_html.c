@@ -2,6 +2,7 @@
 /* report: what is known of the memory of a process, as one HTML file. */
 
 #include "answer/owner_rows.h"
+#include "answer/type_rows.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/export.h"
@@ -25,8 +26,11 @@ struct making {
 	struct session_account account;
 	struct memory_verdict judged;
 	struct owners owners;
+	struct typed_blocks typed;
+	struct type_sums types;
 	char no_leaks[sizeof(((struct err *)NULL)->msg)];
 	char no_owners[sizeof(((struct err *)NULL)->msg)];
+	char no_types[sizeof(((struct err *)NULL)->msg)];
 };
 
 static void making_free(struct making *making)
@@ -35,6 +39,8 @@ static void making_free(struct making *making)
 	if (making->report.account)
 		session_account_free(&making->account);
 	owner_rows_free(&making->owners);
+	type_rows_free(&making->types);
+	typed_blocks_free(&making->typed);
 	moment_free(&making->now);
 	model_free(&making->model);
 	query_free(&making->sites);
@@ -75,12 +81,26 @@ static struct err *find_leaks(const struct call *call, struct making *making)
  */
 #define OWNERS_MOST	2000000u
 
+static struct err *find_types(const struct call *call, struct making *making)
+{
+	const struct filter filter = { .conds = VEC_INIT };
+	struct filter_env env = query_env(call, &making->sites);
+	struct err *err = typed_blocks_take(&making->sites.names, &making->typed);
+
+	if (!err)
+		err = type_rows_sum(&making->typed, &filter, &env, &making->types);
+	if (!err)
+		making->report.types = &making->types;
+	return note_lack(err, &making->report.no_types, making->no_types, sizeof(making->no_types));
+}
+
 static struct err *find_owners(const struct call *call, struct making *making)
 {
 	struct err *err;
 
 	if (making->model.count + making->model.early_count > OWNERS_MOST) {
-		making->report.no_owners = "there are more than 2000000 blocks; malloc owners says it";
+		making->report.no_owners = making->report.no_types =
+			"there are more than 2000000 blocks; malloc owners and malloc types say it";
 		return NULL;
 	}
 	err = owner_rows_take(call->session, &(struct owner_ask){ 0 }, &making->owners);
@@ -216,6 +236,8 @@ static struct err *make(const struct call *call, struct making *making)
 		err = find_account(making);
 	if (!err)
 		err = find_owners(call, making);
+	if (!err && !making->report.no_types)
+		err = find_types(call, making);
 	return err ? err : find_differences(making);
 }
 
@@ -235,9 +257,10 @@ static struct err *write_to(const char *name, const struct report *report, bool 
 static uint64_t longest(const struct making *making)
 {
 	uint64_t sites = MAX(making->leaks.found.pause_ns, making->sites.heap.pause_ns);
+	uint64_t rest = MAX(making->owners.graph.in.pause_ns,
+			    making->typed.found.blocks.pause_ns);
 
-
-	return MAX(sites, making->owners.graph.in.pause_ns);
+	return MAX(sites, rest);
 }
 
 static struct err *run(struct call *call)
@@ -268,9 +291,9 @@ const struct cmd cmd_report = {
 	.usage		= "FILE.html",
 	.brief		= "one HTML file with all of it, to be sent to a colleague",
 	.help		= "A verdict, what is in memory, memory over time, a flame graph, who keeps the\n"
-			  "memory, the sites (sort, search, tracebacks), leaks by kind, and what has\n"
-			  "changed. The file needs a browser, and no network: it has its own scripts, and\n"
-			  "may load nothing.\n"
+			  "memory and of which types it is, the sites (sort, search, tracebacks), leaks by\n"
+			  "kind, and what has changed. The file needs a browser, and no network: it has\n"
+			  "its own scripts, and may load nothing.\n"
 			  "Names of functions and files are in it, but neither data of the program nor\n"
 			  "its arguments.\n"
 			  "\n"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Owners as a flame graph (owner_flame.h). */
+/* Owners and types as flame graphs (owner_flame.h). */
 
 #include "export/owner_flame.h"
 
 #include "answer/owner_rows.h"
 #include "answer/stack_names.h"
+#include "answer/type_rows.h"
 #include "base/cancel.h"
 #include "base/cleanup.h"
 
@@ -12,6 +13,7 @@
 #define NODES_MOST	200000u
 #define NAME_MOST	400u
 #define OWNERS_ROOM	(400u << 10)	/* bytes of frames */
+#define TYPES_ROOM	(200u << 10)
 #define NONE		UINT32_MAX
 #define STEPS		65536u		/* between two looks whether the user has interrupted */
 
@@ -178,4 +180,23 @@ struct err *owner_flame_build(const struct model *model, struct stack_names *nam
 	if (!err)
 		err = add_frames(&building);
 	return err ? err : flame_svg_end(ret, OWNERS_ROOM);
+}
+
+struct err *owner_flame_build_types(const struct model *model, const struct type_sums *sums,
+				    struct flame_graph *ret)
+{
+	struct err *err = flame_svg_begin(model, FLAME_BYTES, NAME_MOST, ret);
+
+	vec_each_while(row, &sums->vec, !err) {
+		const struct flame_sums is = { .bytes = row->bytes, .count = row->count };
+		uint32_t names[2];
+		size_t nr = *row->how ? 2 : 1;
+
+		err = text_set_copy(&ret->names, row->type, &names[nr - 1]);
+		if (!err && nr > 1)
+			err = text_set_copy(&ret->names, row->how, &names[0]);
+		if (!err)
+			err = flame_add(&ret->flame, names, nr, &is);
+	}
+	return err ? err : flame_svg_end(ret, TYPES_ROOM);
 }

@@ -362,6 +362,23 @@ static struct err *write_owners(const struct page *page)
 	return err;
 }
 
+static struct err *write_types(const struct page *page)
+{
+	CLEANUP(flame_svg_free) struct flame_graph graph = { .names = TEXT_SET_INIT };
+	struct err *err;
+
+	if (!page->report->types) {
+		write_none(page, "<section id=\"types\"><h2>Types</h2>\n<p>What the blocks are",
+			   page->report->no_types);
+		return NULL;
+	}
+	err = owner_flame_build_types(page->model, page->report->types, &graph);
+	if (!err)
+		write_graph(page, "<section id=\"types\"><h2>Types</h2>\n<p>What the blocks are, above how "
+			    "that is known.", &graph);
+	return err;
+}
+
 static void write_leak_sum(const struct page *page, const char *kind, const struct leak_sum *sum)
 {
 	export_file_f(page->file, "<tr><th scope=\"row\">%s</th><td>%" PRIu64 "</td><td>%" PRIu64
@@ -475,7 +492,7 @@ static void write_head(const struct page *page)
 	if (page->report->account)
 		text(page, "<a href=\"#account\">Memory</a> ");
 	text(page, "<a href=\"#time\">Time</a> <a href=\"#flame\">Flame graph</a> "
-	     "<a href=\"#owners\">Owners</a> <a href=\"#sites\">Sites</a> <a href=\"#leaks\">Leaks</a> "
+	     "<a href=\"#owners\">Owners</a> <a href=\"#types\">Types</a> <a href=\"#sites\">Sites</a> <a href=\"#leaks\">Leaks</a> "
 	     "<a href=\"#differences\">Differences</a></nav></header>\n<main>\n"
 	     "<noscript><p>This page shows its tables by a script of its own, which is not allowed to "
 	     "run here.</p></noscript>\n");
@@ -511,6 +528,8 @@ static struct err *write_page(const struct report *report, struct export_file *f
 		err = write_flame(&page);
 	if (!err)
 		err = write_owners(&page);
+	if (!err)
+		err = write_types(&page);
 	text(&page, "<section id=\"sites\"><h2>Sites</h2>\n<div id=\"site-table\"></div></section>\n");
 	if (!err)
 		err = write_leaks(&page);

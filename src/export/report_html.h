@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A report: one HTML file to send to a colleague, who needs a browser and nothing else. It has a
- * verdict, memory over time, a flame graph, who keeps the memory, the sites, leaks by kind and differences.
+ * verdict, memory over time, a flame graph, who keeps the memory, the types of blocks, the sites, leaks
+ * by kind and differences.
  *
  *	report_html.c	the page: what can be read without a script
  *	report_data.c	the data of tables and of the chart, as JSON in the page
@@ -33,6 +34,7 @@ struct leak_marks;
 struct memory_verdict;
 struct session_account;
 struct stack_names;
+struct type_sums;
 
 /* A difference of two moments. */
 struct report_difference {
@@ -52,9 +54,10 @@ struct report {
 	/* Its account, and the judge's words; NULL: there is none, as the process has ended. */
 	const struct session_account *account;
 	const struct memory_verdict *judged;
-	/* Who keeps what; NULL: not known, and no_owners says why. */
+	/* Who keeps what, and what it is; NULL: not known, and no_owners or no_types says why. */
 	const struct owners *owners;
-	const char *no_owners;
+	const struct type_sums *types;
+	const char *no_owners, *no_types;
 	VEC(struct report_difference) differences;
 	const char *no_differences;	/* why there is none, or NULL */
 };

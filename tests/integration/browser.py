@@ -277,13 +277,13 @@ def test_report(browser, url, function, folder):
     browser.post("/url", {"url": url})
     check(len(texts(browser, "#verdict p")) == 3, "the verdict has not three sentences")
     heads = texts(browser, "section h2")
-    check(heads == ["Verdict", "What is in memory", "Memory over time", "Flame graph", "Owners", "Sites", "Leaks",
+    check(heads == ["Verdict", "What is in memory", "Memory over time", "Flame graph", "Owners", "Types", "Sites", "Leaks",
                       "Differences"],
           f"sections: {heads}")
     check_chart(browser)
     check_sites(browser, function)
     check_flame(browser, function)
-    for section in ("owners",):
+    for section in ("owners", "types"):
         check_icicle(browser, section)
     browser.run("scrollTo(0, 0)")
 

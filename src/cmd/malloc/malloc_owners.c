@@ -12,8 +12,8 @@
 #define LIMIT	20u
 
 static const char *const by_words[] = {
-	[OWNER_ROOT] = "root", [OWNER_SITE] = "site", [OWNER_MODULE] = "module",
-	[OWNER_THREAD] = "thread", NULL,
+	[OWNER_ROOT] = "root", [OWNER_TYPE] = "type", [OWNER_SITE] = "site",
+	[OWNER_MODULE] = "module", [OWNER_THREAD] = "thread", NULL,
 };
 
 struct asked {
@@ -37,7 +37,7 @@ static struct err *parse_by(const char *word, enum owner_by *ret)
 	if (by < 0)
 		return err_hint(word ? err_create(ERR_USAGE, "'%s' is nothing to group by", word) :
 				       err_create(ERR_USAGE, "what to group by is missing"),
-				"by root, site, module or thread");
+				"by root, type, site, module or thread");
 	*ret = (enum owner_by)by;
 	return NULL;
 }
@@ -94,9 +94,14 @@ static struct err *look(const struct call *call, struct asked *ret)
 	if (!err)
 		err = parse(ret);
 	if (!err)
+		err = query_typed(call, false, &ret->query);
+	if (!err && ret->by == OWNER_TYPE && !ret->query.typed.taken)
+		err = typed_blocks_take(&ret->query.names, &ret->query.typed);
+	if (!err)
 		err = query_owners(call, &ret->graph, &ret->owners, &ret->age);
 	if (err)
 		return err;
+	ret->owners->typed = &ret->query.typed;
 	env = query_env(call, &ret->query);
 	err = owner_rows_count(&ret->query.filter, &env, ret->owners);
 	return err ? err : query_warn_of_nobody(call, &ret->query.names, &ret->query.filter);
@@ -151,7 +156,7 @@ static const struct twin twin = {
 
 const struct cmd cmd_malloc_owners = {
 	.name		= "malloc owners",
-	.usage		= "?by root|site|module|thread|ADDRESS ?now?? ?FILTER? ?sort KEY ?up?? ?limit N?",
+	.usage		= "?by root|type|site|module|thread|ADDRESS ?now?? ?FILTER? ?sort KEY ?up?? ?limit N?",
 	.brief		= "who keeps how much memory: what would go if it went",
 	.help		= "What a block keeps are the blocks that nothing would lead to without it:\n"
 			  "every way from a root to them leads through it. It counts itself. A root is a\n"
@@ -159,8 +164,9 @@ const struct cmd cmd_malloc_owners = {
 			  "registers, or a mapping beside malloc. What several roots lead to is kept by\n"
 			  "none of them, and listed as `several roots`; what is lost, as `nothing: lost`.\n"
 			  "\n"
-			  "By site, module and thread (those that have allocated) the blocks of one are\n"
-			  "taken together; a block that is kept by another one of them counts once.\n"
+			  "By type (`help malloc types`), and by site, module and thread that have\n"
+			  "allocated, the blocks of one are taken together; a block that is kept by\n"
+			  "another one of them counts once.\n"
 			  "\n"
 			  "With ADDRESS the answer is of the block there: what it keeps directly, one\n"
 			  "level. An address of that list, or of one by root, leads a level deeper. What\n"

@@ -100,7 +100,7 @@ case owners-lost-ring 60 {
 case owners-by 60 {
 	set t [start keepers]
 	set m [live_start -p [pid_of $t]]
-	foreach by {site module thread} {
+	foreach by {type site module thread} {
 		set rows [live_value $m "mdbg::owners by $by"]
 		check {[llength $rows]} {nothing by $by}
 		check {[live $m "malloc owners by $by -brief"] ne ""} {}
@@ -109,6 +109,10 @@ case owners-by 60 {
 	set row [owner_row $rows "blocks of 40 bytes *"]
 	check {[dict get $row own] >= $::versions * 40 && [dict get $row bytes] >= $::list_bytes} {$row}
 	live_value $m "mdbg::owners sort count limit 1"
+	# What a page of zeros keeps is itself.
+	set row [owner_row [live_value $m "mdbg::owners by type"] "type zeros"]
+	check {[dict get $row own] == [dict get $row bytes] && [dict get $row count] > 0} {$row}
+	check {[live_value $m "mdbg::owners type == zeros"] ne {}} {}
 	foreach {words error} {
 		"what" {*'what' is not expected here*}
 		"size > many" {*many*}
