@@ -29,6 +29,8 @@ static const struct column owner_columns[] = {
 	  .flags = COLUMN_BRIEF },
 	{ "own", ">OWN", "bytes of its own blocks; by root, of those kept by it directly",
 	  IS(BYTES, own), .flags = COLUMN_BRIEF },
+	{ "change", ">CHANGE", "of bytes, since it was asked before, by the same words",
+	  IS(CHANGE, change), COLUMN_WITH(struct owner_row, compared), .flags = COLUMN_BRIEF },
 	{ "share", ">%", "of all bytes, in percent", IS(REAL, share), .flags = COLUMN_BRIEF },
 	{ "address", "ADDRESS", "the block; of several that which keeps most, to go on with",
 	  IS(ADDRESS, address), .flags = COLUMN_BRIEF | COLUMN_0_UNKNOWN },
@@ -378,6 +380,38 @@ static struct err *add_row(const struct making *making, struct owner_row *row, s
 	return answer_add(ret, row);
 }
 
+/* By root the group is that of a name, which may be another number tomorrow. */
+static struct err *add_key(const struct making *making, const struct owner_row *row, struct str *ret)
+{
+	struct block block;
+
+	if (making->by != OWNER_SITE)
+		return add_label(making, row, ret);
+	block = packed_block(&making->owners->graph.in.held, row->block);
+	return str_addf(ret, "%" PRIx64, key_of(making, &block));
+}
+
+static struct err *compare(struct making *making, struct owner_change *before,
+			   struct owner_change *now)
+{
+	struct err *err = NULL;
+
+	if (!now)
+		return NULL;
+	vec_each_while(row, &making->rows, !err) {
+		AUTO_STR struct str key = STR_INIT;
+
+		err = add_key(making, row, &key);
+		if (!err)
+			err = owner_change_add(now, str_text(&key), row->bytes);
+		row->compared = before && before->known;
+		if (!err && row->compared)
+			err = owner_change_since(before, str_text(&key), row->bytes, &row->change);
+	}
+	now->known = true;
+	return err ? err : cancel_check();
+}
+
 static void drop_empty(struct making *making)
 {
 	size_t nr = 0;
@@ -389,10 +423,10 @@ static void drop_empty(struct making *making)
 	making->rows.nr = nr;
 }
 
-static struct err *make(struct making *making, const struct answer_order *order,
+static struct err *make(struct making *making, const struct owner_rows_ask *ask,
 			struct answer *ret, uint64_t *all_ret)
 {
-	struct answer_order by_bytes = *order;
+	struct answer_order by_bytes = ask->order;
 	size_t left = 0;
 	struct err *err = making->by == OWNER_ROOT ? make_roots(making) :
 			  making->by == OWNER_BLOCK ? make_blocks(making) : make_groups(making);
@@ -402,6 +436,8 @@ static struct err *make(struct making *making, const struct answer_order *order,
 	drop_empty(making);
 	*all_ret = making->rows.nr;
 	if (!err)
+		err = compare(making, ask->before, ask->now);
+	if (!err)
 		err = answer_sort(&by_bytes, making->rows.at, making->rows.nr,
 				  sizeof(*making->rows.at), &left);
 	for (size_t i = 0; i < left && !err; i++)
@@ -409,16 +445,15 @@ static struct err *make(struct making *making, const struct answer_order *order,
 	return err;
 }
 
-struct err *owner_rows(struct stack_names *names, const struct owners *owners, enum owner_by by,
-		       bool brief, const struct answer_order *order, struct answer *ret,
-		       uint64_t *all_ret)
+struct err *owner_rows(struct stack_names *names, const struct owners *owners,
+		       const struct owner_rows_ask *ask, struct answer *ret, uint64_t *all_ret)
 {
-	struct making making = { .names = names, .owners = owners, .by = by, .brief = brief,
-				 .keys = INTERNER_INIT };
+	struct making making = { .names = names, .owners = owners, .by = ask->by,
+				 .brief = ask->brief, .keys = INTERNER_INIT };
 	struct err *err;
 
 	*ret = (struct answer)ANSWER_KEPT(&owner_relation);
-	err = make(&making, order, ret, all_ret);
+	err = make(&making, ask, ret, all_ret);
 	vec_free(&making.rows);
 	interner_free(&making.keys);
 	free(making.group_of);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "answer/answer.h"
+#include "answer/owner_change.h"
 #include "answer/root_names.h"
 #include "heap/filter.h"
 #include "heap/reach/dominators.h"
@@ -49,6 +50,8 @@ struct owner_row {
 	uint64_t address;	/* of the block; of several, that which keeps most; 0: there is none */
 	uint64_t size;		/* of that block */
 	double share;		/* of all bytes, in percent */
+	int64_t change;		/* of bytes, since it was asked before */
+	bool compared;		/* change is known */
 	uint32_t stack;		/* of that block, or of the site */
 	const char *function;
 	uint32_t group;		/* key of the label */
@@ -72,13 +75,20 @@ struct err *owner_rows_find(struct session *session, bool keep, struct owners *o
 struct err *owner_rows_count(const struct filter *filter, const struct filter_env *env,
 			     struct owners *owners) MUST_CHECK;
 void owner_rows_free(struct owners *owners);
+struct owner_rows_ask {
+	enum owner_by by;	/* OWNER_BLOCK: of the block that was asked for */
+	bool brief;		/* a row that has a label has it in place of its function */
+	struct answer_order order;
+	/* What is compared with, and what later answers are; NULL: nothing is. */
+	struct owner_change *before, *now;
+};
+
 /*
- * The rows, most bytes first unless the order says otherwise. They are copies. by OWNER_BLOCK is of
- * the block that was asked for. brief: a row that has a label has it in place of its function.
- * *all_ret: how many there are without the limit.
+ * The rows, most bytes first unless the order says otherwise. They are copies. *all_ret: how many
+ * there are without the limit.
  */
-struct err *owner_rows(struct stack_names *names, const struct owners *owners, enum owner_by by,
-		       bool brief, const struct answer_order *order, struct answer *ret,
+struct err *owner_rows(struct stack_names *names, const struct owners *owners,
+		       const struct owner_rows_ask *ask, struct answer *ret,
 		       uint64_t *all_ret) MUST_CHECK;
 /* Add what a vertex of owners->keeps is, in a few words. */
 struct err *owner_rows_vertex(struct stack_names *names, const struct owners *owners,

@@ -6,6 +6,7 @@
 #include "cmd/query/query.h"
 #include "cmd/query/query_owners.h"
 #include "cmd/shell/cmd.h"
+#include "os/tracer.h"
 #include "report/graph/owners.h"
 #include "session/session.h"
 
@@ -21,12 +22,13 @@ struct asked {
 	struct query_owners graph;
 	struct owners *owners;
 	uint64_t age;			/* of the graph, in ns */
-	enum owner_by by;
-	struct answer_order order;
+	struct owner_rows_ask rows;
+	struct owner_change now;
 };
 
 static void asked_free(struct asked *asked)
 {
+	owner_change_free(&asked->now);
 	query_free(&asked->query);
 }
 
@@ -49,7 +51,7 @@ static struct err *parse_address(struct asked *asked, int *at)
 
 	if (!err && !asked->graph.ask.address)
 		err = err_create(ERR_NOTFOUND, "no block is at 0x0");
-	asked->by = OWNER_BLOCK;
+	asked->rows.by = OWNER_BLOCK;
 	asked->graph.now = *at < query->argc && !strcmp(query->argv[*at], "now");
 	*at += asked->graph.now;
 	return err;
@@ -64,7 +66,7 @@ static struct err *parse(struct asked *asked)
 	struct err *err = NULL;
 
 	if (query->argc && !strcmp(argv[0], "by")) {
-		err = parse_by(argv[1], &asked->by);
+		err = parse_by(argv[1], &asked->rows.by);
 		at = 2;
 	} else if (query->argc && *argv[0] >= '0' && *argv[0] <= '9') {
 		err = parse_address(asked, &at);
@@ -74,8 +76,8 @@ static struct err *parse(struct asked *asked)
 				   &used);
 	at += used;
 	if (!err)
-		err = answer_order_parse(&owner_relation, query->argc, argv, &at, &asked->order);
-	asked->graph.ask.timed = asked->by == OWNER_THREAD || filter_is_timed(&query->filter);
+		err = answer_order_parse(&owner_relation, query->argc, argv, &at, &asked->rows.order);
+	asked->graph.ask.timed = asked->rows.by == OWNER_THREAD || filter_is_timed(&query->filter);
 	/* The blocks of an older graph may be without times. */
 	asked->graph.now |= asked->graph.ask.timed;
 	return !err && at < query->argc ? call_bad_word(argv[at]) : err;
@@ -87,7 +89,8 @@ static struct err *look(const struct call *call, struct asked *ret)
 	struct filter_env env;
 	struct err *err;
 
-	*ret = (struct asked){ .by = OWNER_ROOT, .graph.keeps = true };
+	*ret = (struct asked){ .rows.by = OWNER_ROOT, .graph.keeps = true,
+				.now = OWNER_CHANGE_INIT };
 	/* Without a log there is nothing but blocks from before the attach: a core file. */
 	err = session_log(call->session) ? query_begin(call, &ret->query) :
 					   query_begin_unlogged(call, &ret->query);
@@ -95,7 +98,7 @@ static struct err *look(const struct call *call, struct asked *ret)
 		err = parse(ret);
 	if (!err)
 		err = query_typed(call, false, &ret->query);
-	if (!err && ret->by == OWNER_TYPE && !ret->query.typed.taken)
+	if (!err && ret->rows.by == OWNER_TYPE && !ret->query.typed.taken)
 		err = typed_blocks_take(&ret->query.names, &ret->query.typed);
 	if (!err)
 		err = query_owners(call, &ret->graph, &ret->owners, &ret->age);
@@ -104,7 +107,19 @@ static struct err *look(const struct call *call, struct asked *ret)
 	ret->owners->typed = &ret->query.typed;
 	env = query_env(call, &ret->query);
 	err = owner_rows_count(&ret->query.filter, &env, ret->owners);
+	if (!err && ret->rows.by != OWNER_BLOCK && !ret->query.filter.conds.nr) {
+		ret->rows.now = &ret->now;
+		err = query_owners_before(call, ret->rows.by, &ret->rows.before);
+	}
 	return err ? err : query_warn_of_nobody(call, &ret->query.names, &ret->query.filter);
+}
+
+/* After the answer. */
+static void end(const struct call *call, struct asked *asked)
+{
+	if (asked->now.known)
+		query_owners_replace(asked->rows.before, &asked->now);
+	query_owners_end(call);
 }
 
 static struct err *run(struct call *call)
@@ -116,18 +131,20 @@ static struct err *run(struct call *call)
 
 	if (err)
 		return err;
-	if (asked.order.limit == UINT64_MAX)
-		asked.order.limit = LIMIT;
+	asked.rows.brief = call->brief;
+	if (asked.rows.order.limit == UINT64_MAX)
+		asked.rows.order.limit = LIMIT;
 	text.names = &asked.query.names;
 	text.owners = asked.owners;
-	text.by = asked.by;
+	text.by = asked.rows.by;
 	text.age_ns = asked.age;
-	err = owner_rows(&asked.query.names, asked.owners, asked.by, call->brief, &asked.order,
-			 &rows, &text.all);
+	if (asked.rows.before && asked.rows.before->known)
+		text.since_ns = tracer_now() - asked.rows.before->taken;
+	err = owner_rows(&asked.query.names, asked.owners, &asked.rows, &rows, &text.all);
 	if (!err)
 		err = owners_print(&text, call->brief, call->out);
 	answer_free(&rows);
-	query_owners_end(call);
+	end(call, &asked);
 	return err;
 }
 
@@ -139,9 +156,8 @@ static struct err *rows(struct call *call, struct answer *ret)
 
 	if (err)
 		return err;
-	err = owner_rows(&asked.query.names, asked.owners, asked.by, false, &asked.order, ret,
-			 &all);
-	query_owners_end(call);
+	err = owner_rows(&asked.query.names, asked.owners, &asked.rows, ret, &all);
+	end(call, &asked);
 	return err;
 }
 
@@ -180,6 +196,9 @@ const struct cmd cmd_malloc_owners = {
 			  "Pointers to the inside of a block count. Words of stacks and registers count\n"
 			  "only where nothing else leads to the block, since a function that walks along\n"
 			  "a list does not own it, and old words stay on stacks.\n"
+			  "\n"
+			  "Asked again by the same words, without FILTER, each row has how much more or\n"
+			  "less it keeps than before: `sort change` has on top what grows.\n"
 			  "\n"
 			  "N (20) are listed, the largest first. KEY is one of the figures of\n"
 			  "`help mdbg::owners`. -brief prints a line for each. The process stands still\n"

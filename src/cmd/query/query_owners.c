@@ -10,12 +10,45 @@
 #include "os/tracer.h"
 #include "session/session.h"
 
-void query_owners_forget(struct shell *shell)
+static void forget_graph(struct shell *shell)
 {
 	if (shell->owners)
 		owner_rows_free(&shell->owners->owners);
 	free(shell->owners);
 	shell->owners = NULL;
+}
+
+void query_owners_forget(struct shell *shell)
+{
+	forget_graph(shell);
+	for (int i = 0; shell->owners_before && i < OWNER_BLOCK; i++)
+		owner_change_free(&shell->owners_before->by[i]);
+	free(shell->owners_before);
+	shell->owners_before = NULL;
+}
+
+struct err *query_owners_before(const struct call *call, enum owner_by by,
+				struct owner_change **ret)
+{
+	struct shell *shell = call->shell;
+
+	if (!shell->owners_before) {
+		shell->owners_before = calloc(1, sizeof(*shell->owners_before));
+		if (!shell->owners_before)
+			return err_nomem;
+		for (int i = 0; i < OWNER_BLOCK; i++)
+			shell->owners_before->by[i] = (struct owner_change)OWNER_CHANGE_INIT;
+	}
+	*ret = &shell->owners_before->by[by];
+	return NULL;
+}
+
+void query_owners_replace(struct owner_change *before, struct owner_change *now)
+{
+	owner_change_free(before);
+	*before = *now;
+	before->taken = tracer_now();
+	*now = (struct owner_change)OWNER_CHANGE_INIT;
 }
 
 /* May the question be answered from the last graph? */
@@ -36,13 +69,13 @@ static struct err *take(const struct call *call, const struct query_owners *quer
 	struct shell *shell = call->shell;
 	struct err *err;
 
-	query_owners_forget(shell);
+	forget_graph(shell);
 	shell->owners = calloc(1, sizeof(*shell->owners));
 	if (!shell->owners)
 		return err_nomem;
 	err = owner_rows_take(call->session, &query->ask, &shell->owners->owners);
 	if (err) {
-		query_owners_forget(shell);
+		forget_graph(shell);
 		return err;
 	}
 	shell->owners->pid = session_pid(call->session);
@@ -99,7 +132,7 @@ void query_owners_end(const struct call *call)
 	if (!kept)
 		return;
 	if (bytes_of(&kept->owners) > KEPT_BYTES)
-		query_owners_forget(call->shell);
+		forget_graph(call->shell);
 	else
 		owner_graph_rest(&kept->owners.graph);
 }

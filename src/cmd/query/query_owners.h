@@ -34,6 +34,11 @@ struct owners_kept {
 	uint64_t taken;		/* tracer_now */
 };
 
+/* The sums of the last answers, for the next ones of the same kind to be compared with. */
+struct owners_before {
+	struct owner_change by[OWNER_BLOCK];
+};
+
 struct query_owners {
 	struct owner_ask ask;
 	bool keeps;		/* what blocks keep is asked, too */
@@ -48,5 +53,10 @@ struct err *query_owners(const struct call *call, const struct query_owners *que
 			 struct owners **ret, uint64_t *age_ret) MUST_CHECK;
 /* After the answer: let go of what is too large to stay. */
 void query_owners_end(const struct call *call);
+/* What was kept when it was last asked by this; `by` is not OWNER_BLOCK. ERR_NOMEM. */
+struct err *query_owners_before(const struct call *call, enum owner_by by,
+				struct owner_change **ret) MUST_CHECK;
+/* From now on that is what is compared with. *now is taken over. */
+void query_owners_replace(struct owner_change *before, struct owner_change *now);
 /* Another process is attached to, or none any more. */
 void query_owners_forget(struct shell *shell);

@@ -23,6 +23,7 @@ struct listener;
 struct machine_look;
 struct service;
 struct original;
+struct owners_before;
 struct owners_kept;
 struct prompt;
 
@@ -89,6 +90,7 @@ struct shell {
 	struct machine_look *machine_last;	/* of the last `memory system`; NULL */
 	struct listener *listener;	/* of `mdbg::listen`; NULL */
 	struct owners_kept *owners;	/* of the last `malloc owners` or `malloc path`; NULL */
+	struct owners_before *owners_before;	/* what `malloc owners` has said; NULL */
 	struct service *service_last;	/* of the last `memory service`; NULL */
 	Tcl_Obj *on[EVENT_SCRIPTS];
 	Tcl_TimerToken sampling;	/* the next sample of the history (sampling.h) */

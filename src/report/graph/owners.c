@@ -54,6 +54,8 @@ static void print_row(const struct owners_text *text, size_t rank, const struct 
 {
 	out_f(out, "#%zu  %s bytes in %" PRIu64 " block%s (%.1f %%)", rank,
 	      number_text_size(out, row->bytes).at, row->count, plural(row->count), row->share);
+	if (row->compared && row->change)
+		out_f(out, ", %+" PRId64 " bytes,", row->change);
 	if (text->by == OWNER_BLOCK)
 		out_text(out, " are kept by\n");
 	else
@@ -112,6 +114,7 @@ static void print_sums(const struct owners_text *text, uint64_t listed, struct o
 	const uint64_t *bytes = owners_bytes(text->owners);
 	const uint32_t *blocks = owners_blocks(text->owners);
 	uint32_t lost = dominators_lost(keeps), of = keeps->top;
+	char since[32];
 
 	if (text->by == OWNER_BLOCK)
 		of = text->owners->graph.block;
@@ -122,6 +125,10 @@ static void print_sums(const struct owners_text *text, uint64_t listed, struct o
 	if (of == keeps->top && blocks[lost])
 		out_f(out, ", %s of them lost", number_text_size(out, bytes[lost]).at);
 	out_text(out, "\n");
+	if (!text->since_ns)
+		return;
+	number_text_duration(since, sizeof(since), text->since_ns);
+	out_f(out, "Changes are since it was last asked, %s ago\n", since);
 }
 
 struct err *owners_print(struct owners_text *text, bool brief, struct out *out)

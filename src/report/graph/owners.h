@@ -13,6 +13,7 @@ struct owners_text {
 	struct answer *rows;	/* of owner_rows */
 	uint64_t all;		/* rows without the limit */
 	uint64_t age_ns;	/* of the graph; 0: it is of now */
+	uint64_t since_ns;	/* changes are over so long; 0: there are none */
 };
 
 /* Print a paragraph for each row, or, if brief, a line, and what is known of the search. */

@@ -190,6 +190,26 @@ case owners-again 60 {
 	finish $t
 }
 
+# Asked again, a row has how much more it keeps: whose it is that grows.
+case owners-change 60 {
+	lassign [start_keepers] t m
+	check {[dict get [owner_row [live_value $m mdbg::owners] "sessions \\\[keepers\\\]"] change] eq "-"} {a change from nothing}
+	live_value $m "mdbg::owners by site"
+	order $t "reader 1000"
+	order $t lose
+	set text [live $m "malloc owners sort change limit 1"]
+	check {[regexp {#1  \d+ bytes in \d+ blocks \([0-9.]+ %\), \+(\d+) bytes, are kept by sessions \[keepers\]\n} $text -> grown]} {$text}
+	check {$grown >= 552 + 216 + 999 * 1056 && $grown < 552 + 216 + 1002 * 1056} {$grown}
+	check {[regexp {\nChanges are since it was last asked, [^\n]+ ago\n} $text]} {$text}
+	set row [owner_row [live_value $m "mdbg::owners by site sort change limit 1"] *]
+	check {[dict get $row change] == [dict get $row bytes] && [dict get $row size] == 552} {$row}
+	# What was asked last is what is compared with; a filter asks something else.
+	check {[dict get [lindex [live_value $m "mdbg::owners sort change limit 1"] 0] change] == 0} {}
+	check {[dict get [lindex [live_value $m "mdbg::owners size > 100 limit 1"] 0] change] eq "-"} {}
+	live_end $m
+	finish $t
+}
+
 # With debug information the steps are members, as the variable is declared; what is not certain has no name.
 case owners-members 60 {
 	lassign [start_keepers] t m
