@@ -109,6 +109,9 @@ struct err *site_label(const struct stack_names *names, enum site_by by, const s
 		return str_addf(ret, "blocks of %" PRIu64 " bytes", site->key);
 	case SITE_HEAP:
 		return heap_label((uint16_t)site->key, ret);
+	case SITE_PROCESS:
+		return str_addf(ret, "process %d",
+				session_pids(names->session)[site->key % LOG_PROCESSES]);
 	case SITE_THREAD:
 		break;
 	}

@@ -89,6 +89,9 @@ static struct err *site_key(struct site_sums *sums, const struct block *block, u
 	case SITE_HEAP:
 		*ret = block->heap;
 		return NULL;
+	case SITE_PROCESS:
+		*ret = block->process;
+		return NULL;
 	case SITE_STACK:
 		break;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sites: blocks added up by stack, function, line, module, thread, size or heap. */
+/* Sites: blocks added up by stack, function, line, module, thread, size, heap or process. */
 #pragma once
 
 #include "heap/block_list.h"
@@ -9,6 +9,7 @@
 
 enum site_by {
 	SITE_STACK, SITE_FUNCTION, SITE_LINE, SITE_MODULE, SITE_THREAD, SITE_SIZE, SITE_HEAP,
+	SITE_PROCESS,
 };
 
 enum site_sort { SITE_SORT_BYTES, SITE_SORT_COUNT, SITE_SORT_AGE, SITE_SORT_GROWTH,
@@ -24,7 +25,7 @@ static inline bool site_sort_is_all_time(enum site_sort sort)
 struct site {
 	/*
 	 * stack id; function, line or module: number given by key_of; thread: registry index; size;
-	 * heap as in struct block
+	 * heap, process as in struct block
 	 */
 	uint64_t key;
 	/* a stack of this site (the one with most bytes), LOG_STACK_NONE if none */

@@ -208,7 +208,7 @@ static void print_no_growth(enum site_by by, const struct sites *sites, struct o
 {
 	if (sites->growth_ns || sites->past || !sites->vec.nr)
 		return;
-	if (by == SITE_THREAD || by == SITE_SIZE || by == SITE_HEAP)
+	if (by >= SITE_THREAD)
 		out_text(out, "Growth (-) is known by stack, function, line and module only\n");
 	else
 		out_f(out, "Growth (-) needs a sample of %llu s ago or earlier to compare with\n",

@@ -49,7 +49,7 @@ static const struct twin twin = {
 
 const struct cmd cmd_malloc_sites = {
 	.name		= "malloc sites",
-	.usage		= "?all? ?by stack|function|line|module|thread|size|heap? ?FILTER? "
+	.usage		= "?all? ?by stack|function|line|module|thread|size|heap|process? ?FILTER? "
 			  "?sort bytes|count|age|growth|rate|total|calls|callrate|temporary? ?limit N? "
 			  "?since MOMENT? ?at MOMENT?",
 	.brief		= "the places that hold the most: blocks by traceback",
@@ -63,6 +63,10 @@ const struct cmd cmd_malloc_sites = {
 			  "allocator and its wrappers are passed over (`help set`, skip). By function,\n"
 			  "line and module, that frame decides where a block is counted. If its line is\n"
 			  "not known, the block is counted under its function.\n"
+			  "\n"
+			  "If forked children are followed (`set follow-fork both`), a site has the\n"
+			  "blocks of all processes; by process says how much each of them holds, and\n"
+			  "`pid == N` leaves one.\n"
 			  "\n"
 			  "A function of a stripped file is shown by its start, `[libfoo.so+0x1230]`, and\n"
 			  "with its first caller that has a name. What a JIT compiler has made has names\n"

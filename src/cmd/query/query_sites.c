@@ -22,7 +22,7 @@
 const char *const query_by[] = {
 	[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_LINE] = "line",
 	[SITE_MODULE] = "module", [SITE_THREAD] = "thread",     [SITE_SIZE] = "size",
-	[SITE_HEAP] = "heap",	  NULL,
+	[SITE_HEAP] = "heap",	  [SITE_PROCESS] = "process",   NULL,
 };
 const char *const query_sort_keys[] = {
 	[SITE_SORT_BYTES] = "bytes", [SITE_SORT_COUNT] = "count", [SITE_SORT_AGE] = "age",
@@ -53,7 +53,7 @@ static struct err *parse_by(struct query *query, int *at)
 		return NULL;
 	err = choose("group", query->argv[*at + 1], query_by, &by);
 	if (err)
-		return err_hint(err, "by stack, function, line, module, thread, size or heap");
+		return err_hint(err, "by stack, function, line, module, thread, size, heap or process");
 	query->by = by;
 	*at += 2;
 	return NULL;

@@ -47,6 +47,12 @@ case follow-both-lists-blocks-by-pid 60 {
 	}
 	check {[lsort [dict keys $pids]] eq [lsort [list $child [pid_of $t]]]} {blocks of $pids}
 	check {[dict get $pids [pid_of $t]] == 20} {[dict get $pids [pid_of $t]] blocks of the parent}
+	set sums {}
+	foreach site [live_value $m "mdbg::sites by process"] {
+		dict set sums [dict get $site label] [list [dict get $site count] [dict get $site bytes]]
+	}
+	check {[lsort [dict keys $sums]] eq [lsort [list "process $child" "process [pid_of $t]"]]} {by process: $sums}
+	check {[dict get $sums "process [pid_of $t]"] eq {20 6660}} {by process: $sums}
 	check_stacks $::tmp/dump 0.99
 	live_end $m
 	check_clean $child $before
