@@ -3,9 +3,9 @@
  * The bench program: malloc and free in pairs, twelve functions deep, by one path or by 256 at random, in a window of live
  * blocks for each thread.
  *
- *	churn [-t THREADS] [-w BLOCKS] [-m SMALLEST] [-s LARGEST] [-d DEPTH]
+ *	churn [-t THREADS] [-w BLOCKS] [-m SMALLEST] [-s LARGEST] [-d DEPTH] [-c ROUNDS]
  *		1 thread, a window of 1024 blocks in all threads together, sizes from 16 to 512, twelve functions (with -d: as
- *		many as that, by one path)
+ *		many as that, by one path); -c: between two pairs a thread computes for so many rounds
  *
  *	fill		allocate what the windows hold (once; before a run): `ok NS`, for a malloc
  *	sparse		the same with blocks of 32 bytes, each in a page that holds nothing else; by one thread
@@ -48,7 +48,7 @@ static struct worker worker[MAX_THREADS];
 static __thread struct worker *me;
 static unsigned nr_threads = 1;
 static uint64_t window_blocks = 1024, smallest = 16, largest = 512;
-static unsigned depth;
+static unsigned depth, rounds;
 static uint64_t signals_seen;
 
 /* What all threads do together; the main thread takes part. */
@@ -116,6 +116,8 @@ static NOINLINE void pairs(unsigned n, unsigned paths)
 			sum += down(depth - 2);
 		else
 			sum += deep(paths > 1 ? (unsigned)(next_random(&me->rnd) >> 32) % PATHS : 0x5a);
+		for (unsigned i = 0; i < rounds; i++)
+			sum += next_random(&me->rnd);
 	}
 	KEEP(sum);
 }
@@ -348,7 +350,7 @@ static int options(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "t:w:m:s:d:")) != -1) {
+	while ((opt = getopt(argc, argv, "t:w:m:s:d:c:")) != -1) {
 		switch (opt) {
 		case 't':
 			nr_threads = (unsigned)atoi(optarg);
@@ -364,6 +366,9 @@ static int options(int argc, char **argv)
 			break;
 		case 'd':
 			depth = (unsigned)atoi(optarg);
+			break;
+		case 'c':
+			rounds = (unsigned)atoi(optarg);
 			break;
 		default:
 			return -1;
