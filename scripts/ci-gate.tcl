@@ -104,11 +104,46 @@ proc print_site {stack bytes} {
 	}
 }
 
-# What was freed so far of blocks from before the attach: a mark, and a comparison with now, are
-# samples of the history. Its size is not known of all allocators, nor where mdbg samples.
+# What was freed so far of blocks from before the attach, and of how many more the size is not known:
+# a mark, and a comparison with now, are samples of the history. Where the log samples it is {- -}.
 proc older {} {
-	set older [dict get [lindex [mdbg::history] end] older]
-	return [expr {$older eq "-" ? 0 : $older}]
+	set last [lindex [mdbg::history] end]
+	return [list [dict get $last older] [dict get $last unsized]]
+}
+
+# What all blocks hold by the allocator's own data, whoever made them; "": they could not be walked.
+proc held {} {
+	set figures [mdbg::malloc]
+	if {![dict get $figures walked]} {
+		return ""
+	}
+	set held [dict get $figures mappedbytes]
+	foreach heap [dict get $figures heaps] {
+		incr held [dict get $heap used]
+	}
+	return $held
+}
+
+# By how many bytes more than it was freed of older blocks have sites grown? Where the sizes of these
+# are not known (another allocator than glibc's, a log that samples) the heaps say it. Prints why.
+proc net_growth {sum} {
+	lassign $::older bytes unsized
+	lassign [older] bytes_now unsized_now
+	if {$bytes_now eq "-" || $unsized_now ne $unsized} {
+		set held [held]
+		if {$held eq "" || $::held eq ""} {
+			puts "it is not known how much was freed of blocks from before the attach"
+			return $sum
+		}
+		set net [expr {$held - $::held}]
+		puts "recorded blocks have grown by $sum bytes, and all that the heaps hold by $net"
+		return [expr {min($sum, $net)}]
+	}
+	set freed [expr {$bytes_now - $bytes}]
+	if {$freed > 0} {
+		puts "recorded blocks have grown by $sum bytes, and $freed bytes from before the attach were freed"
+	}
+	return [expr {$sum - $freed}]
 }
 
 if {$warmup ne ""} {
@@ -116,6 +151,7 @@ if {$warmup ne ""} {
 }
 set before [mdbg::mark]
 set older [older]
+set held [held]
 run_to_end $command
 set sum 0
 set grown {}
@@ -126,11 +162,9 @@ mdbg::diff $before now -each change {
 		lappend grown [list $growth [dict get $change stack]]
 	}
 }
-set older [expr {[older] - $older}]
-if {$older > 0} {
-	puts "recorded blocks have grown by $sum bytes, and $older bytes from before the attach were freed"
-	incr sum -$older
-}
+set net [net_growth $sum]
+set older [expr {$sum - $net}]
+set sum $net
 set grown [lsort -integer -decreasing -index 0 $grown]
 set most [expr {[llength $grown] ? [lindex $grown 0 0] : 0}]
 puts "process [mdbg::pid] has grown by $sum bytes, a site by $most at the most"

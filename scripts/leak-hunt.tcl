@@ -7,7 +7,10 @@
 #
 # A process that replaces its blocks from before the attach by new ones does not grow, but the sites
 # of the new ones do. So no site is reported as long as no less was freed of the older blocks than
-# what all growing sites together have grown by. Whose blocks the older ones were is not known.
+# what all growing sites together have grown by. Whose blocks the older ones were is not known. Nor are
+# their sizes where the log samples, or another allocator than glibc's has them: then the heaps are
+# walked once in a quarter, and no site is reported as long as they hold no more than before, but for a
+# twentieth of what the sites have grown by.
 
 set usage "usage: mdbg -p PID -x leak-hunt.tcl -- \[OPTION\]... MINUTES
        mdbg -x leak-hunt.tcl -- \[OPTION\]... -p PID MINUTES
@@ -80,9 +83,27 @@ set reported [dict create]
 set found 0
 # What was freed of blocks from before the attach up to the first look of each quarter, of up to four.
 set olders {}
+# What all blocks held by the heaps at that time; "": not known.
+set helds {}
+set walks 1
+
+# What all blocks hold by the allocator's own data; "": they could not be walked, or need not be.
+proc held {} {
+	if {!$::walks} {
+		return ""
+	}
+	set figures [mdbg::malloc]
+	set ::walks [expr {[dict get $figures walked] &&
+		([dict get $figures sampling] || ![regexp {^glibc [^,]*$} [dict get $figures algorithm]])}]
+	set held [dict get $figures mappedbytes]
+	foreach heap [dict get $figures heaps] {
+		incr held [dict get $heap used]
+	}
+	return [expr {$::walks ? $held : ""}]
+}
 
 proc look {} {
-	global looks low seen olders
+	global looks low seen olders helds
 
 	incr looks
 	mdbg::sites -each site {
@@ -97,6 +118,7 @@ proc look {} {
 		# The answer is a sample of the history, too.
 		set freed [dict get [lindex [mdbg::history] end] older]
 		set olders [lrange [list {*}$olders [expr {$freed eq "-" ? 0 : $freed}]] end-3 end]
+		set helds [lrange [list {*}$helds [held]] end-3 end]
 	}
 }
 
@@ -116,9 +138,21 @@ proc print_growth {stack from to} {
 	incr ::found
 }
 
+# What was freed of blocks from before the attach in these quarters, in which sites have grown by sum.
+proc freed_of_older {sum} {
+	global olders helds
+
+	set before [lindex $helds 0]
+	set now [lindex $helds end]
+	if {$before eq "" || $now eq ""} {
+		return [expr {[lindex $olders end] - [lindex $olders 0]}]
+	}
+	return [expr {$now - $before <= $sum / 20 ? $sum : $sum - ($now - $before)}]
+}
+
 # End a quarter. A site that was not there in one of the looks held nothing then.
 proc end_quarter {} {
-	global looks low seen quarters reported least olders
+	global looks low seen quarters reported least
 
 	set grown {}
 	set sum 0
@@ -138,7 +172,7 @@ proc end_quarter {} {
 			incr sum [expr {$d - $a}]
 		}
 	}
-	set freed [expr {[lindex $olders end] - [lindex $olders 0]}]
+	set freed [freed_of_older $sum]
 	set spared 0
 	foreach site [lsort -integer -decreasing -index 0 $grown] {
 		lassign $site steady stack from to

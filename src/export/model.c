@@ -429,6 +429,7 @@ static struct err *add_history(struct builder *builder)
 		err = vec_push(&model->samples, ((struct model_sample){
 			sample->time_ns, sample->bytes, sample->count, sample->rss,
 			sample->moment.older.bytes,
+			sample->moment.older.known ? sample->moment.older.unsized : UINT64_MAX,
 			history_gap_before(&log->history, i) }));
 	}
 	for (size_t i = 0; log && !err && i < log->marks.vec.nr; i++)

@@ -91,6 +91,7 @@ struct model_sample {
 	uint64_t time_ns;	/* since the epoch */
 	uint64_t bytes, count, rss;
 	uint64_t older;		/* bytes freed so far of blocks from before the attach */
+	uint64_t unsized;	/* and blocks whose size is not known; UINT64_MAX: nor how many */
 	bool gap;		/* recording was off between the previous sample and this one */
 };
 

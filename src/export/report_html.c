@@ -196,6 +196,7 @@ static struct err *gather(const struct report *report, struct functions *functio
 		ret->over_ns = last->time_ns - first->time_ns;
 		ret->then_bytes = first->bytes;
 		ret->older_bytes = last->older - first->older;
+		ret->older_unknown = last->unsized != first->unsized || last->unsized == UINT64_MAX;
 		ret->now_bytes = last->bytes;
 		ret->then_rss = first->rss;
 		ret->now_rss = last->rss;

@@ -120,6 +120,9 @@ static struct err *say_growth(const struct verdict_facts *facts, struct str *to)
 	if (!err && facts->older_bytes)
 		err = add_size(to, ", while blocks from before the attach of ", facts->older_bytes,
 			       " were freed");
+	if (!err && facts->older_unknown && now > from)
+		err = str_add(to, ", less what was freed of blocks from before the attach, which is "
+				  "not known");
 	if (!err && facts->then_rss && facts->now_rss) {
 		err = str_add(to, ", and its resident memory has ");
 		if (!err)
@@ -162,11 +165,23 @@ static struct err *say_lost(const struct verdict_facts *facts, struct str *to)
 	return err ? err : str_add(to, " are definitely lost.");
 }
 
+/*
+ * Where it is not known how much was freed of blocks from before the attach, the process grows if
+ * half of its sites' growth shows in its resident memory.
+ */
+static bool may_turn_over(const struct verdict_facts *facts)
+{
+	uint64_t grown = facts->now_bytes - facts->then_bytes;
+
+	return facts->older_unknown &&
+	       facts->now_rss - MIN(facts->now_rss, facts->then_rss) < grown / 2;
+}
+
 /* Growth that is worth a look: not of a few bytes that come and go. */
 static bool grows(const struct verdict_facts *facts)
 {
 	return facts->grower && facts->now_bytes > facts->then_bytes &&
-	       facts->now_bytes - facts->then_bytes > facts->older_bytes &&
+	       facts->now_bytes - facts->then_bytes > facts->older_bytes && !may_turn_over(facts) &&
 	       facts->grower_bytes >= whole(facts) / 100;
 }
 

@@ -44,6 +44,7 @@ struct verdict_facts {
 	uint64_t over_ns;
 	uint64_t then_bytes, now_bytes, then_rss, now_rss;
 	uint64_t older_bytes;		/* of blocks from before the attach that were freed in it */
+	bool older_unknown;		/* more of these were, or may have been */
 	/* The function that grew most in the time that growth is over; NULL: none grew. */
 	const char *grower;
 	uint64_t grower_bytes, grower_ns;

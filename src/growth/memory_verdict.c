@@ -114,6 +114,12 @@ static int64_t held_net(const struct memory_look *before, const struct memory_lo
 	return (int64_t)((now->held - before->held) - (now->older - before->older));
 }
 
+/* Is all of that known? It is not where the log samples, or an allocator's blocks have no heads. */
+static bool net_is_known(const struct memory_look *before, const struct memory_look *now)
+{
+	return before->unsized == now->unsized && now->unsized != MEMORY_UNKNOWN;
+}
+
 /*
  * Is the change of what the blocks in heaps hold known? *ret is that change: blocks that are mapped
  * on their own are left out.
@@ -189,6 +195,11 @@ static void judge_heap(const struct memory_look *before, const struct memory_loo
 		ret->kind = MEMORY_HEAP_UNCLEAR;
 		say(ret, "malloc", "the heap grows, by %" PRIu64 " bytes; without a complete log "
 		    "it is not known whether blocks or free memory", ret->bytes);
+	} else if (held >= (int64_t)(ret->bytes / 2) && !net_is_known(before, now)) {
+		ret->kind = MEMORY_HEAP_UNCLEAR;
+		say(ret, "malloc sites sort growth", "the heap grows, by %" PRIu64 " bytes: recorded "
+		    "blocks hold %" PRId64 " bytes more, less what was freed of blocks from before "
+		    "the attach, which is not known", ret->bytes, held);
 	} else if (held >= (int64_t)(ret->bytes / 2)) {
 		ret->kind = MEMORY_HEAP_GROWS;
 		say(ret, "malloc sites sort growth", "the heap in use grows, by %" PRIu64
@@ -259,7 +270,7 @@ static void judge_history(const struct memory_look *before, const struct memory_
 {
 	uint64_t bytes = before ? grown(&before->all, &now->all, MEMORY_RSIZE) : 0;
 	int64_t net = before && before->held != MEMORY_UNKNOWN && now->held != MEMORY_UNKNOWN &&
-		      !now->unrecorded ? held_net(before, now) : 0;
+		      !now->unrecorded && net_is_known(before, now) ? held_net(before, now) : 0;
 
 	if (before && bytes >= memory_verdict_least(now->all.at[MEMORY_RSIZE]) && net > 0 &&
 	    (uint64_t)net >= bytes / 2) {

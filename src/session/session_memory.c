@@ -164,6 +164,15 @@ static void add_outside(struct session *session, const struct proc_status *statu
 	use->look.family = family_of(tid, status->ppid);
 }
 
+static void set_older(const struct log *log, const struct log_accounts *accounts,
+		      struct memory_look *look)
+{
+	const struct log_older older = log_older_of(log, accounts);
+
+	look->older = older.bytes;
+	look->unsized = older.known ? older.unsized : MEMORY_UNKNOWN;
+}
+
 /*
  * The bytes that blocks hold, by the log. A log that samples is scanned for it. The log of several
  * processes does not tell what one of them holds.
@@ -180,7 +189,7 @@ static struct err *add_held(struct session *session, struct memory_look *look)
 	look->log = log_clock_begin(session_log(session));
 	look->unrecorded = accounts.table_full + accounts.voided;
 	look->held = accounts.alloc_bytes - MIN(accounts.alloc_bytes, accounts.free_bytes);
-	look->older = accounts.sized_bytes;
+	set_older(session_log(session), &accounts, look);
 	if (!log_config(session_log(session)).sample)
 		return NULL;
 	err = session_history_moment(session, &moment);
@@ -391,6 +400,8 @@ static bool look_of_history(struct session *session, const struct memory_look *n
 		.time_ns = now->time_ns - MIN(now->time_ns, log_ns - sample->time_ns),
 		.all = memory_sum_unknown, .held = sample->bytes,
 		.older = sample->moment.older.bytes,
+		.unsized = sample->moment.older.known ? sample->moment.older.unsized :
+							MEMORY_UNKNOWN,
 	};
 	ret->all.at[MEMORY_RSIZE] = sample->rss;
 	return true;

@@ -76,3 +76,45 @@ case net-sampled 60 {
 	live_end $m
 	finish $t
 }
+
+# The same where sizes are not known: the heaps are walked at both ends.
+proc net_judged {options t} {
+	exec mkfifo $::tmp/go
+	foreach {orders want said} {
+		{{renew 20000}} {exit 0} {*}
+		{{renew 20000} {leak 50}} {exit 23} {has grown by 5*}
+	} {
+		set m [open |[list {*}[mdbg_command -q {*}$options -p [pid_of $t] -x $::scripts/ci-gate.tcl -- 4999 \
+			sh -c "echo begun; cat $::tmp/go"] 2> $::tmp/script.err] r]
+		hear $m
+		foreach line $orders {
+			order $t $line
+		}
+		spit $::tmp/go ""
+		check {[regexp {^recorded blocks have grown by \d+ bytes, and all that the heaps hold by} [set line [hear $m]]]} {$line}
+		check {[string match "process [pid_of $t] $said" [set line [hear $m]]]} {$line}
+		check {[end_script $m] eq $want} {[slurp $::tmp/script.err]}
+	}
+}
+
+case net-judges-elsewhere 120 {
+	set t [start_below libjemalloc.so.2 renewer 50000]
+	net_judged {} $t
+	set m [begin_script leak-hunt.tcl -p [pid_of $t] -every 0.1 0.02]
+	hear $m
+	chan configure $m -blocking 0
+	while {[gets $m line] < 0} {
+		order $t "renew 200"
+		delay 5000
+	}
+	check {[string match "* sites have grown by * were freed" $line]} {$line}
+	finish $t
+	chan configure $m -blocking 1
+	check {[end_script $m] eq {exit 0}} {[slurp $::tmp/script.err]}
+}
+
+case net-judges-sampled 60 {
+	set t [start renewer 50000]
+	net_judged {--sample 4K} $t
+	finish $t
+}

@@ -88,6 +88,33 @@ TEST("names what grows")
 	     "Nothing that is known here asks for a repair; to save memory, begin with load.");
 }
 
+/* Another allocator's blocks from before the attach may have been freed meanwhile. */
+TEST("what may turn over does not grow unless the process does")
+{
+	struct verdict_facts facts = {
+		.bytes = 100000, .count = 3, .top = "load", .top_bytes = 100000,
+		.over_ns = 2000000000, .then_bytes = 90000, .now_bytes = 100000, .grower = "fill",
+		.grower_bytes = 10000, .grower_ns = 2000000000, .older_unknown = true,
+		.then_rss = 1 << 20, .now_rss = 1 << 20,
+	};
+
+	says(&facts, "The process holds 97.7 KiB in 3 blocks; the largest part, 97.7 KiB (100 %), was "
+	     "allocated in load.",
+	     "In the last 2.0 s its recorded blocks have grown by 9.8 KiB, less what was freed of "
+	     "blocks from before the attach, which is not known, and its resident memory has not "
+	     "changed; fill has grown most, by 9.8 KiB in 2.0 s, and no block is definitely "
+	     "lost.",
+	     "Nothing that is known here asks for a repair; to save memory, begin with load.");
+	facts.now_rss += 5000;
+	says(&facts, "The process holds 97.7 KiB in 3 blocks; the largest part, 97.7 KiB (100 %), was "
+	     "allocated in load.",
+	     "In the last 2.0 s its recorded blocks have grown by 9.8 KiB, less what was freed of "
+	     "blocks from before the attach, which is not known, and its resident memory has grown by "
+	     "4.9 KiB; fill has grown most, by 9.8 KiB in 2.0 s, and no block is definitely lost.",
+	     "Look first at fill: see whether it goes on growing, and who keeps its blocks (`malloc "
+	     "find ADDRESS`).");
+}
+
 TEST("says where nothing was recorded")
 {
 	const struct verdict_facts facts = {

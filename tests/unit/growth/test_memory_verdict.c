@@ -198,6 +198,11 @@ TEST("the history alone")
 	now.older = 3 * MB;
 	check(&before, &now, MEMORY_SECOND_LOOK, "memory");
 	now.older = 0;
+	now.unsized = 1;	/* of one that was freed the size is not known */
+	check(&before, &now, MEMORY_SECOND_LOOK, "memory");
+	now.unsized = before.unsized = MEMORY_UNKNOWN;
+	check(&before, &now, MEMORY_SECOND_LOOK, "memory");
+	now.unsized = before.unsized = 0;
 	now.unrecorded = 3;
 	check(&before, &now, MEMORY_SECOND_LOOK, "memory");
 }
