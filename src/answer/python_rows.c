@@ -33,12 +33,14 @@ struct summing {
 	struct map places;	/* key → place in ret->vec, plus 1 */
 };
 
-static uint32_t stack_of(const struct summing *summing, uint64_t block)
+/* That of the function which has made the object, or which has given its block to somebody. */
+static uint32_t stack_of(const struct summing *summing, uint64_t object, uint64_t block)
 {
+	const uint64_t place = (uint64_t)summing->process << LOG_PROCESS_SHIFT | LOG_DOMAIN_USER;
 	struct log_record record;
-	uint64_t key = block | (uint64_t)summing->process << LOG_PROCESS_SHIFT | LOG_DOMAIN_USER;
 
-	if (!summing->log || !log_record_lookup(summing->log, key, &record))
+	if (!summing->log || (!log_record_lookup(summing->log, object | place, &record) &&
+			      !log_record_lookup(summing->log, block | place, &record)))
 		return LOG_STACK_NONE;
 	return record.stack;
 }
@@ -65,8 +67,8 @@ static struct python_row *row_of(struct summing *summing, uint64_t key,
 	return &summing->ret->vec.at[summing->ret->vec.nr - 1];
 }
 
-static struct err *add(void *ctx, uint64_t block, uint32_t size, const struct pytype *type,
-		       enum pynode_state state)
+static struct err *add(void *ctx, uint64_t block, uint64_t object, uint32_t size,
+		       const struct pytype *type, enum pynode_state state)
 {
 	static const char *const states[] = { "", "lost", "indirect" };
 	struct summing *summing = ctx;
@@ -80,7 +82,7 @@ static struct err *add(void *ctx, uint64_t block, uint32_t size, const struct py
 		if (state == PYNODE_HELD)
 			return NULL;
 		begin.state = states[state];
-		begin.stack = stack_of(summing, block);
+		begin.stack = stack_of(summing, object, block);
 		key |= (uint64_t)begin.stack << 28 | (uint64_t)state << 26;
 	}
 	if (summing->by == PYTHON_BY_SIZE)

@@ -87,6 +87,8 @@ struct memory_look {
 	uint64_t held;		/* bytes in blocks that malloc has given out, by the log */
 	uint64_t older;		/* freed so far of blocks that the log does not have (log_older) */
 	uint64_t unsized;	/* frees of such blocks whose size is not known; MEMORY_UNKNOWN: nor how many */
+	/* Pools that lie in memory which they map: the command that lists what is in them; NULL: none. */
+	const char *pools;
 	uint64_t log;		/* whose bytes they are: tells one log from another */
 	uint64_t unrecorded;	/* events that the log had no room for: then held is too low */
 };

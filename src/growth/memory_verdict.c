@@ -206,9 +206,9 @@ static void judge_heap(const struct memory_look *before, const struct memory_loo
 		    " bytes: blocks hold %" PRId64 " bytes more", ret->bytes, held);
 	} else if (!divided) {
 		ret->kind = MEMORY_HEAP_UNCLEAR;
-		say(ret, "growth mmap", "anonymous memory grows, by %" PRIu64 " bytes, of which "
-		    "blocks hold %" PRId64 "; it is not known who holds the rest", ret->bytes,
-		    MAX(held, 0));
+		say(ret, now->pools ? now->pools : "growth mmap", "anonymous memory grows, by %" PRIu64
+		    " bytes, of which blocks hold %" PRId64 "; it is not known who holds the rest%s",
+		    ret->bytes, MAX(held, 0), now->pools ? ", where a pool lies as well" : "");
 	} else if (extended >= ret->bytes / 2) {
 		ret->kind = MEMORY_HEAP_FREE;
 		say_free(now, ret, "the heap grows by %" PRIu64 " bytes that are free but "
@@ -409,8 +409,10 @@ static void judge_kind(const struct memory_look *before, const struct memory_loo
 		   grown(was, is, MEMORY_VSIZE) < ret->bytes / 2) {
 		judge_touched(before, now, ret);
 	} else {
-		say(ret, kinds[ret->which].ask, "%s, by %" PRIu64 " bytes", kinds[ret->which].what,
-		    ret->bytes);
+		bool pool = ret->which == MEMORY_ANONYMOUS && now->pools;
+
+		say(ret, pool ? now->pools : kinds[ret->which].ask, "%s, by %" PRIu64 " bytes",
+		    kinds[ret->which].what, ret->bytes);
 	}
 }
 

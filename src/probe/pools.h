@@ -23,6 +23,7 @@ struct pool {
 	/* Nearly all of its objects share blocks, so that malloc's say little: it is offered. */
 	bool offered;
 	const char *lists;	/* the command that lists its blocks without probes; NULL: none does */
+	const char *loses;	/* that lists those which are lost */
 	const char *lacks;	/* what its probes do not see: printed when they are put in; NULL */
 };
 

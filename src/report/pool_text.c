@@ -28,7 +28,8 @@ struct err *pool_text_offer(struct session *session, struct str *ret)
 			err = str_addf(&names, "%s`probe pool %s`", nr++ ? ", " : "",
 				       pools[i].name);
 		if (!err && pools[i].lists)
-			err = str_addf(&lists, "; `%s` lists those that are there", pools[i].lists);
+			err = str_addf(&lists, "; `%s` lists those that are there, `%s` those that "
+				       "nothing points to", pools[i].lists, pools[i].loses);
 	}
 	if (err || !nr)
 		return err;

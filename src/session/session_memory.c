@@ -14,6 +14,8 @@
 #include "inspect/memory_owners.h"
 #include "os/pagemap.h"
 #include "os/page_runs.h"
+#include "probe/pools.h"
+#include "session/pool/session_pools.h"
 #include "session/private.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
@@ -199,6 +201,19 @@ static struct err *add_held(struct session *session, struct memory_look *look)
 	return err;
 }
 
+/* The command that lists what a pool of the process keeps in memory that it maps by itself. */
+static struct err *find_pools(struct session *session, const char **ret)
+{
+	struct session_pools is;
+	struct err *err = session_pools(session, &is);
+
+	*ret = NULL;
+	for (unsigned i = 0; !err && i < POOLS && !*ret; i++)
+		if (is.here & 1u << i)
+			*ret = pools[i].lists;
+	return err;
+}
+
 struct facts_job {
 	const struct proc_maps *maps;
 	struct memory_facts *facts;
@@ -325,6 +340,8 @@ static struct err *use_live(struct session *session, unsigned flags, struct memo
 		add_outside(session, &status, ret);
 	if (!err)
 		err = add_held(session, &ret->look);
+	if (!err)
+		err = find_pools(session, &ret->look.pools);
 	if (err)
 		memory_use_free(ret);
 	return err;

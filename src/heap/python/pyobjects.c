@@ -171,12 +171,12 @@ struct err *pyobjects_each(const struct pyobjects *objects, pyobjects_fn *fn, vo
 	vec_each_while(pool, &objects->pools.pools, !err) {
 		for (uint32_t i = 0; !err && i < pool->carved; i++) {
 			const struct pynode *node = &objects->nodes.at[pool->first + i];
+			uint64_t block = pool->address + PYMALLOC_HEADER + (uint64_t)i * pool->size;
 
 			if (node->head == PYNODE_FREE)
 				continue;
-			err = fn(ctx, pool->address + PYMALLOC_HEADER + (uint64_t)i * pool->size,
-				 pool->size, &objects->types.at[node->type],
-				 (enum pynode_state)node->state);
+			err = fn(ctx, block, block + 16u * node->head, pool->size,
+				 &objects->types.at[node->type], (enum pynode_state)node->state);
 		}
 	}
 	return err;

@@ -58,7 +58,10 @@ void pyobjects_free(struct pyobjects *objects);
 /* Can this be the name of a type? */
 bool pyobjects_is_name(const char *name);
 
-/* Call fn for each block in use, in the order of their pools. */
-typedef struct err *pyobjects_fn(void *ctx, uint64_t block, uint32_t size, const struct pytype *type,
-				 enum pynode_state state);
+/*
+ * Call fn for each block in use, in the order of their pools. object: where what is in it begins,
+ * behind the links; the block itself if it is no object.
+ */
+typedef struct err *pyobjects_fn(void *ctx, uint64_t block, uint64_t object, uint32_t size,
+				 const struct pytype *type, enum pynode_state state);
 struct err *pyobjects_each(const struct pyobjects *objects, pyobjects_fn *fn, void *ctx) MUST_CHECK;

@@ -122,3 +122,73 @@ case python-objects-elsewhere 60 {
 	live_end $m
 	finish $t
 }
+
+# An extension that forgets a reference to each record which it makes: memory leads to the objects that are lost, and
+# these, once the pool is probed, to the function.
+case python-extension-forgets 60 {
+	set python [system_python]
+	if {[catch {exec $python -c {import sysconfig; print("-I" + sysconfig.get_paths()["include"])}} include] ||
+	    ![file exists [string range $include 2 end]/Python.h]} {
+		skip "Python's headers are not installed"
+	}
+	spit $::tmp/records.c {
+		#include <Python.h>
+
+		static PyObject *make_records(PyObject *self, PyObject *args)
+		{
+			PyObject *list = PyList_New(0);
+
+			for (long i = 1000; i < 1020; i++)
+				PyList_Append(list, Py_BuildValue("(ld)", i, i * 0.5));
+			return list;
+		}
+
+		static PyMethodDef methods[] = { { "make_records", make_records, METH_VARARGS, "" }, { 0 } };
+		static struct PyModuleDef module = { PyModuleDef_HEAD_INIT, "records", 0, -1, methods, 0, 0, 0, 0 };
+
+		PyMODINIT_FUNC PyInit_records(void)
+		{
+			return PyModule_Create(&module);
+		}
+	}
+	exec [need cc] -g -O1 -w -fPIC -shared $include -o $::tmp/records.so $::tmp/records.c
+	set script [spit $::tmp/serve.py {
+import sys
+sys.path.insert(0, sys.argv[1])
+import records
+
+def handle(i):
+    page = {str(k): [k, float(k)] for k in range(i % 300)}
+    return len(records.make_records()) + len(page)
+
+print("ready", flush=True)
+for line in sys.stdin:
+    if line.strip() == "quit":
+        break
+    for i in range(int(line)):
+        handle(i)
+    print("ok", flush=True)
+}]
+	set t [start_command $python $script $::tmp]
+	order $t 300
+	set m [live_start -p [pid_of $t]]
+	live $m memory
+	order $t 4000
+	set text [live $m memory]
+	check {[regexp {grows, by .*Ask `malloc pymalloc`} $text]} {$text}
+	live $m "probe pool pymalloc"
+	order $t 500
+	set text [live $m "malloc pymalloc lost limit 4"]
+	check {[regexp {\ntuple +lost +64 +(\d+) +\d+ +\S.*Py_BuildValue} $text -> nr] && $nr > 9000} {$text}
+	check {[regexp {make_records\+0x} $text]} {$text}
+	# A float that the interpreter has made and given back is nobody's who made another one at its place.
+	foreach row [live_value $m "mdbg::pymalloc lost"] {
+		if {[dict get $row type] eq "float" && [dict get $row count] > 1000 && [dict get $row function] ne ""} {
+			set names [lmap frame [live_value $m "mdbg::frames [dict get $row stack]"] {dict get $frame function}]
+			check {"make_records" in $names} {floats of $names}
+		}
+	}
+	live_end $m
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {it ended otherwise}
+}

@@ -119,8 +119,8 @@ struct counts {
 	uint64_t all, sessions, floats, lost, indirect;
 };
 
-static struct err *count(void *ctx, uint64_t block, uint32_t size, const struct pytype *type,
-			 enum pynode_state state)
+static struct err *count(void *ctx, uint64_t block, uint64_t object UNUSED, uint32_t size,
+			 const struct pytype *type, enum pynode_state state)
 {
 	struct counts *counts = ctx;
 
