@@ -70,7 +70,8 @@ const struct pool pools[POOLS] = {
 	{ "nginx", "nginx's pools", "ngx_palloc", in_nginx, true, NULL, NULL, AT_ONCE },
 	{ "apr", "the pools of Apache's runtime", "apr_palloc", in_apr, true, NULL, NULL, AT_ONCE },
 	/* These get a block of malloc for each of most objects. */
-	{ "talloc", "talloc's hierarchy", "_talloc_array", in_talloc, false, NULL, NULL, AT_ONCE },
+	{ "talloc", "talloc's hierarchy", "_talloc_array", in_talloc, false, NULL, NULL,
+	  AT_ONCE ". Strings (talloc_strdup, talloc_asprintf) are not seen" },
 	{ "sqlite", "SQLite's allocator", "sqlite3_malloc", in_sqlite, false, NULL, NULL, NULL },
 };
 

@@ -52,7 +52,8 @@ proc server_state {pid} {
 	return $lines
 }
 
-case server-mariadb 60 {
+# A server with an empty table t. Returns its process, and a function that asks it.
+proc start_mariadb {} {
 	set mariadbd [need mariadbd]
 	need mariadb
 	cd $::tmp	;# the path of a socket must not be long
@@ -65,6 +66,11 @@ case server-mariadb 60 {
 	}}
 	until {![catch {exec mariadb --no-defaults -S data/s -e "CREATE DATABASE IF NOT EXISTS d"}]}
 	apply $ask "CREATE TABLE t (n INT PRIMARY KEY AUTO_INCREMENT, text VARCHAR(200)) ENGINE=InnoDB;"
+	return [list $pid $ask]
+}
+
+case server-mariadb 60 {
+	lassign [start_mariadb] pid ask
 	check_server $pid [list apply {{ask} {
 		check {[apply $ask "INSERT INTO t (text) SELECT CONCAT('row ', seq) FROM seq_1_to_1000; SELECT COUNT(*) > 999,
 			COUNT(DISTINCT MD5(text)) FROM t;"] eq "1\t1000"} {wrong answer}
