@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Packs segments: of several that stand one behind the other it makes one with fewer samples, which
+ * is compressed in large blocks (docs/record-format.md, "The folder").
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* A segment that was made. */
+struct record_packed {
+	uint64_t number, last, from_ns, to_ns, bytes;
+};
+
+/*
+ * Keep one sample in so many seconds (1 or more) of these segments, which nobody writes to. The result
+ * has the number of the first; the others are removed. After an error all is as it was, but for
+ * RECORD_FOLDER_NEXT.
+ */
+struct err *record_pack(int dir_fd, const uint64_t *numbers, size_t nr, uint64_t every,
+			struct record_packed *ret) MUST_CHECK;

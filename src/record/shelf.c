@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Packs and removes segments.
+ *
+ * Segments are packed together with their neighbours of the same slice of time, as soon as all of
+ * that slice is old enough. So a sample is thinned up to one slice later than the table says.
+ */
+
+#include "record/shelf.h"
+
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "record/folder.h"
+#include "record/input.h"
+#include "record/pack.h"
+
+#define SECOND		1000000000ull
+#define HOUR		(3600 * SECOND)
+#define DAY		(24 * HOUR)
+#define TOGETHER	512u	/* segments that are packed at once */
+
+/* docs/record-format.md, "Which samples are kept" */
+static const struct tier {
+	uint64_t age_ns, slice_ns, every;
+} tiers[] = {
+	{ 7 * DAY, 7 * DAY, 3600 },
+	{ DAY, DAY, 900 },
+	{ 6 * HOUR, 6 * HOUR, 180 },
+	{ HOUR, HOUR, 60 },
+};
+
+/* Read a segment for its times. */
+static struct err *examine(int dir_fd, const struct record_file *file,
+			   struct record_shelf_segment *ret)
+{
+	struct record_names names;
+	AUTO_CLOSE int fd = -1;
+	struct record_input input;
+	struct record_event event;
+	struct record_sample sample;
+	enum record_item item = RECORD_ITEM_EVENT;
+	struct stat st;
+	struct err *err = record_folder_open(dir_fd, file->number, &st, &fd);
+
+	if (err)
+		return err;
+	record_names_init(&names, RECORD_NAMES_MOST);
+	err = record_input_begin(&input, &names, fd, true);
+	while (!err && item != RECORD_ITEM_NONE) {
+		uint64_t time_ns;
+
+		err = record_input_next(&input, &item, &event, &sample);
+		if (err || item == RECORD_ITEM_NONE)
+			break;
+		time_ns = item == RECORD_ITEM_SAMPLE ? sample.time_ns : event.time_ns;
+		ret->from_ns = ret->from_ns ? MIN(ret->from_ns, time_ns) : time_ns;
+		ret->to_ns = MAX(ret->to_ns, time_ns);
+	}
+	if (!err) {
+		ret->last = MAX(ret->number, input.last);
+		ret->every = input.every;
+	}
+	record_input_free(&input);
+	record_names_free(&names);
+	return err;
+}
+
+static struct err *find(struct record_shelf *shelf, const struct record_file *file)
+{
+	uint64_t changed_ns = (uint64_t)file->st.st_mtim.tv_sec * SECOND;
+	struct record_shelf_segment segment = {
+		.number = file->number, .last = file->number, .bytes = (uint64_t)file->st.st_size,
+	};
+	struct err *err = examine(shelf->dir_fd, file, &segment);
+
+	if (err && (err->code == ERR_UNSUPPORTED || err->code == ERR_NOMEM))
+		return err;
+	segment.unreadable = err;
+	if (!segment.to_ns)
+		segment.from_ns = segment.to_ns = changed_ns;
+	return vec_push(&shelf->vec, segment);
+}
+
+struct err *record_shelf_open(struct record_shelf *shelf, int dir_fd)
+{
+	struct record_files files = { VEC_INIT };
+	struct err *err = record_folder_list(dir_fd, &files);
+	uint64_t last = 0;
+
+	*shelf = (struct record_shelf){ .dir_fd = dir_fd, .next = 1 };
+	for (size_t i = 0; !err && i < files.vec.nr; i++) {
+		uint64_t number = files.vec.at[i].number;
+
+		if (number <= last) {
+			unlinkat(dir_fd, record_folder_name(number).text, 0);
+			continue;
+		}
+		err = find(shelf, &files.vec.at[i]);
+		if (!err)
+			last = shelf->vec.at[shelf->vec.nr - 1].last;
+		last = MAX(last, number);
+		shelf->next = MAX(shelf->next, last + 1);
+	}
+	vec_free(&files.vec);
+	return err;
+}
+
+void record_shelf_close(struct record_shelf *shelf)
+{
+	vec_free(&shelf->vec);
+}
+
+uint64_t record_shelf_next(const struct record_shelf *shelf)
+{
+	return shelf->next;
+}
+
+void record_shelf_add(struct record_shelf *shelf, const struct record_shelf_segment *segment)
+{
+	shelf->next = segment->last + 1;
+	if (vec_push(&shelf->vec, *segment))
+		trace_line("record: no memory to pack segment %llu", (unsigned long long)segment->number);
+}
+
+static bool together(const struct record_shelf_segment *a, const struct record_shelf_segment *b,
+		     const struct tier *tier)
+{
+	return !a->unreadable && !b->unreadable &&
+	       a->from_ns / tier->slice_ns == b->from_ns / tier->slice_ns;
+}
+
+/* Pack `nr` segments from number i on into one. */
+static void pack(struct record_shelf *shelf, size_t i, size_t nr, uint64_t every)
+{
+	uint64_t numbers[TOGETHER];
+	struct record_shelf_segment *at = &shelf->vec.at[i];
+	struct record_packed made;
+	struct err *err;
+
+	for (size_t k = 0; k < nr; k++)
+		numbers[k] = at[k].number;
+	err = record_pack(shelf->dir_fd, numbers, nr, every, &made);
+	if (err) {
+		trace_line("record: pack segment %llu: %s", (unsigned long long)numbers[0], err->msg);
+		return;
+	}
+	*at = (struct record_shelf_segment){
+		.number = made.number, .last = MAX(made.last, at[nr - 1].last), .bytes = made.bytes,
+		.from_ns = at->from_ns, .to_ns = MAX(made.to_ns, at->to_ns), .every = every,
+	};
+	memmove(at + 1, at + nr, (shelf->vec.nr - i - nr) * sizeof(*at));
+	shelf->vec.nr -= nr - 1;
+}
+
+/* Pack all that belongs to a tier. */
+static void pack_tier(struct record_shelf *shelf, const struct tier *tier, uint64_t now_ns)
+{
+	for (size_t i = 0; i < shelf->vec.nr; i++) {
+		const struct record_shelf_segment *at = &shelf->vec.at[i];
+		uint64_t end = (at->from_ns / tier->slice_ns + 1) * tier->slice_ns;
+		bool due = at->every < tier->every;
+		size_t nr = 1;
+
+		if (at->unreadable || now_ns < tier->age_ns || end > now_ns - tier->age_ns)
+			continue;
+		for (; nr < TOGETHER && i + nr < shelf->vec.nr && together(at, &at[nr], tier); nr++)
+			due |= at[nr].every < tier->every;
+		if (due)
+			pack(shelf, i, nr, tier->every);
+	}
+}
+
+void record_shelf_tidy(struct record_shelf *shelf, const struct record_limits *limits,
+		       uint64_t now_ns)
+{
+	uint64_t bytes, segments, from;
+
+	for (size_t i = 0; i < sizeof(tiers) / sizeof(*tiers); i++)
+		pack_tier(shelf, &tiers[i], now_ns);
+	record_shelf_sums(shelf, &bytes, &segments, &from);
+	while (shelf->vec.nr) {
+		const struct record_shelf_segment *at = &shelf->vec.at[0];
+		bool old = limits->keep_ns && at->to_ns + limits->keep_ns < now_ns;
+
+		if (!old && (!limits->size || bytes <= limits->size))
+			break;
+		if (unlinkat(shelf->dir_fd, record_folder_name(at->number).text, 0))
+			break;
+		bytes -= MIN(bytes, at->bytes);
+		vec_remove(&shelf->vec, 0);
+	}
+}
+
+void record_shelf_sums(const struct record_shelf *shelf, uint64_t *bytes_ret,
+		       uint64_t *segments_ret, uint64_t *from_ret)
+{
+	*bytes_ret = 0;
+	*segments_ret = shelf->vec.nr;
+	*from_ret = shelf->vec.nr ? shelf->vec.at[0].from_ns : 0;
+	vec_each(segment, &shelf->vec)
+		*bytes_ret += segment->bytes;
+}

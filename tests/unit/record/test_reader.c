@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the writer writes the reader reads, also while it is written, torn, damaged, and of others. */
+
+#include "make.h"
+
+#include <sys/resource.h>
+
+TEST("what was written is read, by names")
+{
+	struct made made;
+	struct record_reader *reader;
+	struct record_cursor *cursor;
+	const struct record_sample *sample;
+	unsigned n = 0;
+
+	made_begin(&made, 50);
+	made_open(&made);
+	for (uint64_t t = 0; t < 700; t++)
+		made_add(&made, t);
+	made_close(&made);
+	reader = made_read(&made);
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, 0, UINT64_MAX, &cursor));
+	while (!record_cursor_next(cursor, &sample) && sample) {
+		const struct record_target *target = record_reader_target(reader, sample->target);
+
+		CU_ASSERT_EQUAL(sample->time_ns, BEGIN + n * SECOND);
+		CU_ASSERT_EQUAL(sample->gap, n == 0);
+		CU_ASSERT_FATAL(made_is(reader, sample, 50));
+		CU_ASSERT_EQUAL(target->pid, 4711);
+		CU_ASSERT_STRING_EQUAL(record_reader_string(reader, target->name), "server");
+		n++;
+	}
+	CU_ASSERT_EQUAL(n, 700);
+	record_cursor_close(cursor);
+	record_reader_close(reader);
+	made_end(&made);
+}
+
+TEST("the sample at a time, and what follows")
+{
+	struct made made;
+	struct record_reader *reader;
+	struct record_cursor *cursor;
+	const struct record_sample *sample;
+	const uint64_t *row;
+
+	made_begin(&made, 5);
+	made_open(&made);
+	for (uint64_t t = 0; t < 100; t += 2)
+		made_add(&made, t);
+	reader = made_read(&made);
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_at(reader, 0, BEGIN + 41 * SECOND, &cursor, &sample));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
+	CU_ASSERT_EQUAL(sample->time_ns, BEGIN + 40 * SECOND);
+	CU_ASSERT(made_is(reader, sample, 5));
+	row = record_table_row(&sample->table[RECORD_ACCOUNT], record_reader_find_string(reader, "held"));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(row);
+	CU_ASSERT_STRING_EQUAL(record_reader_string(reader, (uint32_t)row[RECORD_ACCOUNT_NOTE]),
+			       "what blocks hold");
+	CU_ASSERT_PTR_NULL(record_cursor_next(cursor, &sample));
+	CU_ASSERT_EQUAL(sample->time_ns, BEGIN + 42 * SECOND);
+	record_cursor_close(cursor);
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_at(reader, 0, BEGIN - 1, &cursor, &sample));
+	CU_ASSERT_PTR_NULL(sample);
+	CU_ASSERT_PTR_NULL(record_cursor_next(cursor, &sample));
+	CU_ASSERT_EQUAL(sample->time_ns, BEGIN);
+	record_cursor_close(cursor);
+	record_reader_close(reader);
+	made_end(&made);
+}
+
+TEST("it is read while it is written")
+{
+	struct made made;
+	struct record_reader *reader;
+	struct record_cursor *cursor;
+	const struct record_sample *sample;
+	bool more;
+
+	made_begin(&made, 20);
+	made_open(&made);
+	made_add(&made, 0);
+	reader = made_read(&made);
+	CU_ASSERT(record_reader_is_written(reader));
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, 0, UINT64_MAX, &cursor));
+	for (uint64_t t = 1; t < 4000; t++) {
+		CU_ASSERT_PTR_NULL_FATAL(record_cursor_next(cursor, &sample));
+		CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
+		CU_ASSERT_EQUAL(sample->time_ns, BEGIN + (t - 1) * SECOND);
+		CU_ASSERT_PTR_NULL_FATAL(record_cursor_next(cursor, &sample));
+		CU_ASSERT_PTR_NULL_FATAL(sample);
+		made_add(&made, t);
+		CU_ASSERT_PTR_NULL_FATAL(record_reader_refresh(reader, &more));
+		CU_ASSERT(more);
+	}
+	made_close(&made);
+	CU_ASSERT(!record_reader_is_written(reader));
+	record_cursor_close(cursor);
+	record_reader_close(reader);
+	made_end(&made);
+}
+
+static char *read_file(const char *path, size_t *len_ret)
+{
+	FILE *file = fopen(path, "r");
+	struct stat st;
+	char *bytes;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	fstat(fileno(file), &st);
+	bytes = malloc((size_t)st.st_size + 1);
+	*len_ret = fread(bytes, 1, (size_t)st.st_size, file);
+	fclose(file);
+	return bytes;
+}
+
+static void write_file(const char *path, const char *bytes, size_t len)
+{
+	FILE *file = fopen(path, "w");
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	CU_ASSERT_EQUAL(fwrite(bytes, 1, len, file), len);
+	fclose(file);
+}
+
+/* How many samples there are, which are all right; -1: one is not. */
+static int count_samples(const struct made *made)
+{
+	struct record_reader *reader;
+	struct record_cursor *cursor;
+	const struct record_sample *sample;
+	struct err *err = record_reader_open(made->dir, &reader);
+	int n = 0;
+
+	if (err)
+		return err->code == ERR_NOTFOUND || err->code == ERR_RANGE ? 0 : -1;
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, 0, UINT64_MAX, &cursor));
+	while (!(err = record_cursor_next(cursor, &sample)) && sample)
+		n = n < 0 || !made_is(reader, sample, made->nr_stacks) ? -1 : n + 1;
+	record_cursor_close(cursor);
+	record_reader_close(reader);
+	return n;
+}
+
+TEST("torn at every byte it opens, and what was whole is there")
+{
+	struct made made;
+	char path[128], *bytes;
+	int before = 0;
+	size_t len;
+
+	made_begin(&made, 3);
+	made_open(&made);
+	for (uint64_t t = 0; t < 12; t++)
+		made_add(&made, t);
+	made_file(&made, 1, path);
+	bytes = read_file(path, &len);
+	for (size_t cut = 0; cut <= len; cut++) {
+		int n;
+
+		write_file(path, bytes, cut);
+		n = count_samples(&made);
+		CU_ASSERT_FATAL(n >= before && n <= before + 1);
+		before = n;
+	}
+	CU_ASSERT_EQUAL(before, 12);
+	free(bytes);
+	made_end(&made);
+}
+
+TEST("with any byte changed all samples are right that are there")
+{
+	struct made made;
+	char path[128], *bytes;
+	size_t len;
+
+	made_begin(&made, 3);
+	made_open(&made);
+	for (uint64_t t = 0; t < 12; t++)
+		made_add(&made, t);
+	made_file(&made, 1, path);
+	bytes = read_file(path, &len);
+	for (size_t at = 0; at < len; at++) {
+		struct record_reader *reader;
+		struct record_segments segments = { VEC_INIT };
+
+		bytes[at] ^= 0x41;
+		write_file(path, bytes, len);
+		bytes[at] ^= 0x41;
+		if (record_reader_open(made.dir, &reader))
+			continue;
+		CU_ASSERT_PTR_NULL(record_reader_segments(reader, &segments));
+		CU_ASSERT_EQUAL_FATAL(segments.vec.nr, 1);
+		CU_ASSERT(segments.vec.at[0].damaged || segments.vec.at[0].torn);
+		CU_ASSERT(count_samples(&made) >= 0);
+		vec_free(&segments.vec);
+		record_reader_close(reader);
+	}
+	free(bytes);
+	made_end(&made);
+}
+
+/* Mutations whose sums are right: what a hostile writer would make. */
+TEST("ten thousand mutations, in bounded memory")
+{
+	const char *trials = getenv("TRIALS");
+	unsigned nr = trials ? (unsigned)atoi(trials) : 10000;
+	struct made made;
+	char path[128], *bytes;
+	uint64_t random = 88172645463325252ull;
+	struct rusage before, after;
+	size_t len;
+
+	made_begin(&made, 8);
+	made_open(&made);
+	for (uint64_t t = 0; t < 8; t++)
+		made_add(&made, t);
+	made_file(&made, 1, path);
+	bytes = read_file(path, &len);
+	getrusage(RUSAGE_SELF, &before);
+	for (unsigned i = 0; i < nr; i++) {
+		char *mutant = malloc(len);
+
+		memcpy(mutant, bytes, len);
+		for (unsigned k = 0; k < 1 + i % 4; k++) {
+			random ^= random << 13;
+			random ^= random >> 7;
+			random ^= random << 17;
+			mutant[random % len] = (char)(random >> 40);
+		}
+		made_resum(mutant, len);
+		write_file(path, mutant, len);
+		count_samples(&made);
+		free(mutant);
+	}
+	getrusage(RUSAGE_SELF, &after);
+	CU_ASSERT(after.ru_maxrss - before.ru_maxrss < 400 << 10);
+	free(bytes);
+	made_end(&made);
+}
