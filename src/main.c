@@ -13,6 +13,7 @@
 #include "base/trace.h"
 #include "cmd/commands.h"
 #include "cmd/fail_on_leak.h"
+#include "cmd/recording/recording.h"
 #include "cmd/shell/close.h"
 #include "cmd/shell/create.h"
 #include "cmd/shell/events.h"
@@ -31,7 +32,7 @@
 
 enum exit_status { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_ATTACH = 3 };
 
-#define OPTIONS	19
+#define OPTIONS	23
 
 /* A -x or -c, in the order of the command line. */
 struct action {
@@ -41,6 +42,8 @@ struct action {
 
 struct options {
 	pid_t pid;
+	const char *pid_text;	/* of -p: a number, or a name */
+	struct recording_options record;
 	bool interactive, stop, no_arm, no_init, quiet, fail_on_leak;
 	const char *setting[OPTIONS];	/* by row; NULL: not given */
 	VEC(struct action) actions;
@@ -56,12 +59,19 @@ static const char usage_text[] =
 	"       mdbg [OPTION]... [--] PROGRAM [ARG]...\n"
 	"       mdbg [OPTION]... --core CORE [EXE]\n"
 	"       mdbg [OPTION]... -x SCRIPT [-- ARG...]\n"
+	"       mdbg [OPTION]... -p PID|NAME --record DIR\n"
 	"Find out who holds the memory of a running process.\n"
 	"\n"
 	"  -p, --pid PID             attach (also -a), record allocations, let the process run on;\n"
 	"                            PID may be a name that only one process has\n"
 	"      --core CORE           look at a core file; EXE is its program, if that is no\n"
 	"                            longer where it was\n"
+	"      --record DIR          record to this folder until SIGTERM, without a prompt; when\n"
+	"                            the process ends go on with the next one of its name\n"
+	"      --keep AGE            with --record: how long [28d]\n"
+	"      --size BYTES          with --record: how large the folder may grow [1G]\n"
+	"      --group CGROUP        with --record, in place of -p: the process of a control\n"
+	"                            group that has most memory\n"
 	"  -x, --script FILE         run a Tcl script; without a slash one of mdbg's own, or else\n"
 	"                            of your own in this folder (- is standard input); $argv\n"
 	"                            is what stands after --\n"
@@ -138,18 +148,23 @@ enum {
 	OPT_VERSION,
 	OPT_STOP,
 	OPT_NO_ARM,
+	OPT_RECORD,
+	OPT_KEEP,
+	OPT_SIZE,
+	OPT_GROUP,
 	OPT_SETTING
 };
 
-#define FLAG(field)	false, offsetof(struct options, field)
-#define SETTING		true, 0
-#define OTHER		false, 0
+#define FLAG(field)	false, offsetof(struct options, field), 0
+#define TEXT(field)	false, 0, offsetof(struct options, field)
+#define SETTING		true, 0, 0
+#define OTHER		false, 0, 0
 
-/* The options. Those that do no more have the flag that they set, or the setting of their name. */
+/* The options. Those that do no more have the flag or the text that they set, or a setting's name. */
 static const struct option_row {
 	struct option option;
 	bool setting;
-	size_t flag;		/* 0: none */
+	size_t flag, text;	/* 0: none */
 } rows[OPTIONS] = {
 	{ { "engine", required_argument, NULL, OPT_SETTING }, SETTING },
 	{ { "stack-depth", required_argument, NULL, OPT_SETTING }, SETTING },
@@ -166,8 +181,12 @@ static const struct option_row {
 	{ { "pid", required_argument, NULL, 'p' }, OTHER },
 	{ { "script", required_argument, NULL, 'x' }, OTHER },
 	{ { "command", required_argument, NULL, 'c' }, OTHER },
-	{ { "core", required_argument, NULL, OPT_CORE }, OTHER },
+	{ { "core", required_argument, NULL, OPT_CORE }, TEXT(core) },
 	{ { "suppressions", required_argument, NULL, OPT_SUPPRESSIONS }, OTHER },
+	{ { "record", required_argument, NULL, OPT_RECORD }, TEXT(record.dir) },
+	{ { "keep", required_argument, NULL, OPT_KEEP }, TEXT(record.keep) },
+	{ { "size", required_argument, NULL, OPT_SIZE }, TEXT(record.size) },
+	{ { "group", required_argument, NULL, OPT_GROUP }, TEXT(record.group) },
 	{ { "help", no_argument, NULL, 'h' }, OTHER },
 	{ { "version", no_argument, NULL, OPT_VERSION }, OTHER },
 };
@@ -180,11 +199,19 @@ static void add_action(struct options *options, bool script, const char *text)
 
 static void set_pid(struct options *options, const char *text)
 {
-	struct err *err;
-
-	if (options->pid)
+	if (options->pid_text)
 		usage_error("more than one process to attach to", text);
-	err = target_command_find_pid(text, &options->pid);
+	options->pid_text = text;
+}
+
+/* A recorder waits for a process that is not there yet. */
+static void find_pid(struct options *options)
+{
+	struct err *err = options->pid_text ?
+				  target_command_find_pid(options->pid_text, &options->pid) : NULL;
+
+	if (err && options->record.dir && err->code != ERR_USAGE)
+		return;
 	if (err && err->code == ERR_USAGE)
 		usage_error(err->msg, NULL);
 	if (err)
@@ -201,7 +228,9 @@ static bool take_row(struct options *options, int option, int index)
 			options->setting[i] = optarg;
 		else if (rows[i].flag)
 			*(bool *)((char *)options + rows[i].flag) = true;
-		return rows[i].setting || rows[i].flag;
+		else if (rows[i].text)
+			*(const char **)((char *)options + rows[i].text) = optarg;
+		return rows[i].setting || rows[i].flag || rows[i].text;
 	}
 	return false;
 }
@@ -218,9 +247,6 @@ static void take_option(struct options *options, int option, int index)
 	case 'x':
 	case 'c':
 		add_action(options, option == 'x', optarg);
-		break;
-	case OPT_CORE:
-		options->core = optarg;
 		break;
 	case OPT_SUPPRESSIONS:
 		die_of(NULL, vec_push(&options->suppressions, optarg));
@@ -242,6 +268,7 @@ static void parse_options(int argc, char **argv, struct options *options)
 {
 	struct option long_options[OPTIONS + 1] = { { .name = NULL } };
 	const char *last_arg = NULL;
+	const struct err *why;
 	int option, index = -1;
 	bool dashes;
 
@@ -267,6 +294,11 @@ static void parse_options(int argc, char **argv, struct options *options)
 		usage_error("no program after --", NULL);
 	if (options->exe && optind < argc)
 		usage_error("more than one program of the core file", argv[optind]);
+	options->record.process = options->pid_text;
+	why = recording_check(&options->record, options->core || options->program);
+	if (why)
+		usage_error(why->msg, NULL);
+	find_pid(options);
 	if (options->pid && options->core)
 		usage_error("both a process to attach to and a core file", options->core);
 	if (options->pid && options->program)
@@ -518,7 +550,8 @@ int main(int argc, char **argv)
 	die_of(NULL, shell_create(program, commands, leave, &shell));
 	shell->quiet = options.quiet;
 	note_environment(shell);
-	shell->interactive = isatty(STDIN_FILENO) && (!options.actions.nr || options.interactive);
+	shell->interactive = isatty(STDIN_FILENO) &&
+			     ((!options.actions.nr && !options.record.dir) || options.interactive);
 	if (options.fail_on_leak)
 		die_of(shell, fail_on_leak_close(shell));
 	set_argv(shell, options.script_args);
@@ -526,9 +559,12 @@ int main(int argc, char **argv)
 	if (!options.no_init)
 		run_init_file(shell);
 	apply_options(shell, &options);
+	die_of(shell, recording_begin_by(shell, &options.record));
 	get_target(shell, &options);
 	events_check_ending(shell);
 	run_actions(shell, &options);
+	if (options.record.dir && !options.interactive)
+		recording_serve(shell, &options.record, options.pid);
 	run_input(shell, &options);
 	status = program_status(shell, &options);
 	leave(shell, shell->failed ? STATUS_FAILED : status);

@@ -19,6 +19,9 @@ void shell_close(struct shell *shell)
 
 	if (!session)
 		return;
+	err = recording_end(shell, "mdbg ends");
+	if (err)
+		terminal_warning(&shell->terminal, err->msg, err->hint);
 	events_end(shell);
 	query_owners_forget(shell);
 	memory_service_forget(&shell->service_last);

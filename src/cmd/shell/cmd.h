@@ -117,7 +117,7 @@ struct cmd {
 	X(malloc_pins) X(malloc_types)							\
 	X(malloc_stats) X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)	\
 	X(growth) X(growth_start) X(growth_log) X(growth_stop)				\
-	X(export) X(report)								\
+	X(export) X(report) X(record)								\
 	X(probe) X(probe_alloc) X(probe_free) X(probe_ref) X(probe_unref)		\
 	X(probe_pool) X(probe_delete)							\
 	X(memory) X(memory_account) X(memory_maps) X(memory_watch) X(memory_system)	\

@@ -189,6 +189,7 @@ void events_pump(struct shell *shell)
 
 	while (shell->session && session_next_event(shell->session, &event)) {
 		show(shell, &event);
+		recording_event(shell, &event);
 		if (event.kind == SESSION_EVENT_EXEC)
 			on_exec(shell);
 		if (event.kind == SESSION_EVENT_EXIT)

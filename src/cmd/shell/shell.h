@@ -13,6 +13,7 @@
 
 #include <tcl.h>
 
+#include "cmd/recording/recording.h"
 #include "cmd/terminal/terminal.h"
 #include "heap/suppression.h"
 #include "session/session.h"
@@ -95,6 +96,7 @@ struct shell {
 	Tcl_Obj *on[EVENT_SCRIPTS];
 	Tcl_TimerToken sampling;	/* the next sample of the history (sampling.h) */
 	struct trimming trimming;
+	struct recording recording;
 	VEC(struct alias *) aliases;
 	VEC(struct original *) originals;	/* Tcl's own commands under ours */
 };

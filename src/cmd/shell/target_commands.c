@@ -45,6 +45,7 @@ static struct err *after(struct shell *shell, struct err *err)
 		shell_choose_thread(shell, 0);
 		query_owners_forget(shell);
 		sampling_attached(shell);
+		recording_attached(shell);
 		trimming_end(shell);
 		fail_on_leak_begin(shell);
 		err = debuginfod_new_symbols(shell);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* record: record to a folder. */
+
+#include <inttypes.h>
+
+#include "answer/recorder.h"
+#include "cmd/recording/recording.h"
+#include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
+
+static struct err *print_state(struct call *call)
+{
+	struct recorder *recorder = call->shell->recording.recorder;
+	struct record_writer_state state;
+	char since[32], keep[32];
+
+	if (!recorder) {
+		out_text(call->out, "Nothing is recorded.\n");
+		return NULL;
+	}
+	state = recorder_state(recorder);
+	number_text_duration(keep, sizeof(keep), state.limits.keep_ns);
+	out_text(call->out, "Recorded to ");
+	out_outside(call->out, (struct outside){ state.path });
+	out_f(call->out, ": %" PRIu64 " files, %" PRIu64 " bytes", state.segments, state.bytes);
+	if (state.from_ns) {
+		number_text_time(since, sizeof(since), state.from_ns);
+		out_f(call->out, ", since %s", since);
+	}
+	out_f(call->out, ".\nKept for %s, up to %" PRIu64 " bytes. %" PRIu64 " samples were written "
+	      "by this mdbg", keep, state.limits.size, state.samples);
+	if (state.lost)
+		out_f(call->out, ", %" PRIu64 " were lost", state.lost);
+	out_text(call->out, ".\n");
+	if (recorder_trouble(recorder))
+		out_f(call->out, "Nothing can be written now: %s.\n", recorder_trouble(recorder));
+	return NULL;
+}
+
+static struct err *begin(struct call *call)
+{
+	struct record_limits limits = RECORDING_LIMITS;
+	const char *keep = NULL, *size = NULL;
+	struct err *err;
+
+	for (int i = 1; i < call->argc; i += 2) {
+		if (strcmp(call->argv[i], "keep") && strcmp(call->argv[i], "size"))
+			return call_bad_word(call->argv[i]);
+		if (i + 1 == call->argc)
+			return err_create(ERR_USAGE, "a value goes after %s", call->argv[i]);
+		*(call->argv[i][0] == 'k' ? &keep : &size) = call->argv[i + 1];
+	}
+	err = recording_limits(keep, size, &limits);
+	return err ? err : recording_begin(call->shell, call->argv[0], &limits);
+}
+
+static struct err *run(struct call *call)
+{
+	if (!call->argc)
+		return print_state(call);
+	if (call->argc == 1 && !strcmp(call->argv[0], "off"))
+		return recording_end(call->shell, "record off");
+	return begin(call);
+}
+
+const struct cmd cmd_record = {
+	.name		= "record",
+	.usage		= "?DIR ?keep AGE? ?size BYTES?|off?",
+	.brief		= "record to a folder, for days",
+	.help		= "Without a word it says what is recorded. `record off` ends it; so does the\n"
+			  "end of mdbg, but not that of the process.\n"
+			  "\n"
+			  "A sample has the totals, and as often as the cost allows all sites with their\n"
+			  "stacks, memory by kind, the account, growth, and the machine's memory. A\n"
+			  "second has one if anything has changed, and a minute has one in any case.\n"
+			  "Older samples are thinned: 60 s after an hour, 3 minutes after six, 15\n"
+			  "minutes after a day, an hour after a week. Events are kept: attach, exec,\n"
+			  "end, kills for lack of memory, marks, new modules.\n"
+			  "\n"
+			  "AGE (28d) and BYTES (1G) bound the folder, which is made if it is missing.\n"
+			  "Nobody else may be able to write to it. One mdbg records to a folder; any\n"
+			  "number may read it meanwhile (`mdbg --replay DIR`).\n"
+			  "\n"
+			  "Recording takes less than a hundredth of a core. The process stands still for\n"
+			  "the account and growth only, every five minutes or more rarely, and for no\n"
+			  "longer than `set max-pause`.\n"
+			  "\n"
+			  "A full disk is no error: mdbg says so once, and goes on when there is room.\n"
+			  "\n"
+			  "Errors: {MDBG USAGE}, {MDBG STATE} (it is recorded already), {MDBG BUSY}\n"
+			  "(another mdbg records to DIR), {MDBG PERM}.\n",
+	.example	= "record /var/lib/mdbg/web keep 7d size 200M\n",
+	.run		= run,
+	.max_args	= 5,
+	.complete	= COMPLETE_FILES,
+};

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# mdbg --record DIR: a recorder that goes on whatever happens to its process, and to itself.
+
+# Start a recorder of `name`; $tmp/record.err gets what it says.
+proc start_recorder {name args} {
+	file mkdir $::tmp/recording
+	file attributes $::tmp/recording -permissions 0700
+	return [exec {*}[mdbg_command -n --record $::tmp/recording -p $name {*}$args] \
+		</dev/null >@stdout 2>>$::tmp/record.err &]
+}
+
+proc recorded_bytes {} {
+	set bytes 0
+	foreach file [glob -nocomplain $::tmp/recording/*.mrec] {
+		incr bytes [file size $file]
+	}
+	return $bytes
+}
+
+proc end_recorder {pid} {
+	exec kill -TERM $pid
+	until {![is_alive $pid]}
+}
+
+case record-goes-on-after-its-process-and-itself 60 {
+	set name rec[pid]
+	file copy $::build/targets/exact $::tmp/$name
+	set t [start_command $::tmp/$name]
+	set before [state [pid_of $t]]
+	set recorder [start_recorder $name]
+	until {[recorded_bytes] > 2000}
+	# Two on one folder: the second is told who the first is.
+	mdbg -n --record $::tmp/recording -p [pid_of $t]
+	check_refused 1 "*another recorder writes to it: process $recorder*"
+	exec kill -KILL $recorder
+	until {![is_alive $recorder]}
+	set so_far [recorded_bytes]
+	set recorder [start_recorder $name]
+	until {[recorded_bytes] > $so_far + 2000}
+	check {[llength [glob $::tmp/recording/*.mrec]] == 2} {a recorder has gone on in the file of another one}
+	end_recorder $recorder
+	check_state $before [pid_of $t]
+	set recorder [start_recorder $name]
+	until {[llength [glob $::tmp/recording/*.mrec]] == 3}
+	finish $t
+	set t [start_command $::tmp/$name]
+	until {[string match "*process [pid_of $t] is recorded*" [slurp $::tmp/record.err]]}
+	end_recorder $recorder
+	finish $t
+}
+
+case record-at-the-prompt 60 {
+	set t [start exact]
+	set m [live_start -q -p [pid_of $t]]
+	check {[live $m record] eq "Nothing is recorded."} {[live $m record]}
+	check {[string match "*16M at least*" [live_error $m "record $::tmp/rec size 1K"]]} {$::result}
+	live $m "record $::tmp/rec keep 1h size 16M"
+	check {[string match "*$::tmp/rec: 1 files, *Kept for 1 h*, up to 16777216 bytes. 1 samples*" [live $m record]]} {
+		[live $m record]
+	}
+	check {[string match "*recorded to $::tmp/rec already*" [live_error $m "record $::tmp/other"]]} {$::result}
+	live $m "record off"
+	check {[live $m record] eq "Nothing is recorded."} {[live $m record]}
+	live_end $m
+	finish $t
+}
