@@ -32,6 +32,13 @@ static const uint64_t least_ns[PARTS] = {
 	[PART_LISTS] = 30 * SECOND, [PART_STANDING] = 300 * SECOND,
 };
 
+static const char *const part_names[PARTS] = {
+	[PART_SITES] = "sites are not recorded", [PART_MEMORY] = "memory is not recorded",
+	[PART_MACHINE] = "the machine is not recorded",
+	[PART_LISTS] = "slab caches and processes are not recorded",
+	[PART_STANDING] = "the account and growth are not recorded",
+};
+
 struct recorder {
 	struct session *session;
 	struct record_writer *writer;
@@ -40,7 +47,7 @@ struct recorder {
 	uint32_t target;		/* 0: there is none */
 	bool over;			/* the target has ended, or was detached from */
 	uint64_t due_ns[PARTS];		/* by the clock since boot */
-	bool taken[PARTS];
+	bool taken[PARTS], lacking[PARTS];
 	struct record_table written;	/* totals of the last sample */
 	uint64_t sample_ns;		/* by the clock since boot; 0: none of this target */
 	uint64_t begun_ns;		/* time of day */
@@ -185,6 +192,7 @@ static struct err *begin_names(struct recorder *recorder)
 	record_table_clear(&recorder->written);
 	memset(recorder->due_ns, 0, sizeof(recorder->due_ns));
 	memset(recorder->taken, 0, sizeof(recorder->taken));
+	memset(recorder->lacking, 0, sizeof(recorder->lacking));
 	return number_target(recorder);
 }
 
@@ -312,6 +320,24 @@ static struct err *take_part(struct recorder *recorder, enum part part, uint64_t
 	}
 }
 
+/* A part could not be taken: the recording says why, once. */
+static void note_lack(struct recorder *recorder, enum part part, const struct err *why)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err;
+
+	trace_line("record: %s", why->msg);
+	if (recorder->lacking[part])
+		return;
+	recorder->lacking[part] = true;
+	err = str_addf(&text, "%s: %s", part_names[part], why->msg);
+	if (!err)
+		err = put_event(recorder, (struct record_event){ .kind = RECORD_EVENT_NOTE },
+				str_text(&text));
+	if (err)
+		trace_line("record: %s", err->msg);
+}
+
 /* Take what is due. A part that fails is missing until it is due again. */
 static void take_due(struct recorder *recorder, uint64_t time_ns, bool all)
 {
@@ -324,7 +350,7 @@ static void take_due(struct recorder *recorder, uint64_t time_ns, bool all)
 		recorder->rows.pause_ns = 0;
 		err = take_part(recorder, part, time_ns);
 		if (err)
-			trace_line("record: %s", err->msg);
+			note_lack(recorder, part, err);
 		/* Most of what the first one costs are names, which are found once. */
 		wait = recorder->taken[part] ?
 			       COST_TIMES * (procfs_clock(CLOCK_THREAD_CPUTIME_ID) - begun) : 0;

@@ -360,7 +360,7 @@ static struct err *take_tables(struct record_input *input, struct record_bytes *
 		uint64_t kind = record_code_number(from);
 		size_t len;
 		const uint8_t *at = record_code_bytes(from, RECORD_FRAME_MOST, &len);
-		struct record_bytes body = { at, at + len, false };
+		struct record_bytes body = { at, from->at, false };
 
 		if (!at || kind >= RECORD_TABLES)
 			continue;

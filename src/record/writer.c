@@ -47,8 +47,9 @@ struct record_writer {
 	struct record_output output;
 	int fd;				/* of the plain segment; -1: there is none */
 	struct record_shelf_segment segment;
-	bool begun;			/* the event of the beginning is written */
+	bool begun, tidied;		/* the event of the beginning is written; the shelf was looked at */
 	VEC(uint32_t) seen;		/* targets whose samples have no gap before them */
+	size_t renamed;			/* so many of them have other numbers since the epoch began */
 	uint64_t time_ns, monotonic_ns;	/* of the last sample; 0: there was none */
 	uint64_t synced_ns;		/* monotonic */
 	char trouble[512];
@@ -171,6 +172,7 @@ static void set_trouble(struct record_writer *writer, const struct err *err)
 	snprintf(writer->trouble, sizeof(writer->trouble), "%s", err->msg);
 	writer->again_ns = writer->monotonic_ns + AGAIN_NS;
 	vec_clear(&writer->seen);
+	writer->renamed = 0;
 }
 
 /* Write what the output has made. */
@@ -272,6 +274,7 @@ static void forget_names(struct record_writer *writer)
 	if (writer->names.bytes < NAMES_FORGET)
 		return;
 	record_names_free(&writer->names);
+	writer->renamed = writer->seen.nr;
 	vec_clear(&writer->seen);
 	writer->epoch++;
 }
@@ -343,9 +346,11 @@ static struct err *put_sample(struct record_writer *writer, const struct record_
 	struct record_sample is = *sample;
 	struct err *err = check_clock(writer, sample);
 
-	is.gap |= !is_seen(writer, sample->target);
-	if (!err && is.gap && !is_seen(writer, sample->target))
+	if (!err && !is_seen(writer, sample->target)) {
+		is.gap |= !writer->renamed;
+		writer->renamed -= writer->renamed > 0;
 		err = vec_push(&writer->seen, sample->target);
+	}
 	if (!err)
 		err = record_output_sample(&writer->output, &is);
 	if (!writer->segment.from_ns)
@@ -374,8 +379,13 @@ static bool is_full(const struct record_writer *writer)
 struct err *record_writer_sample(struct record_writer *writer, const struct record_sample *sample)
 {
 	struct err *err = NULL, *of_end = NULL;
-	bool ready = is_ready(writer, sample->time_ns);
+	bool ready;
 
+	/* What was left by recorders before is old by now. */
+	if (!writer->tidied)
+		record_shelf_tidy(&writer->shelf, &writer->limits, sample->time_ns);
+	writer->tidied = true;
+	ready = is_ready(writer, sample->time_ns);
 	if (ready)
 		err = finish(writer, put_sample(writer, sample));
 	else
