@@ -107,6 +107,7 @@ static inline void made_sample(struct made *made, uint64_t t)
 	struct record_table *sites = &made->table[RECORD_SITES], *totals = &made->table[RECORD_TOTALS];
 	struct record_table *account = &made->table[RECORD_ACCOUNT];
 	uint64_t sum = 0, time_ns = BEGIN + t * SECOND;
+	bool failed = false;
 
 	record_table_clear(sites);
 	record_table_clear(totals);
@@ -115,13 +116,14 @@ static inline void made_sample(struct made *made, uint64_t t)
 		uint64_t bytes = made_bytes(i, t), count = bytes / 8;
 
 		sum += bytes;
-		CU_ASSERT_PTR_NULL_FATAL(record_table_add(sites, made->stack[i],
-			(const uint64_t[]){ bytes, count, bytes ? count + t : 0, bytes ? bytes + 8 * t : 0 }));
+		failed |= record_table_add(sites, made->stack[i], (const uint64_t[]){
+			bytes, count, bytes ? count + t : 0, bytes ? bytes + 8 * t : 0 }) != NULL;
 	}
-	CU_ASSERT_PTR_NULL_FATAL(record_table_add(totals, made->bytes_name, (const uint64_t[]){ sum + 1 }));
-	CU_ASSERT_PTR_NULL_FATAL(record_table_add(totals, made->count_name, (const uint64_t[]){ sum / 8 + 1 }));
-	CU_ASSERT_PTR_NULL_FATAL(record_table_add(account, made->held_name,
-		(const uint64_t[]){ sum, 1, made->note_name, 1 }));
+	failed |= record_table_add(totals, made->bytes_name, (const uint64_t[]){ sum + 1 }) != NULL;
+	failed |= record_table_add(totals, made->count_name, (const uint64_t[]){ sum / 8 + 1 }) != NULL;
+	failed |= record_table_add(account, made->held_name,
+				   (const uint64_t[]){ sum, 1, made->note_name, 1 }) != NULL;
+	CU_ASSERT_FATAL(!failed);
 	for (unsigned kind = 0; kind < RECORD_TABLES; kind++)
 		if (made->table[kind].nr) {
 			CU_ASSERT_PTR_NULL_FATAL(record_table_sort(&made->table[kind], false));

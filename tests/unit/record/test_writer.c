@@ -321,9 +321,10 @@ static pid_t begin_writer(struct made *made, int progress)
 	}
 }
 
+/* RECORD_TRIALS: how often. */
 TEST("killed at any moment it opens, has all that was written, and goes on")
 {
-	const char *trials = getenv("TRIALS");
+	const char *trials = getenv("RECORD_TRIALS");
 	unsigned nr = trials ? (unsigned)atoi(trials) : 20;
 
 	for (unsigned trial = 0; trial < nr; trial++) {
