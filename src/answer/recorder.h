@@ -14,9 +14,9 @@
  *	account, growth	each 5 minutes: for these the target stands still for a moment
  *
  * What took T of a processor is not done again for 500 T, so that all together take less than a
- * hundredth of a core; what has stopped the target for T not for 100,000 T; and sites are not written
- * again before their bytes are worth 4,096 a second. If nothing has changed there is no sample, but
- * one each minute.
+ * hundredth of a core; what has stopped the target for T not for 100,000 T; and sites are not
+ * written again before their bytes are worth 4,096 a second. If nothing has changed there is no
+ * sample, but one each minute.
  *
  * The target is not touched for a sample, but for the account and growth. When it has ended its log
  * still answers, so the last sample is what it held when it died.

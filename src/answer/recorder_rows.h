@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a recording has of a session at one time: the rows of each table of a sample (record/record.h).
- * Each function takes one table anew, and gives it the time; after an error the table is as it was.
+ * What a recording has of a session at one time: the rows of each table of a sample
+ * (record/record.h). Each function takes one table anew, and gives it the time; after an error the
+ * table is as it was.
  */
 #pragma once
 

@@ -2,8 +2,8 @@
 /*
  * Gives the samples of a recording one after the other.
  *
- * A cursor keeps its file open, so that it ends what it has begun. Where it has come to the end of a
- * file it goes on with the segment of the next number, be it packed or not.
+ * A cursor keeps its file open, so that it ends what it has begun. Where it has come to the end of
+ * a file it goes on with the segment of the next number, be it packed or not.
  */
 
 #include <stdlib.h>
@@ -149,7 +149,9 @@ void record_cursor_close(struct record_cursor *cursor)
 	free(cursor);
 }
 
-/* Where the sample for a time is: the segment, and its number in it among all samples, from 0 on. */
+/*
+ * Where the sample for a time is: the segment, and its number in it among all samples, from 0 on.
+ */
 static struct record_summary *find_moment(struct record_reader *reader, uint32_t target, uint64_t time_ns,
 				   size_t *at_ret)
 {

@@ -49,8 +49,9 @@ struct record_frame {
 };
 
 /*
- * *found_ret is false at the end of the file, or of what is whole of it; it may be called again when
- * the file has grown. lost_ret: something before this frame was passed over. ERR_NOMEM, ERR_SYS.
+ * *found_ret is false at the end of the file, or of what is whole of it; it may be called again
+ * when the file has grown. lost_ret: something before this frame was passed over. ERR_NOMEM,
+ * ERR_SYS.
  */
 struct err *record_frame_next(struct record_frames *frames, struct record_frame *ret,
 			      bool *found_ret, bool *lost_ret) MUST_CHECK;

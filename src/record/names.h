@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What samples refer to, each once and with a number from 1 on: strings, locations, stacks, targets.
- * What consists of the same bytes has one number.
+ * What samples refer to, each once and with a number from 1 on: strings, locations, stacks,
+ * targets. What consists of the same bytes has one number.
  */
 #pragma once
 

@@ -11,7 +11,9 @@
 #include "record/frame.h"
 
 #define SMALL		1024u	/* bytes of a frame that is not compressed by itself */
-/* A sample is whole after so many that are not, or after differences of so many times its length. */
+/*
+ * A sample is whole after so many that are not, or after differences of so many times its length.
+ */
 #define WHOLE_AFTER	600u
 #define WHOLE_TIMES	4u
 

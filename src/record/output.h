@@ -3,8 +3,8 @@
  * Makes the frames of one segment of events and samples: it numbers names anew, and writes what has
  * changed. It knows no file: the frames are in `out`, whose reader takes them away.
  *
- * After an error the segment is of no use: what `out` has, and what later frames would refer to, may
- * not fit.
+ * After an error the segment is of no use: what `out` has, and what later frames would refer to,
+ * may not fit.
  */
 #pragma once
 

@@ -2,12 +2,13 @@
 /*
  * Packs segments.
  *
- * They are read twice: first it is chosen which samples stay, then these are written. Of each target
- * and each time of `every` seconds the sample with the most bytes stays; so do a target's first and
- * last sample, and those on both sides of a gap. All events stay.
+ * They are read twice: first it is chosen which samples stay, then these are written. Of each
+ * target and each time of `every` seconds the sample with the most bytes stays; so do a target's
+ * first and last sample, and those on both sides of a gap. All events stay.
  *
  * The new file has all that it needs before it gets the name of the first of the old ones, and says
- * up to which number it reaches: if mdbg is killed before the others are removed, nobody reads them.
+ * up to which number it reaches: if mdbg is killed before the others are removed, nobody reads
+ * them.
  */
 
 #include "record/pack.h"

@@ -3,9 +3,9 @@
  * Reads a recording.
  *
  * Each segment is read twice: once without its tables, for when its samples and events were (its
- * summary), and again by the cursors that give its samples. A summary is of a file as it was: if the
- * recorder has packed the segment since, its file is another one (inode), and the summary is made
- * anew. A plain segment may have grown: its summary goes on where it ended.
+ * summary), and again by the cursors that give its samples. A summary is of a file as it was: if
+ * the recorder has packed the segment since, its file is another one (inode), and the summary is
+ * made anew. A plain segment may have grown: its summary goes on where it ended.
  */
 
 #include "record/reader_private.h"

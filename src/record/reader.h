@@ -3,9 +3,9 @@
  * Reads a recording (record/record.h, docs/record-format.md), also while it is written. It knows no
  * process and no session.
  *
- * A recording may have been written by anybody: nothing in it is believed before it was checked, and
- * what it takes of memory is bounded (RECORD_NAMES_MOST, and the samples' places). Names in it are
- * text from outside. What is damaged is left out, and counted in the segment.
+ * A recording may have been written by anybody: nothing in it is believed before it was checked,
+ * and what it takes of memory is bounded (RECORD_NAMES_MOST, and the samples' places). Names in it
+ * are text from outside. What is damaged is left out, and counted in the segment.
  *
  *	struct record_reader *reader;
  *	struct record_cursor *cursor;
@@ -19,8 +19,9 @@
  *	record_reader_close(reader);
  *
  * Strings, stacks, locations and targets have numbers that are the same for the whole recording, as
- * long as the reader is open: the same stack of the same build in two segments, or in two processes,
- * has one number. They become known as segments are read: a number that a sample has is known.
+ * long as the reader is open: the same stack of the same build in two segments, or in two
+ * processes, has one number. They become known as segments are read: a number that a sample has is
+ * known.
  */
 #pragma once
 
@@ -96,7 +97,9 @@ struct err *record_reader_targets(struct record_reader *reader,
 struct err *record_reader_events(struct record_reader *reader, uint32_t target, uint64_t from_ns,
 				 uint64_t to_ns, struct record_events *ret) MUST_CHECK;
 
-/* By number; that of none (0), or one that is not known, is NULL, or all zeros. They live as long. */
+/*
+ * By number; that of none (0), or one that is not known, is NULL, or all zeros. They live as long.
+ */
 const char *record_reader_string(const struct record_reader *reader, uint32_t number);
 const struct record_target *record_reader_target(const struct record_reader *reader,
 						 uint32_t number);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a recording consists of: the tables of a sample with their columns, events, stacks. The bytes
- * of it are described in docs/record-format.md; writer.h makes them, reader.h reads them.
+ * What a recording consists of: the tables of a sample with their columns, events, stacks. The
+ * bytes of it are described in docs/record-format.md; writer.h makes them, reader.h reads them.
  *
  * A sample is what was known of one target at one time. It has tables: rows with a key, and numbers
  * in columns. A row that is not there is one of zeros; a number that is not known is
- * RECORD_UNKNOWN. Not every table is taken anew for each sample: the walk for the account costs more
- * than a look at the totals. So each table has its own time.
+ * RECORD_UNKNOWN. Not every table is taken anew for each sample: the walk for the account costs
+ * more than a look at the totals. So each table has its own time.
  */
 #pragma once
 
@@ -20,8 +20,8 @@
 /* Their numbers are those of the format: they stay, and new ones are added behind. */
 enum record_table_kind {
 	/*
-	 * Key: a string, "bytes" (record/figures.h). One column: the figure plus 1, so that one that
-	 * is not known is 0, and has no row (record_table_figure).
+	 * Key: a string, "bytes" (record/figures.h). One column: the figure plus 1, so that one
+	 * that is not known is 0, and has no row (record_table_figure).
 	 */
 	RECORD_TOTALS,
 	RECORD_SITES,		/* key: a stack; columns: enum record_site */

@@ -16,9 +16,9 @@
 struct record_writer;
 
 /*
- * Begin to write to a folder, which is made if it is missing. version: of mdbg, for the first event.
- * ERR_BUSY: another recorder writes to it; ERR_PERM: others may write to the folder, or this user
- * may not; ERR_UNSUPPORTED: it has a recording of another main version. The caller calls
+ * Begin to write to a folder, which is made if it is missing. version: of mdbg, for the first
+ * event. ERR_BUSY: another recorder writes to it; ERR_PERM: others may write to the folder, or this
+ * user may not; ERR_UNSUPPORTED: it has a recording of another main version. The caller calls
  * record_writer_close.
  */
 struct err *record_writer_open(const char *dir, const struct record_limits *limits,
@@ -55,8 +55,8 @@ struct record_writer_state {
 
 struct record_writer_state record_writer_state(const struct record_writer *writer);
 /*
- * End: the last event is `close` with this text. The writer is gone, also after an error. writer may
- * be NULL.
+ * End: the last event is `close` with this text. The writer is gone, also after an error. writer
+ * may be NULL.
  */
 struct err *record_writer_close(struct record_writer *writer, uint64_t time_ns,
 				const char *why) MUST_CHECK;

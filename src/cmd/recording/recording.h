@@ -47,8 +47,8 @@ struct err *recording_check(const struct recording_options *options, bool other)
 struct err *recording_begin_by(struct shell *shell,
 			       const struct recording_options *options) MUST_CHECK;
 /*
- * Without a prompt: record until a signal ends mdbg, one process after the other. pid: the first one,
- * which is attached to; 0: it is waited for. It does not return.
+ * Without a prompt: record until a signal ends mdbg, one process after the other. pid: the first
+ * one, which is attached to; 0: it is waited for. It does not return.
  */
 void recording_serve(struct shell *shell, const struct recording_options *options,
 		     pid_t pid) NORETURN;
