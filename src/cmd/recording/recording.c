@@ -17,6 +17,8 @@ struct err *recording_limits(const char *keep, const char *size, struct record_l
 {
 	struct err *err = keep ? parse_duration(keep, &limits->keep_ns) : NULL;
 
+	if (!err && !limits->keep_ns)
+		err = err_create(ERR_USAGE, "'%s': an age is more than 0", keep);
 	if (!err && size)
 		err = parse_size(size, &limits->size);
 	if (!err && size && limits->size < RECORD_FRAME_MOST)
@@ -109,7 +111,8 @@ struct err *recording_begin_by(struct shell *shell, const struct recording_optio
 	struct record_limits limits = RECORDING_LIMITS;
 	struct err *err;
 
-	if (!options->dir)
+	/* Those of a group are recorded by others. */
+	if (!options->dir || options->group)
 		return NULL;
 	err = recording_limits(options->keep, options->size, &limits);
 	return err ? err : recording_begin(shell, options->dir, &limits);

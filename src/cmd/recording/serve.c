@@ -1,85 +1,47 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * --record without a prompt. When its process has ended mdbg looks each second for one of the same
- * name, or in the same control group, and attaches to it. Of several of one name it takes the one
- * that has run longest, of those of a group the one with most memory.
+ * name, and attaches to it. Of several it takes the one that has run longest.
  */
 
-#include "base/cleanup.h"
-#include "cmd/recording/recording.h"
+#include "cmd/recording/group.h"
 #include "cmd/shell/events.h"
 #include "cmd/shell/shell.h"
 #include "cmd/shell/target_commands.h"
 #include "cmd/terminal/signals.h"
-#include "os/memory_groups.h"
 #include "os/processes.h"
 #include "os/procfs.h"
 
 #define LOOK_NS		1000000000ull	/* between two looks for the next process */
 
-/* Which process is recorded when the one before has ended. */
-struct wanted {
-	const char *name;	/* NULL: by group */
-	const char *group;
-};
-
-/* Is this process in the group, or in one below it? */
-static bool is_in_group(pid_t pid, const char *group)
-{
-	char path[MEMORY_GROUP_PATH];
-	AUTO_FREE char *text = NULL;
-	size_t len;
-
-	if (procfs_file(pid, "cgroup", &text, &len) || !memory_groups_parse(text, path))
-		return false;
-	return memory_groups_below(path, group);
-}
-
-/* What the best of several has most of: memory in a group, and time since its start otherwise. */
-static uint64_t rank_of(pid_t pid, const struct wanted *wanted)
-{
-	struct proc_stat stat;
-	struct err *err = procfs_stat(pid, &stat);
-
-	if (err)
-		return 0;
-	return wanted->group ? stat.rss_pages + 1 : UINT64_MAX - stat.start_time;
-}
-
-static struct err *find_process(const struct wanted *wanted, pid_t *ret)
+/* The process of that name that has run longest; 0: there is none. */
+static pid_t find_process(const char *name)
 {
 	struct process_names found;
-	struct err *err = processes_named(wanted->group ? NULL : wanted->name, &found);
-	uint64_t most = 0;
+	uint64_t first = UINT64_MAX;
+	pid_t pid = 0;
 
-	if (err)
-		return err;
+	if (processes_named(name, &found))
+		return 0;
 	vec_each(process, &found.vec) {
-		uint64_t rank;
+		struct proc_stat stat;
 
-		if (wanted->group && !is_in_group(process->pid, wanted->group))
-			continue;
-		rank = rank_of(process->pid, wanted);
-		if (rank > most) {
-			most = rank;
-			*ret = process->pid;
+		if (!procfs_stat(process->pid, &stat) && stat.start_time < first) {
+			first = stat.start_time;
+			pid = process->pid;
 		}
 	}
 	vec_free(&found.vec);
-	if (most)
-		return NULL;
-	return wanted->group ?
-		err_create(ERR_NOTFOUND, "no process is in the control group '%s'", wanted->group) :
-		err_create(ERR_NOTFOUND, "no process has the name '%s'", wanted->name);
+	return pid;
 }
 
-static void attach_next(struct shell *shell, const struct wanted *wanted)
+static void attach_next(struct shell *shell, const char *name)
 {
 	struct recording *recording = &shell->recording;
+	pid_t pid = find_process(name);
 	struct err *err;
-	pid_t pid = 0;
 
-	if (find_process(wanted, &pid))
+	if (!pid)
 		return;
 	err = target_command_attach(shell, pid);
 	if (!err && !shell->quiet)
@@ -103,13 +65,13 @@ static bool is_over(void *ctx, struct err **err_ret UNUSED)
 	return signals_ending() || !has_target(shell);
 }
 
-static void serve(struct shell *shell, const struct wanted *wanted)
+static void serve(struct shell *shell, const char *name)
 {
 	struct err *err = NULL;
 
 	while (!signals_ending() && !(err && err->code == ERR_CANCELLED)) {
 		if (!has_target(shell))
-			attach_next(shell, wanted);
+			attach_next(shell, name);
 		if (has_target(shell))
 			err = target_command_wait(shell, WAIT_FOREVER, is_over, shell);
 		else
@@ -120,13 +82,17 @@ static void serve(struct shell *shell, const struct wanted *wanted)
 
 void recording_serve(struct shell *shell, const struct recording_options *options, pid_t pid)
 {
-	struct wanted wanted = { .name = options->process, .group = options->group };
 	struct proc_status status;
+	struct err *err = NULL;
 
-	/* The next one is that of the same name. */
-	if (pid && !procfs_status(pid, &status))
-		wanted.name = status.name.bytes;
-	serve(shell, &wanted);
-	shell->leave(shell, shell->failed ? 1 : 0);
+	if (options->group)
+		err = recording_group_serve(shell, options);
+	else if (pid && !procfs_status(pid, &status))
+		serve(shell, status.name.bytes);	/* the next one is that of the same name */
+	else
+		serve(shell, options->process);
+	if (err)
+		terminal_err(&shell->terminal, err);
+	shell->leave(shell, err || shell->failed ? 1 : 0);
 	__builtin_unreachable();
 }

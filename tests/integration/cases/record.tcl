@@ -64,3 +64,22 @@ case record-at-the-prompt 60 {
 	live_end $m
 	finish $t
 }
+
+case record-all-of-a-group 60 {
+	set t [start exact]
+	set other [start exact]
+	set group [own_group memory [pid_of $t]]
+	spit $group/cgroup.procs [pid_of $other]
+	file mkdir $::tmp/recording
+	file attributes $::tmp/recording -permissions 0700
+	regsub {^/sys/fs/cgroup(/memory)?} $group {} name
+	set recorder [exec {*}[mdbg_command -n --record $::tmp/recording --group $name] </dev/null >@stdout 2>>$::tmp/record.err &]
+	until {[llength [glob -nocomplain $::tmp/recording/*/*.mrec]] == 2}
+	check {[lsort [lmap dir [glob -directory $::tmp/recording -tails *] {regexp -inline {^\d+} $dir}]] eq
+		[lsort [list [pid_of $t] [pid_of $other]]]} {[glob $::tmp/recording/*]}
+	end_recorder $recorder
+	check {[slurp $::tmp/record.err] eq ""} {[slurp $::tmp/record.err]}
+	finish $t
+	finish $other
+	until {![catch {file delete $group}]}
+}
