@@ -266,27 +266,36 @@ static struct err *take_value(struct record_input *input, struct record_bytes *f
 	return err;
 }
 
-/* The numbers of `rows`, which have their keys, column by column. */
+/* A column of `rows`, which have their keys. old: their rows before, or NULL. */
+static struct err *take_column(struct record_input *input, struct record_bytes *from, bool strings,
+			       unsigned column, const uint64_t *const *old,
+			       struct record_table *rows)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; !err && i < rows->nr && !from->bad; i++)
+		err = take_value(input, from, strings, old[i] ? old[i][column] : 0,
+				 &rows->values[i * rows->columns + column]);
+	return err;
+}
+
+/* The numbers of the rows, column by column. What is behind those of this version is left. */
 static struct err *take_columns(struct record_input *input, struct record_bytes *from,
 				const struct record_table_form *form, unsigned columns,
 				const struct record_table *before, struct record_table *rows)
 {
+	AUTO_FREE const uint64_t **old = malloc((rows->nr + 1) * sizeof(*old));
 	struct err *err = NULL;
-	uint64_t value;
 
-	for (unsigned column = 0; column < MAX(columns, form->columns); column++) {
-		for (size_t i = 0; !err && i < rows->nr && !from->bad; i++) {
-			const uint64_t *old = column < form->columns ?
-					      record_table_row(before, rows->keys[i]) : NULL;
-
-			value = RECORD_UNKNOWN;
-			if (column < columns)
-				err = take_value(input, from, column < form->columns &&
-						 form->strings >> column & 1, old ? old[column] : 0, &value);
-			if (column < form->columns)
-				rows->values[i * rows->columns + column] = value;
-		}
-	}
+	if (!old)
+		return err_nomem;
+	for (size_t i = 0; i < rows->nr; i++)
+		old[i] = record_table_row(before, rows->keys[i]);
+	for (unsigned column = 0; !err && column < MIN(columns, form->columns); column++)
+		err = take_column(input, from, form->strings >> column & 1, column, old, rows);
+	for (unsigned column = columns; column < form->columns; column++)
+		for (size_t i = 0; i < rows->nr; i++)
+			rows->values[i * rows->columns + column] = RECORD_UNKNOWN;
 	return err;
 }
 

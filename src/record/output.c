@@ -261,21 +261,25 @@ static struct err *put_keys(struct record_output *output, const struct record_ta
 	return err;
 }
 
-/* One column of the rows, less what they had before. */
+/* One column of the rows, less what they had before. Both are in the order of their keys. */
 static struct err *put_column(struct record_output *output, const struct record_table *before,
 			      const struct record_table *rows, unsigned column, bool strings,
 			      struct str *to)
 {
 	struct err *err = NULL;
+	size_t at = 0;
 
 	for (size_t i = 0; !err && i < rows->nr; i++) {
-		uint64_t now = rows->values[i * rows->columns + column];
-		const uint64_t *old = record_table_row(before, rows->keys[i]);
+		uint64_t now = rows->values[i * rows->columns + column], old = 0;
 
+		while (at < before->nr && before->keys[at] < rows->keys[i])
+			at++;
+		if (at < before->nr && before->keys[at] == rows->keys[i])
+			old = before->values[at * before->columns + column];
 		if (strings)
 			err = put_local(output, to, RECORD_NAME_STRING, (uint32_t)now);
 		else
-			err = record_code_put_signed(to, now - (old ? old[column] : 0));
+			err = record_code_put_signed(to, now - old);
 	}
 	return err;
 }
