@@ -182,6 +182,16 @@ size_t symbols_modules(const struct symbols *symbols)
 	return symbols->modules.nr;
 }
 
+const struct module *symbols_module(const struct symbols *symbols, uint32_t number)
+{
+	return &symbols->modules.at[number];
+}
+
+struct resolved_cache *symbols_resolved(struct symbols *symbols)
+{
+	return &symbols->resolved;
+}
+
 struct names *symbols_names(struct symbols *symbols)
 {
 	return &symbols->names;
@@ -220,7 +230,7 @@ static struct err *image_of(struct symbols *symbols, const struct symbol_module 
 static bool reconcile_same(const struct module *x, const struct module *y)
 {
 	return x->image == y->image && x->path == y->path && x->start == y->start &&
-	       x->end == y->end && x->bias == y->bias;
+	       x->end == y->end && x->bias == y->bias && x->build_id == y->build_id;
 }
 
 struct err *symbols_add(struct symbols *symbols, const struct symbol_module *module)
@@ -230,6 +240,8 @@ struct err *symbols_add(struct symbols *symbols, const struct symbol_module *mod
 	struct module new = {
 		.path = string_pool_keep(&symbols->names, module->path, SIZE_MAX),
 		.name = string_pool_keep(&symbols->names, *name ? name : module->path, SIZE_MAX),
+		.build_id = module->build_id ?
+			string_pool_keep(&symbols->names, module->build_id, SIZE_MAX) : NULL,
 		.start = module->start,
 		.end = module->end,
 		.bias = module->bias,
@@ -237,8 +249,8 @@ struct err *symbols_add(struct symbols *symbols, const struct symbol_module *mod
 		.died = module->died,
 		.same = index,
 	};
-	struct err *err =
-		!new.path || !new.name ? err_nomem : image_of(symbols, module, &new.image);
+	bool kept = new.path && new.name && !new.build_id == !module->build_id;
+	struct err *err = kept ? image_of(symbols, module, &new.image) : err_nomem;
 
 	if (!err)
 		err = vec_reserve(&symbols->modules, 1);
@@ -455,10 +467,15 @@ const struct symbol_frame *symbols_resolve(struct symbols *symbols, uint64_t pc,
 	return resolved->frames;
 }
 
+uint32_t symbols_module_number(struct symbols *symbols, uint64_t address, uint32_t generation)
+{
+	return module_at(symbols, address, generation, true);
+}
+
 const struct module *symbols_module_at(struct symbols *symbols, uint64_t address,
 				       uint32_t generation)
 {
-	uint32_t i = module_at(symbols, address, generation, true);
+	uint32_t i = symbols_module_number(symbols, address, generation);
 
 	return i == NO_MODULE ? NULL : &symbols->modules.at[i];
 }

@@ -30,6 +30,8 @@ struct symbol_module {
 	int fd;
 	const void *bytes;	/* image, if fd is -1 (the vDSO); copied; may be NULL */
 	size_t bytes_len;
+	/* In hex, of a module without fd and bytes, whose file is not here; NULL: not known. */
+	const char *build_id;
 	uint64_t start, end;	/* from the first to the last of its mappings */
 	uint64_t bias;		/* process address - file address */
 	uint32_t born;		/* first generation in which it is mapped */
@@ -120,7 +122,8 @@ struct symbol_place {
 	const char *path;	/* as the target sees it */
 	uint64_t start, end, bias;	/* as in struct symbol_module */
 	uint32_t number;	/* of the module: equal numbers, same module; as long as the symbols */
-	struct image *image;	/* for symbol_file_build_id */
+	struct image *image;	/* for symbol_file_build_id, as is ... */
+	const char *build_id;	/* ... that of a module without a file, or NULL */
 };
 
 /*

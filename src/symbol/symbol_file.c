@@ -106,7 +106,7 @@ bool symbol_file_place(struct symbols *symbols, uint64_t address, uint32_t gener
 
 	if (at)
 		*ret = (struct symbol_place){ at->path, at->start, at->end, at->bias, at->same,
-					      at->image };
+					      at->image, at->build_id };
 	return at;
 }
 
@@ -125,7 +125,9 @@ bool symbol_file_dwarf(struct symbols *symbols, size_t *at, struct symbol_dwarf 
 
 struct err *symbol_file_build_id(const struct symbol_place *place, struct str *ret)
 {
-	return place->image ? image_build_id(place->image, ret) : NULL;
+	if (place->image)
+		return image_build_id(place->image, ret);
+	return place->build_id ? str_add(ret, place->build_id) : NULL;
 }
 
 struct err *symbol_file_each(struct symbols *symbols,

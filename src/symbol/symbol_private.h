@@ -11,6 +11,7 @@
 struct module {
 	const char *path, *name;	/* kept in names; name is the last component of path */
 	struct image *image;		/* NULL: no file */
+	const char *build_id;		/* kept in names; of a module without a file, or NULL */
 	uint64_t start, end, bias;
 	uint32_t born, died;
 	/* first module that differs from this one only in its time */
@@ -23,6 +24,10 @@ struct module {
  */
 const struct module *symbols_module_at(struct symbols *symbols, uint64_t address,
 				       uint32_t generation);
+/* The number of that module; NO_MODULE: there is none. */
+uint32_t symbols_module_number(struct symbols *symbols, uint64_t address, uint32_t generation);
+const struct module *symbols_module(const struct symbols *symbols, uint32_t number);
+struct resolved_cache *symbols_resolved(struct symbols *symbols);
 struct debug_search *symbols_search(struct symbols *symbols);
 struct names *symbols_names(struct symbols *symbols);
 size_t symbols_modules(const struct symbols *symbols);
