@@ -197,6 +197,18 @@ struct err *history_add(struct history *history, const struct moment *moment, ui
 	return err;
 }
 
+struct err *history_append(struct history *history, const struct history_sample *sample)
+{
+	struct history_sample *last = history->samples.nr ?
+		&history->samples.at[history->samples.nr - 1] : NULL;
+
+	if (!last || last->time_ns < sample->time_ns)
+		return vec_push(&history->samples, *sample);
+	if (last->time_ns == sample->time_ns)
+		*last = *sample;
+	return NULL;
+}
+
 const struct history_sample *history_nearest(const struct history *history, uint64_t time_ns)
 {
 	const struct history_sample *sample = history->samples.at;
@@ -215,7 +227,8 @@ const struct history_sample *history_nearest(const struct history *history, uint
 const struct history_sample *history_growth(const struct history *history, uint64_t now_ns)
 {
 	const struct history_sample *sample = history->samples.at, *found = NULL;
-	uint64_t since = history->gaps.nr ? history->gaps.at[history->gaps.nr - 1].end_ns : 0;
+	size_t gaps = LOWER_BOUND(j, 0, history->gaps.nr, history->gaps.at[j].begin_ns < now_ns);
+	uint64_t since = gaps ? history->gaps.at[gaps - 1].end_ns : 0;
 
 	for (size_t i = history->samples.nr; i-- > 0 && sample[i].time_ns >= since;) {
 		uint64_t age = now_ns > sample[i].time_ns ? now_ns - sample[i].time_ns : 0;

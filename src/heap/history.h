@@ -83,6 +83,13 @@ struct err *history_begin(struct history *history, uint64_t time_ns, uint64_t rs
 struct err *history_add(struct history *history, const struct moment *moment,
 			uint64_t rss) MUST_CHECK;
 
+/*
+ * Add a sample whose moment is kept elsewhere, as that of a recording: the limits do not hold for
+ * such a history. One with the time of the last sample replaces it.
+ */
+struct err *history_append(struct history *history,
+			   const struct history_sample *sample) MUST_CHECK;
+
 /* A gap begins. If there is an open gap already, this does nothing. */
 struct err *history_gap_begin(struct history *history, uint64_t time_ns,
 			      bool recorded) MUST_CHECK;
@@ -104,7 +111,7 @@ const struct history_sample *history_peak(const struct history *history);
 const struct history_sample *history_nearest(const struct history *history, uint64_t time_ns);
 /*
  * The sample with which the growth at now_ns is computed: the latest one that is at least GROWTH_NS
- * old; if there is none, the oldest one that is at least GROWTH_LEAST_NS old. Samples before a gap
- * and the origin are left out.
+ * old; if there is none, the oldest one that is at least GROWTH_LEAST_NS old. Samples before the
+ * last gap that has begun by then and the origin are left out.
  */
 const struct history_sample *history_growth(const struct history *history, uint64_t now_ns);

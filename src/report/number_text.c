@@ -6,7 +6,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "report/out.h"
 
@@ -74,15 +73,6 @@ void number_text_duration(char *text, size_t room, uint64_t ns)
 	else
 		snprintf(text, room, "%" PRIu64 " d %" PRIu64 " h", s / 86400,
 			 s % 86400 / 3600);
-}
-
-void number_text_time(char *text, size_t room, uint64_t ns)
-{
-	time_t seconds = (time_t)(ns / SECOND);
-	struct tm tm;
-
-	if (!localtime_r(&seconds, &tm) || !strftime(text, room, "%Y-%m-%d %H:%M:%S", &tm))
-		snprintf(text, room, "%" PRIu64, seconds);
 }
 
 size_t number_text_width(const char *text)

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/time_text.h"
 #include "base/err.h"
 #include "base/outside.h"
 #include "base/str.h"
@@ -126,6 +127,9 @@ struct size_text number_text_size(const struct out *out, uint64_t bytes);
 /* The text is "312 s", "12.3 s", "4.5 ms", "5 m 12 s", "3 h 4 m" or "2 d 3 h". */
 void number_text_duration(char *text, size_t room, uint64_t ns);
 /* The text is "2026-11-20 10:00:00", in local time. */
-void number_text_time(char *text, size_t room, uint64_t ns);
+static inline void number_text_time(char *text, size_t room, uint64_t ns)
+{
+	time_text(text, room, ns);
+}
 /* The number of characters of UTF-8 text; each byte that is no UTF-8 counts as one. */
 size_t number_text_width(const char *text);

@@ -59,7 +59,7 @@ static struct err *attach_seized(struct session *session)
 		err = arm_target_prepare(session);
 	if (!err && !config->arm && !session->region) {
 		session->records = RECORDS_LACK;
-		err = region_create_empty(&session->region);
+		err = region_create_empty(NULL, &session->region);
 	}
 	if (!err && config->arm)
 		err = sharers_hold(session->current->target);

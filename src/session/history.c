@@ -13,6 +13,7 @@
 #include "log/log_totals.h"
 #include "os/procfs.h"
 #include "session/private.h"
+#include "session/replay/session_replay.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
 
@@ -30,6 +31,11 @@ static uint64_t now_by_log(struct log *log)
 {
 	log_clock_update(log);
 	return log_clock_realtime(log, log_now());
+}
+
+uint64_t session_history_now(struct session *session)
+{
+	return session->replay ? session_replay_now(session) : now_by_log(session_log(session));
 }
 
 static struct log *log_of(const struct session *session)
@@ -147,6 +153,8 @@ struct err *session_history_moment(struct session *session, struct moment *ret)
 	struct in_hand in_hand = { VEC_INIT };
 	struct err *err;
 
+	if (session->replay)
+		return session_replay_moment(session, session_replay_now(session), ret);
 	session_deferred_fix(session);
 	err = session_agent_in_hand(session, &in_hand);
 	if (!err)
@@ -175,6 +183,13 @@ struct err *session_history_totals(struct session *session, struct moment *ret)
 			  now_by_log(log_of(session)), ret);
 	log_totals_free(&totals);
 	return err;
+}
+
+struct err *session_history_unpack(struct session *session, const struct history_sample *sample,
+				   struct moment *ret)
+{
+	return session->replay ? session_replay_moment(session, sample->time_ns, ret) :
+				 moment_unpack(&sample->moment, sample->time_ns, ret);
 }
 
 static void sample(struct session *session)
@@ -213,7 +228,8 @@ uint64_t session_history_poll(struct session *session)
 
 const struct history_sample *session_history_growth(struct session *session, uint64_t now_ns)
 {
-	const struct log_history *is = session_armed(session) ? session_history(session) : NULL;
+	bool goes_on = session_armed(session) || session->replay;
+	const struct log_history *is = goes_on ? session_history(session) : NULL;
 
 	return is ? history_growth(&is->history, now_ns) : NULL;
 }

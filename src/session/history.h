@@ -39,6 +39,11 @@ struct log_history {
 
 #define LOG_HISTORY_INIT	{ .history = HISTORY_INIT, .marks = MARKS_INIT }
 
+/*
+ * Returns the time now, in ns since the epoch, by the clock of the log, which must exist; of a
+ * recording it is where the cursor is.
+ */
+uint64_t session_history_now(struct session *session);
 /* Returns the history and the marks of the session's log; NULL: nothing is recorded. */
 const struct log_history *session_history(struct session *session);
 /* Returns the nanoseconds between two samples; 0: no samples are taken but those of answers. */
@@ -49,10 +54,13 @@ uint64_t session_history_interval(const struct session *session);
  */
 uint64_t session_history_poll(struct session *session);
 /*
- * Scan the log, which must exist, for the moment of now. It is exact if the target is stopped. If
+ * Scan the log, which must exist, for the moment of now; of a recording that is read. It is exact if the target is stopped. If
  * the probes are in, the moment is also added as a sample.
  */
 struct err *session_history_moment(struct session *session, struct moment *ret) MUST_CHECK;
+/* The moment of a sample of the history. */
+struct err *session_history_unpack(struct session *session, const struct history_sample *sample,
+				   struct moment *ret) MUST_CHECK;
 /* Add the moment of an answer as a sample, if the probes are in. */
 struct err *session_history_add(struct session *session, const struct moment *moment) MUST_CHECK;
 /*

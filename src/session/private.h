@@ -124,6 +124,7 @@ struct session {
 	unsigned since_turns;
 	bool names_warned;		/* a warning says that names lack something */
 	char *core_path;		/* of SESSION_CORE */
+	struct replay *replay;		/* of SESSION_REPLAY; else NULL. Main thread */
 	char *cache_dir;
 	struct session_allocators allocators;
 	struct session_runtimes runtimes;

@@ -9,6 +9,7 @@
 #include "os/pidfd.h"
 #include "os/tracer.h"
 #include "session/private.h"
+#include "session/replay/session_replay.h"
 #include "symbol/symbol.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
@@ -27,6 +28,8 @@ void release_forget(struct session *session)
 	session_refs_free(&session->refs);
 	types_destroy(session->types);
 	session->types = NULL;
+	session_replay_free(session->replay);
+	session->replay = NULL;
 	symbols_destroy(session->symbols);
 	session->symbols = NULL;
 	session->known_generation = 0;
@@ -192,8 +195,8 @@ struct err *session_detach(struct session *session)
 {
 	struct err *err = NULL;
 
-	/* There is nothing to take out of a core file. */
-	if (session->state == SESSION_CORE) {
+	/* There is nothing to take out of a file. */
+	if (session->state == SESSION_CORE || session->state == SESSION_REPLAY) {
 		session->state = SESSION_NONE;
 		session->current->pid = 0;
 		return release_call_forget(session);

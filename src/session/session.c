@@ -86,6 +86,8 @@ struct err *session_need_target(const struct session *session)
 	switch (session_state(session)) {
 	case SESSION_CORE:
 		return err_create(ERR_STATE, "there is no process, only its core file");
+	case SESSION_REPLAY:
+		return err_create(ERR_STATE, "there is no process, only its recording");
 	case SESSION_RUNNING:
 	case SESSION_STOPPED:
 		if (process_has_execed(process->state))
@@ -101,8 +103,9 @@ struct err *session_need_target(const struct session *session)
 
 struct err *session_need_none(const struct session *session)
 {
-	if (session->state == SESSION_CORE)
-		return err_hint(err_create(ERR_STATE, "a core file is open"), "`detach` closes it");
+	if (session->state == SESSION_CORE || session->state == SESSION_REPLAY)
+		return err_hint(err_create(ERR_STATE, "a %s is open", session->state == SESSION_CORE ?
+					   "core file" : "recording"), "`detach` closes it");
 	if (!session_need_target(session))
 		return err_hint(err_create(ERR_STATE, "process %d is attached",
 					   session->current->pid),

@@ -63,6 +63,7 @@ enum session_state {
 	/* the target is gone, or has exec'ed unfollowed; its log still answers */
 	SESSION_ENDED,
 	SESSION_CORE,		/* a core file: there is no process, and nothing was recorded */
+	SESSION_REPLAY,		/* a recording (session/replay/session_replay.h): there is no process */
 };
 
 struct err *session_create(struct session **ret) MUST_CHECK;

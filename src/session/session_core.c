@@ -34,7 +34,7 @@ static struct err *open_job(struct session *session, void *arg)
 	AUTO_FREE char *path = strdup(job->path);
 	struct region *region;
 	struct target *target;
-	struct err *err = path ? region_create_empty(&region) : err_nomem;
+	struct err *err = path ? region_create_empty(NULL, &region) : err_nomem;
 
 	if (err)
 		return err;

@@ -303,10 +303,11 @@ struct err *region_format(struct region *region, const struct log_config *config
 	return log_format_behind(region->base, &own, &region->log);
 }
 
-struct err *region_create_empty(struct region **ret)
+struct err *region_create_empty(const struct log_config *config, struct region **ret)
 {
-	const struct log_config config = { .region_size = LOG_REGION_MIN, .stack_depth = 1 };
-	CLEANUP(region_cleanup) struct region *region = make(config.region_size, AGENT_THREADS);
+	static const struct log_config least = { .region_size = LOG_REGION_MIN, .stack_depth = 1 };
+	CLEANUP(region_cleanup) struct region *region =
+		make((config ? config : &least)->region_size, AGENT_THREADS);
 	struct err *err;
 
 	if (!region)
@@ -319,9 +320,9 @@ struct err *region_create_empty(struct region **ret)
 	}
 	err = journal_writer_begin(&region->writer, region->base, region->size);
 	region->journal = region->writer.own;
-	region->empty = true;
+	region->empty = !config;
 	if (!err)
-		err = region_format(region, &config);
+		err = region_format(region, config ? config : &least);
 	if (!err)
 		*ret = take(region);
 	return err;

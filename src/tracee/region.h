@@ -74,10 +74,10 @@ struct err *region_create(struct target *target, struct remote *remote,
 /* The log's size is the region's, whatever config has. */
 struct err *region_format(struct region *region, const struct log_config *config) MUST_CHECK;
 /*
- * Make a region that is in no target; its log stays empty. It is for a target that is not recorded:
- * a core file, a process without probes.
+ * Make a region that is in no target, and that nobody but mdbg writes to. config may be NULL: its log
+ * stays empty, for a target that is not recorded (a core file, a process without probes).
  */
-struct err *region_create_empty(struct region **ret) MUST_CHECK;
+struct err *region_create_empty(const struct log_config *config, struct region **ret) MUST_CHECK;
 /* Could this user open the region again (region_adopt)? It takes CAP_CHECKPOINT_RESTORE. */
 bool region_opens_again(const struct target *target);
 /*

@@ -22,6 +22,7 @@
 #include "session/growth/session_kernel.h"
 #include "session/pool/session_pools.h"
 #include "session/pool/session_python.h"
+#include "session/replay/session_replay.h"
 #include "symbol/symbol.h"
 #include "type/types.h"
 
@@ -328,6 +329,12 @@ struct err *session_attach(struct session *session, pid_t pid)
 				"try the fake's own");
 	fake_attach(session);
 	return NULL;
+}
+
+struct err *session_replay_open(struct session *session UNUSED, const char *const *folders,
+				size_t nr UNUSED, uint64_t time_ns UNUSED)
+{
+	return err_create(ERR_NOTFOUND, "%s: there is no recording", folders[0]);
 }
 
 struct err *session_core_open(struct session *session UNUSED, const char *path, const char *exe UNUSED)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The recordings that a session has open, for the files of this folder. */
+#pragma once
+
+#include "record/reader.h"
+#include "session/replay/replay_stacks.h"
+#include "session/replay/replay_timeline.h"
+
+struct replay_source {
+	char *folder;
+	struct record_reader *reader;
+	struct replay_numbers numbers;
+};
+
+struct replay {
+	VEC(struct replay_source) sources;
+	struct replay_timeline timeline;
+	struct replay_stacks stacks;
+	pid_t only;			/* the targets of the view have this pid; 0: all */
+	uint64_t now_ns;
+	char now_text[32];
+};
+
+/* Fill in an empty history with what was recorded of the view. */
+struct err *replay_view_history(struct replay *replay, struct history *ret) MUST_CHECK;

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Recordings as the target of a session (theory in session_replay.h). */
+
+#include "session/replay/session_replay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/time_text.h"
+#include "record/figures.h"
+#include "record/reader.h"
+#include "session/private.h"
+#include "session/replay/replay_view.h"
+
+#define LATE_NS		2000000000ull	/* a time that is written in seconds is not after the last sample */
+
+void session_replay_free(struct replay *replay)
+{
+	if (!replay)
+		return;
+	vec_each(source, &replay->sources) {
+		record_reader_close(source->reader);
+		vec_free(&source->numbers.vec);
+		free(source->folder);
+	}
+	vec_free(&replay->sources);
+	replay_timeline_free(&replay->timeline);
+	replay_stacks_free(&replay->stacks);
+	free(replay);
+}
+
+bool session_replay_is(const struct session *session)
+{
+	return session->replay;
+}
+
+uint64_t session_replay_now(const struct session *session)
+{
+	return session->replay->now_ns;
+}
+
+const char *session_replay_now_text(const struct session *session)
+{
+	return session->replay->now_text;
+}
+
+static void set_now(struct session *session, uint64_t time_ns)
+{
+	struct replay *replay = session->replay;
+
+	replay->now_ns = time_ns;
+	time_text(replay->now_text, sizeof(replay->now_text), time_ns);
+}
+
+static struct err *outside(const char *what, uint64_t time_ns)
+{
+	char text[32];
+
+	time_text(text, sizeof(text), time_ns);
+	return err_create(ERR_RANGE, "the recording %s at %s", what, text);
+}
+
+static struct err *in_gap(const struct history_gap *gap)
+{
+	char from[32], to[32];
+
+	time_text(from, sizeof(from), gap->begin_ns);
+	time_text(to, sizeof(to), gap->end_ns);
+	return err_hint(err_create(ERR_RANGE, "nothing was recorded between %s and %s", from, to),
+			"the moments beside that are these two");
+}
+
+struct err *session_replay_check(struct session *session, uint64_t time_ns)
+{
+	const struct history *history = &session->history.history;
+	const struct history_sample *first = history->samples.at;
+	const struct history_sample *last = first + history->samples.nr - 1;
+
+	if (time_ns + LATE_NS < first->time_ns)
+		return outside("begins", first->time_ns);
+	if (time_ns > last->time_ns + LATE_NS)
+		return outside("ends", last->time_ns);
+	vec_each(gap, &history->gaps)
+		if (time_ns > gap->begin_ns + LATE_NS && time_ns + LATE_NS < gap->end_ns)
+			return in_gap(gap);
+	return NULL;
+}
+
+static const struct history_sample *sample_at(const struct session *session, uint64_t time_ns)
+{
+	const struct history *history = &session->history.history;
+	const struct history_sample *sample = history_nearest(history, time_ns);
+
+	return sample ? sample : history->samples.at;
+}
+
+struct err *session_replay_to(struct session *session, uint64_t time_ns)
+{
+	struct err *err = session_replay_check(session, time_ns);
+
+	if (!err)
+		set_now(session, sample_at(session, time_ns)->time_ns);
+	return err;
+}
+
+struct err *session_replay_step(struct session *session, int by)
+{
+	const struct history *history = &session->history.history;
+	size_t at = (size_t)(sample_at(session, session->replay->now_ns) - history->samples.at);
+
+	if (by < 0 && !at)
+		return outside("begins", history->samples.at->time_ns);
+	if (by > 0 && at + 1 == history->samples.nr)
+		return outside("ends", history->samples.at[at].time_ns);
+	set_now(session, history->samples.at[by > 0 ? at + 1 : at - 1].time_ns);
+	return NULL;
+}
+
+/* The sums of a view, by the log's stacks. */
+struct adding {
+	struct replay *replay;
+	struct map sums;	/* stack + 1 -> 1 + index */
+	struct moment *moment;
+};
+
+static struct err *add_sum(struct adding *adding, uint32_t stack, uint64_t bytes, uint64_t count)
+{
+	struct moment *moment = adding->moment;
+	size_t at = (size_t)(uintptr_t)map_get(&adding->sums, (uint64_t)stack + 1);
+	struct err *err = NULL;
+
+	if (!at) {
+		err = vec_push(&moment->vec, ((struct moment_sum){ .stack = stack }));
+		at = moment->vec.nr;
+		if (!err)
+			err = map_put(&adding->sums, (uint64_t)stack + 1, (void *)(uintptr_t)at);
+	}
+	if (err)
+		return err;
+	moment->vec.at[at - 1].bytes += bytes;
+	moment->vec.at[at - 1].count += count;
+	return NULL;
+}
+
+static struct err *add_sites(void *ctx, struct replay_source *source, const struct record_sample *sample)
+{
+	struct adding *adding = ctx;
+	const struct record_table *sites = &sample->table[RECORD_SITES];
+	struct err *err = NULL;
+
+	for (size_t i = 0; !err && i < sites->nr && sites->columns > RECORD_SITE_COUNT; i++) {
+		const uint64_t *row = &sites->values[i * sites->columns];
+		uint32_t stack;
+
+		if (sites->keys[i] > UINT32_MAX || !row[RECORD_SITE_COUNT])
+			continue;
+		err = replay_stacks_get(&adding->replay->stacks, source->reader, &source->numbers,
+					(uint32_t)sites->keys[i], &stack);
+		if (!err)
+			err = add_sum(adding, stack, row[RECORD_SITE_BYTES],
+				      row[RECORD_SITE_COUNT]);
+	}
+	return err;
+}
+
+/* Call fn with the sample of a target at a time, if it is known then. */
+static struct err *at_time(struct replay *replay, const struct replay_target *target,
+			   uint64_t time_ns,
+			   struct err *(*fn)(void *ctx, struct replay_source *source,
+					     const struct record_sample *sample), void *ctx)
+{
+	struct replay_source *source = &replay->sources.at[target->source];
+	const struct record_sample *sample;
+	struct record_cursor *cursor;
+	struct err *err;
+
+	if (!target->samples || target->from_ns > time_ns || target->end_ns <= time_ns)
+		return NULL;
+	err = record_cursor_at(source->reader, target->number, time_ns, &cursor, &sample);
+	if (err)
+		return err;
+	if (sample)
+		err = fn(ctx, source, sample);
+	record_cursor_close(cursor);
+	return err;
+}
+
+COMPARE_BY(by_stack, struct moment_sum, x, x->stack)
+
+struct err *session_replay_moment(struct session *session, uint64_t time_ns, struct moment *ret)
+{
+	struct moment moment = MOMENT_INIT;
+	struct replay *replay = session->replay;
+	struct adding adding = { replay, MAP_INIT, &moment };
+	struct err *err = NULL;
+
+	moment.time_ns = time_ns;
+	for (size_t i = 0; !err && i < replay->timeline.targets.nr; i++)
+		if (replay_timeline_shows(&replay->timeline.targets.at[i], replay->only))
+			err = at_time(replay, &replay->timeline.targets.at[i], time_ns, add_sites,
+				      &adding);
+	map_free(&adding.sums, NULL);
+	if (err) {
+		moment_free(&moment);
+		return err;
+	}
+	vec_sort(&moment.vec, by_stack);
+	moment.older = sample_at(session, time_ns)->moment.older;
+	*ret = moment;
+	return NULL;
+}
+
+static struct err *add_totals(void *ctx, struct replay_source *source, const struct record_sample *sample)
+{
+	const struct record_table *totals = &sample->table[RECORD_TOTALS];
+	struct session_replay_process *process = ctx;
+
+	process->time_ns = sample->time_ns;
+	process->bytes = record_table_figure(source->reader, totals, RECORD_TOTAL_BYTES);
+	process->count = record_table_figure(source->reader, totals, RECORD_TOTAL_COUNT);
+	process->rss = record_table_figure(source->reader, totals, RECORD_TOTAL_RSS);
+	return NULL;
+}
+
+static struct session_replay_process describe(const struct replay *replay,
+					      const struct replay_target *target)
+{
+	const struct replay_source *source = &replay->sources.at[target->source];
+	const struct record_target *is = record_reader_target(source->reader, target->number);
+
+	return (struct session_replay_process){
+		.folder = source->folder,
+		.name = { record_reader_string(source->reader, is->name) },
+		.command = { record_reader_string(source->reader, is->command) },
+		.pid = target->pid, .from_ns = target->samples ? target->from_ns : 0,
+		.to_ns = target->to_ns, .end_ns = target->end_ns, .exited = target->exited,
+		.samples = target->samples,
+	};
+}
+
+struct err *session_replay_processes(struct session *session, uint64_t time_ns,
+				     struct session_replay_processes *ret)
+{
+	struct replay *replay = session->replay;
+	struct err *err = NULL;
+
+	vec_each_while(target, &replay->timeline.targets, !err) {
+		struct session_replay_process process = describe(replay, target);
+
+		err = at_time(replay, target, time_ns, add_totals, &process);
+		if (!err)
+			err = vec_push(&ret->vec, process);
+	}
+	return err;
+}
+
+struct err *session_replay_only(struct session *session, pid_t pid)
+{
+	struct replay *replay = session->replay;
+	struct history history = HISTORY_INIT;
+	pid_t before = replay->only;
+	struct err *err;
+
+	replay->only = pid;
+	err = replay_view_history(replay, &history);
+	if (!err && !history.samples.nr)
+		err = err_create(ERR_NOTFOUND, "nothing was recorded of a process %d", pid);
+	if (err) {
+		replay->only = before;
+		history_clear(&history);
+		return err;
+	}
+	history_clear(&session->history.history);
+	session->history.history = history;
+	set_now(session, sample_at(session, replay->now_ns)->time_ns);
+	return NULL;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Recordings (record/reader.h) as the target of a session: there is no process, and answers are of
+ * the time that was recorded.
+ *
+ * Theory of operation
+ *
+ * A session without a process was a core file so far: its memory is there and its log is empty. Of a
+ * recording it is the other way round. There is no memory to look at, and there are no records of
+ * single blocks; what was recorded is a moment (heap/moment.h) for each sample, which is what the
+ * history of a log consists of. So a recording is a third kind of target, whose log has stacks and no
+ * blocks, and whose history is the recording:
+ *
+ *	stacks	(replay_stacks.h) are put into the log of a region that is in no process, when a
+ *		sample first has them. Their names are recorded, too, and stand in for those of files
+ *		(symbol/symbol_recorded.h). So filters, tracebacks, `by function`, exports and
+ *		`malloc diff` have their stacks from where they always have them.
+ *	history	(replay_timeline.h) has the time and the totals of each sample. The sites of a
+ *		sample are read when a moment is chosen: weeks of them do not fit into memory.
+ *	now	is a time of the recording, the cursor. It is what every answer is of that asks for
+ *		no other moment; -10m is ten minutes before it.
+ *
+ * What an answer needs decides whether a recording gives it, and not the command: moments it has,
+ * records, memory and a process it has not. A command says by its check (cmd/shell/call.h) what it
+ * needs.
+ *
+ * One view may have several recordings, and each may have many targets: the workers of a service, and
+ * those that came after a restart. The same code has the same stack in all of them, so the sums of
+ * the view are sums of moments. At a time T the view has each target whose first sample is not after
+ * T and whose end is; of each it is the last sample at or before T. A target that has ended holds
+ * nothing. Where a recorder did not look (it was killed, or had let go of a target that went on),
+ * nothing is known of the target, so the view has a gap. Nothing is ever taken from between two
+ * samples, and a time in a gap is an error.
+ *
+ * Rejected: answers that are kept as text or as exports (none of the filters would be left); a second
+ * source of rows above the session (each command would ask which of the two there is); the recorded
+ * addresses (two processes have other ones for the same code, and so have two runs of one program).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/outside.h"
+#include "base/vec.h"
+
+struct history_sample;
+struct moment;
+struct session;
+
+/*
+ * Open the recordings in nr folders as one view. The cursor is at time_ns, or, if that is 0, at the
+ * last sample. ERR_STATE: there is a target already. ERR_NOTFOUND: there is no recording, or it has
+ * no sample; ERR_RANGE: time_ns is in none.
+ */
+struct err *session_replay_open(struct session *session, const char *const *folders, size_t nr,
+				uint64_t time_ns) MUST_CHECK;
+/* Is the target a recording? */
+bool session_replay_is(const struct session *session);
+
+/* The functions below are for a session whose target is a recording. */
+
+/* The cursor: a time since the epoch, and the same as text, "2026-11-02 03:10:00". */
+uint64_t session_replay_now(const struct session *session);
+const char *session_replay_now_text(const struct session *session);
+/*
+ * Set the cursor to the sample nearest to a time. ERR_RANGE: the recording begins later or ends
+ * earlier, or nothing was recorded then; the message says from when to when.
+ */
+struct err *session_replay_to(struct session *session, uint64_t time_ns) MUST_CHECK;
+/* Set the cursor to the next sample (1) or the one before (-1). ERR_RANGE: there is none. */
+struct err *session_replay_step(struct session *session, int by) MUST_CHECK;
+/* Was something recorded at that time? ERR_RANGE as above. */
+struct err *session_replay_check(struct session *session, uint64_t time_ns) MUST_CHECK;
+/* The sites of the view at the time of a sample of the history; the caller frees them. */
+struct err *session_replay_moment(struct session *session, uint64_t time_ns,
+				  struct moment *ret) MUST_CHECK;
+/* A target of the view. The session owns the texts. */
+struct session_replay_process {
+	const char *folder;		/* of its recording */
+	struct outside name, command;
+	pid_t pid;
+	uint64_t from_ns, to_ns;	/* of its first and last sample; 0: it has none */
+	uint64_t end_ns;		/* nothing is known of it from then on; UINT64_MAX: it is */
+	bool exited;			/* ... because it has ended */
+	uint64_t samples;
+	/* At the time that was asked for, as of its last sample before; 0 where it has none. */
+	uint64_t time_ns, bytes, count, rss;
+};
+
+struct session_replay_processes {
+	VEC(struct session_replay_process) vec;
+};
+
+/* All targets of all recordings, whatever the view shows. The caller frees the vector. */
+struct err *session_replay_processes(struct session *session, uint64_t time_ns,
+				     struct session_replay_processes *ret) MUST_CHECK;
+/*
+ * Let the view show the targets with this pid only; 0: all. The cursor goes to the sample that is
+ * nearest to where it was. ERR_NOTFOUND: there is none.
+ */
+struct err *session_replay_only(struct session *session, pid_t pid) MUST_CHECK;
+/* Forget the recordings. NULL is allowed. */
+struct replay;
+void session_replay_free(struct replay *replay);

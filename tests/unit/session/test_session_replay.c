@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A recording as the target of a session: its stacks, its moments, its cursor, its gaps. */
+
+#include "log/log.h"
+#include "record/make.h"
+#include "session/history.h"
+#include "session/private.h"
+#include "session/replay/session_replay.h"
+#include "symbol/symbol.h"
+
+#define SITES	20u
+
+static struct made made;
+static struct session *session;
+
+static void begin(void)
+{
+	made_begin(&made, SITES);
+	CU_ASSERT_PTR_NULL_FATAL(session_create(&session));
+}
+
+static void end(void)
+{
+	session_destroy(session);
+	made_end(&made);
+}
+
+EACH(begin, end);
+
+static void record(uint64_t from, uint64_t to)
+{
+	made_open(&made);
+	for (uint64_t t = from; t < to; t++)
+		made_add(&made, t);
+	made_close(&made);
+}
+
+static struct err *open_at(uint64_t time_ns)
+{
+	const char *folder = made.dir;
+
+	return session_replay_open(session, &folder, 1, time_ns);
+}
+
+static void event(enum record_event_kind kind, uint64_t t)
+{
+	CU_ASSERT_PTR_NULL_FATAL(record_writer_event(made.writer, &(const struct record_event){
+		.time_ns = BEGIN + t * SECOND, .target = made.target, .kind = kind }));
+}
+
+/* The site of a stack by the name of its function. */
+static uint32_t site_of(uint32_t stack)
+{
+	struct log_stack_view view = reader_stack(session_log(session), stack);
+	struct symbols *symbols = session_symbols(session);
+	const struct symbol_frame *frames;
+	uint32_t i = UINT32_MAX;
+	size_t nr;
+
+	CU_ASSERT_EQUAL_FATAL(view.nr, 2);
+	frames = symbols_resolve(symbols, view.pcs[1], view.generation, true, &nr);
+	CU_ASSERT_STRING_EQUAL(frames[0].function, "main");
+	frames = symbols_resolve(symbols, view.pcs[0], view.generation, false, &nr);
+	CU_ASSERT_EQUAL(sscanf(frames[0].function, "load_%u", &i), 1);
+	CU_ASSERT_STRING_EQUAL(frames[0].module, "server");
+	CU_ASSERT_EQUAL(frames[0].offset, 16);
+	return i;
+}
+
+static void check_moment(const struct moment *moment, uint64_t t, uint64_t times)
+{
+	uint64_t sum = 0, all = 0;
+
+	CU_ASSERT_EQUAL(moment->time_ns, BEGIN + t * SECOND);
+	vec_each(site, &moment->vec) {
+		CU_ASSERT_EQUAL(site->bytes, times * made_bytes(site_of(site->stack), t));
+		sum += site->bytes;
+	}
+	for (uint32_t i = 0; i < SITES; i++)
+		all += times * made_bytes(i, t);
+	CU_ASSERT_EQUAL(sum, all);
+}
+
+TEST("every sample is a moment, with the sites and names that were recorded")
+{
+	const struct history *history;
+
+	record(0, 30);
+	CU_ASSERT_PTR_NULL_FATAL(open_at(0));
+	history = &session_history(session)->history;
+	CU_ASSERT_EQUAL_FATAL(history->samples.nr, 30);
+	CU_ASSERT_EQUAL(history->gaps.nr, 0);
+	for (size_t t = 0; t < 30; t++) {
+		struct moment moment = MOMENT_INIT;
+
+		CU_ASSERT_PTR_NULL_FATAL(session_history_unpack(session, &history->samples.at[t],
+								&moment));
+		check_moment(&moment, t, 1);
+		CU_ASSERT_EQUAL(moment_total(&moment).bytes, history->samples.at[t].bytes);
+		moment_free(&moment);
+	}
+	CU_ASSERT_EQUAL(session_state(session), SESSION_REPLAY);
+	CU_ASSERT_PTR_NOT_NULL(session_need_target(session));
+	CU_ASSERT_PTR_NULL(session_detach(session));
+	CU_ASSERT(!session_replay_is(session));
+	CU_ASSERT_PTR_NULL(session_log(session));
+}
+
+TEST("the cursor goes by samples and times, and not beyond")
+{
+	record(0, 10);
+	CU_ASSERT_PTR_NULL_FATAL(open_at(BEGIN + 3 * SECOND + 1));
+	CU_ASSERT_EQUAL(session_history_now(session), BEGIN + 3 * SECOND);
+	CU_ASSERT_PTR_NULL(session_replay_step(session, 1));
+	CU_ASSERT_EQUAL(session_replay_now(session), BEGIN + 4 * SECOND);
+	CU_ASSERT_PTR_NULL(session_replay_to(session, BEGIN));
+	CU_ASSERT_EQUAL(session_replay_step(session, -1)->code, ERR_RANGE);
+	CU_ASSERT_PTR_NULL(session_replay_to(session, BEGIN + 9 * SECOND));
+	CU_ASSERT_EQUAL(session_replay_step(session, 1)->code, ERR_RANGE);
+	CU_ASSERT_EQUAL(session_replay_to(session, BEGIN - 3600 * SECOND)->code, ERR_RANGE);
+	CU_ASSERT_EQUAL(session_replay_to(session, BEGIN + 3600 * SECOND)->code, ERR_RANGE);
+	CU_ASSERT_EQUAL(session_replay_now(session), BEGIN + 9 * SECOND);
+}
+
+/* A recorder that was killed, and another one later. */
+TEST("a time at which nothing was recorded is an error")
+{
+	const struct history *history;
+
+	record(0, 10);
+	record(1000, 1010);
+	CU_ASSERT_PTR_NULL_FATAL(open_at(0));
+	history = &session_history(session)->history;
+	CU_ASSERT_EQUAL_FATAL(history->gaps.nr, 1);
+	CU_ASSERT_EQUAL(history->gaps.at[0].begin_ns, BEGIN + 9 * SECOND);
+	CU_ASSERT_EQUAL(history->gaps.at[0].end_ns, BEGIN + 1000 * SECOND);
+	CU_ASSERT_EQUAL(session_replay_to(session, BEGIN + 500 * SECOND)->code, ERR_RANGE);
+	CU_ASSERT_PTR_NULL(session_replay_to(session, BEGIN + 1000 * SECOND));
+	CU_ASSERT_PTR_NULL(session_history_growth(session, BEGIN + 1001 * SECOND));
+	CU_ASSERT_PTR_NOT_NULL(session_history_growth(session, BEGIN + 1009 * SECOND));
+	CU_ASSERT_PTR_NOT_NULL(session_history_growth(session, BEGIN + 9 * SECOND));
+	/* The second one began anew, and its names are those of the first. */
+	CU_ASSERT_PTR_NULL(session_detach(session));
+	CU_ASSERT_EQUAL(open_at(BEGIN + 500 * SECOND)->code, ERR_RANGE);
+	CU_ASSERT_EQUAL(session_state(session), SESSION_NONE);
+}
+
+TEST("two recordings of the same program are one view: sums by stack")
+{
+	const char *folders[2] = { made.dir, made.dir };
+	struct session_replay_processes processes = { VEC_INIT };
+	struct moment moment = MOMENT_INIT;
+
+	record(0, 10);
+	CU_ASSERT_PTR_NULL_FATAL(session_replay_open(session, folders, 2, 0));
+	CU_ASSERT_PTR_NULL_FATAL(session_history_moment(session, &moment));
+	check_moment(&moment, 9, 2);
+	CU_ASSERT_EQUAL(moment_total(&moment).bytes,
+			session_history(session)->history.samples.at[9].bytes);
+	moment_free(&moment);
+	CU_ASSERT_PTR_NULL_FATAL(session_replay_processes(session, BEGIN + 9 * SECOND, &processes));
+	CU_ASSERT_EQUAL_FATAL(processes.vec.nr, 2);
+	CU_ASSERT_EQUAL(processes.vec.at[1].pid, 4711);
+	CU_ASSERT_EQUAL(processes.vec.at[1].samples, 10);
+	vec_free(&processes.vec);
+}
+
+/* A worker ends, another one begins: each counts while it lives. */
+TEST("a process that has ended holds nothing, and its sites count until then")
+{
+	struct session_replay_processes processes = { VEC_INIT };
+	struct record_target second = { .pid = 4712, .start = 1 };
+	struct moment moment = MOMENT_INIT;
+	uint32_t first;
+
+	made_open(&made);
+	first = made.target;
+	for (uint64_t t = 0; t < 5; t++)
+		made_add(&made, t);
+	event(RECORD_EVENT_EXIT, 5);
+	second.name = made_string(&made, "server");
+	CU_ASSERT_PTR_NULL_FATAL(record_names_target(record_writer_names(made.writer), &second,
+						     &made.target));
+	CU_ASSERT_NOT_EQUAL(first, made.target);
+	for (uint64_t t = 20; t < 25; t++)
+		made_add(&made, t);
+	made_close(&made);
+	CU_ASSERT_PTR_NULL_FATAL(open_at(0));
+	CU_ASSERT_PTR_NULL_FATAL(session_history_moment(session, &moment));
+	check_moment(&moment, 24, 1);
+	moment_free(&moment);
+	/* The recorder was there, and there was no process. */
+	CU_ASSERT_EQUAL(session_history(session)->history.gaps.nr, 0);
+	CU_ASSERT_PTR_NULL_FATAL(session_replay_processes(session, BEGIN + 24 * SECOND, &processes));
+	CU_ASSERT_EQUAL_FATAL(processes.vec.nr, 2);
+	CU_ASSERT(processes.vec.at[0].exited && !processes.vec.at[0].time_ns);
+	CU_ASSERT_EQUAL(processes.vec.at[1].time_ns, BEGIN + 24 * SECOND);
+	vec_free(&processes.vec);
+	CU_ASSERT_PTR_NULL(session_replay_only(session, 4711));
+	CU_ASSERT_EQUAL(session_replay_now(session), BEGIN + 4 * SECOND);
+	CU_ASSERT_EQUAL(session_replay_only(session, 1)->code, ERR_NOTFOUND);
+	CU_ASSERT_EQUAL(session_history(session)->history.samples.nr, 5);
+	CU_ASSERT_PTR_NULL(session_replay_only(session, 0));
+	CU_ASSERT_EQUAL(session_history(session)->history.samples.nr, 10);
+}
+
+TEST("what is no recording is an error, and the session stays what it was")
+{
+	const char *folder = "/nonexistent";
+
+	CU_ASSERT_EQUAL(session_replay_open(session, &folder, 1, 0)->code, ERR_NOTFOUND);
+	made_open(&made);
+	made_close(&made);
+	CU_ASSERT_EQUAL(open_at(0)->code, ERR_NOTFOUND);
+	CU_ASSERT_EQUAL(session_state(session), SESSION_NONE);
+}
