@@ -29,6 +29,7 @@
 #include "os/output.h"
 #include "os/trust.h"
 #include "report/out.h"
+#include "session/replay/session_replay.h"
 
 enum exit_status { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_ATTACH = 3 };
 
@@ -49,6 +50,7 @@ struct options {
 	VEC(struct action) actions;
 	VEC(const char *) suppressions;		/* files */
 	bool has_script;
+	VEC(const char *) replay;	/* recordings, DIR or DIR@TIME */
 	const char *core, *exe;	/* NULL: there is none, or EXE is where it was */
 	char **program;		/* NULL: none; ends with NULL */
 	char **script_args;	/* the words after `--` with -x; ends with NULL */
@@ -58,6 +60,7 @@ static const char usage_text[] =
 	"Usage: mdbg [OPTION]... -p PID\n"
 	"       mdbg [OPTION]... [--] PROGRAM [ARG]...\n"
 	"       mdbg [OPTION]... --core CORE [EXE]\n"
+	"       mdbg [OPTION]... --replay DIR[@TIME]...\n"
 	"       mdbg [OPTION]... -x SCRIPT [-- ARG...]\n"
 	"       mdbg [OPTION]... -p PID|NAME --record DIR\n"
 	"Find out who holds the memory of a running process.\n"
@@ -66,6 +69,7 @@ static const char usage_text[] =
 	"                            PID may be a name that only one process has\n"
 	"      --core CORE           look at a core file; EXE is its program, if that is no\n"
 	"                            longer where it was\n"
+	"      --replay DIR[@TIME]   look at a recording; may be repeated: all in one view\n"
 	"      --record DIR          record to this folder until SIGTERM, without a prompt; when\n"
 	"                            the process ends go on with the next one of its name\n"
 	"      --keep AGE            with --record: how long [28d]\n"
@@ -97,7 +101,7 @@ static const char usage_text[] =
 	"PROGRAM is started and watched from its first malloc. At the prompt, `help`\n"
 	"lists the commands. However mdbg ends, the process goes on with its own code\n"
 	"and data. Exit status: 0; 1 if a command or script failed; 2 wrong usage;\n"
-	"3 could not attach, or open CORE; 23 with --fail-on-leak; that of PROGRAM.\n";
+	"3 could not attach, or open CORE or DIR; 23 with --fail-on-leak; that of PROGRAM.\n";
 
 static NORETURN void usage_error(const char *what, const char *word)
 {
@@ -143,6 +147,7 @@ static void print_and_exit(const char *text)
 
 enum {
 	OPT_CORE = 256,
+	OPT_REPLAY,
 	OPT_FAIL_ON_LEAK,
 	OPT_SUPPRESSIONS,
 	OPT_VERSION,
@@ -182,6 +187,7 @@ static const struct option_row {
 	{ { "script", required_argument, NULL, 'x' }, OTHER },
 	{ { "command", required_argument, NULL, 'c' }, OTHER },
 	{ { "core", required_argument, NULL, OPT_CORE }, TEXT(core) },
+	{ { "replay", required_argument, NULL, OPT_REPLAY }, OTHER },
 	{ { "suppressions", required_argument, NULL, OPT_SUPPRESSIONS }, OTHER },
 	{ { "record", required_argument, NULL, OPT_RECORD }, TEXT(record.dir) },
 	{ { "keep", required_argument, NULL, OPT_KEEP }, TEXT(record.keep) },
@@ -248,6 +254,9 @@ static void take_option(struct options *options, int option, int index)
 	case 'c':
 		add_action(options, option == 'x', optarg);
 		break;
+	case OPT_REPLAY:
+		die_of(NULL, vec_push(&options->replay, optarg));
+		break;
 	case OPT_SUPPRESSIONS:
 		die_of(NULL, vec_push(&options->suppressions, optarg));
 		break;
@@ -301,6 +310,9 @@ static void parse_options(int argc, char **argv, struct options *options)
 	find_pid(options);
 	if (options->pid && options->core)
 		usage_error("both a process to attach to and a core file", options->core);
+	if (options->replay.nr && (options->pid || options->core || options->program))
+		usage_error("both a recording and a process, program or core file",
+			    options->replay.at[0]);
 	if (options->pid && options->program)
 		usage_error("both a process to attach to and a program to start",
 			    options->program[0]);
@@ -414,6 +426,9 @@ static void get_target(struct shell *shell, const struct options *options)
 		err = target_command_attach(shell, options->pid);
 	else if (options->core)
 		err = target_command_open_core(shell, options->core, options->exe);
+	else if (options->replay.nr)
+		err = target_command_open_recordings(shell, options->replay.at,
+						     options->replay.nr);
 	else if (options->program)
 		err = target_command_run(shell, options->program);
 	raise_file_limit();
@@ -421,6 +436,10 @@ static void get_target(struct shell *shell, const struct options *options)
 		terminal_note(&shell->terminal,
 			      "the core of process %d is open; `help` lists the commands",
 			      session_pid(shell->session));
+	else if (!err && shell->interactive && !shell->quiet && options->replay.nr)
+		terminal_note(&shell->terminal,
+			      "the recording is open at %s; `help` lists the commands",
+			      session_replay_now_text(shell->session));
 	else if (!err && shell->interactive && !shell->quiet && session_pid(shell->session))
 		terminal_note(&shell->terminal,
 			      "process %d is attached to; `help` lists the commands",
@@ -529,7 +548,7 @@ static void note_environment(struct shell *shell)
 
 int main(int argc, char **argv)
 {
-	struct options options = { .actions = VEC_INIT };
+	struct options options = { .actions = VEC_INIT, .replay = VEC_INIT };
 	AUTO_FREE char *program = NULL;
 	struct shell *shell;
 	int status;

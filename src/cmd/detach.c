@@ -16,7 +16,10 @@ static struct err *run(struct call *call)
 	/* mdbg has detached already from a process that has ended. */
 	if (session_state(call->session) == SESSION_ENDED)
 		return NULL;
-	err = keep ? call_need_target(call) : call_need_view(call);
+	if (keep || session_state(call->session) == SESSION_NONE)
+		err = call_need_target(call);
+	else
+		err = NULL;
 	if (!err)
 		fail_on_leak_search(call->shell);
 	if (!err)
@@ -30,7 +33,7 @@ const struct cmd cmd_detach = {
 	.usage		= "?-keep?",
 	.brief		= "take everything out of the process and let it go",
 	.help		= "The records stay readable until the next attach. It is no error if the process\n"
-			  "has ended. A core file is closed.\n"
+			  "has ended. A core file or a recording is closed.\n"
 			  "\n"
 			  "-keep: probes and log stay in the process, which goes on recording; attach\n"
 			  "again, with any mdbg of this version, to see all records. All probes must be\n"

@@ -108,7 +108,7 @@ static struct err *growth_since(const struct call *call, const struct query *que
 		return NULL;
 	}
 	sample = session_history_growth(call->session, query->now_ns);
-	err = sample ? moment_unpack(&sample->moment, sample->time_ns, sampled) : NULL;
+	err = sample ? session_history_unpack(call->session, sample, sampled) : NULL;
 	*ret = sample && !err ? sampled : NULL;
 	return err;
 }
@@ -277,7 +277,7 @@ static struct err *export_changes(const struct call *call, const struct call *wo
 static struct err *export_sites(const struct call *call, const struct export_format *format,
 				struct exported *ret)
 {
-	struct err *err = call_need_recording(call);
+	struct err *err = call_need_moments(call);
 
 	if (!err)
 		err = query_sites(call, &ret->query);
@@ -293,7 +293,7 @@ static struct err *add_stacks(const struct call *call, struct exported *ret)
 	struct call all = *call;
 	struct err *err;
 
-	if (!session_log(call->session) || call_need_recording(call))
+	if (!session_log(call->session) || call_need_moments(call))
 		return NULL;
 	all.argc = 0;
 	err = query_sites(&all, &ret->query);

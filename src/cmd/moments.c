@@ -4,11 +4,15 @@
 #include "cmd/moments.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "cmd/shell/cmd.h"
 #include "heap/filter.h"
 #include "session/history.h"
 #include "session/peak_watch.h"
+#include "session/replay/session_replay.h"
 
 static struct err *not_so_early(const struct history *history, const char *word, uint64_t now_ns)
 {
@@ -22,8 +26,21 @@ static struct err *not_so_early(const struct history *history, const char *word,
 	return err_hint(err, "the history begins at %s, %s ago", begin, age);
 }
 
+static struct err *choose_time(const struct call *call, const char *word, uint64_t time_ns,
+			       uint64_t now_ns, const struct history_sample **ret)
+{
+	const struct history *history = &session_history(call->session)->history;
+	struct err *err = session_replay_is(call->session) ?
+		session_replay_check(call->session, time_ns) : NULL;
+
+	if (err)
+		return err_wrap(err, "%s", word);
+	*ret = history_nearest(history, time_ns);
+	return *ret ? NULL : not_so_early(history, word, now_ns);
+}
+
 /* "-10m" */
-static struct err *choose_age(const struct history *history, const char *word, uint64_t now_ns,
+static struct err *choose_age(const struct call *call, const char *word, uint64_t now_ns,
 			      const struct history_sample **ret)
 {
 	uint64_t age;
@@ -31,8 +48,26 @@ static struct err *choose_age(const struct history *history, const char *word, u
 	if (parse_duration(word + 1, &age))
 		return err_hint(err_create(ERR_USAGE, "'%s' is no moment", word),
 				"a time ago is written -90s, -10m, -2h or -1d");
-	*ret = age > now_ns ? NULL : history_nearest(history, now_ns - age);
-	return *ret ? NULL : not_so_early(history, word, now_ns);
+	return choose_time(call, word, now_ns - MIN(age, now_ns), now_ns, ret);
+}
+
+/* What a recording has where its cursor is. */
+static struct err *choose_cursor(const struct call *call, struct chosen_moment *ret)
+{
+	ret->word = session_replay_now_text(call->session);
+	return session_history_moment(call->session, &ret->moment);
+}
+
+bool moments_is_mark(const struct call *call, const char *word)
+{
+	const struct log_history *is = session_history(call->session);
+
+	if (!is)
+		return false;
+	vec_each(mark, &is->marks.vec)
+		if (!strcmp(mark->name, word))
+			return true;
+	return false;
 }
 
 /* The moment that was taken of the peak, or a sample that has more: *sample_ret. */
@@ -72,22 +107,68 @@ struct err *moments_choose(const struct call *call, const char *word, uint64_t n
 	struct chosen_moment chosen = { .word = word, .moment = { .time_ns = now_ns } };
 	const struct history_sample *sample = NULL;
 	struct err *err = NULL;
+	uint64_t time_ns;
 
-	if (!strcmp(word, "now"))
+	if (!strcmp(word, "now") && session_replay_is(call->session))
+		err = choose_cursor(call, &chosen);
+	else if (!strcmp(word, "now"))
 		chosen.now = true;
 	else if (!strcmp(word, "peak"))
 		err = choose_peak(call, &is->history, word, now_ns, &sample, &chosen);
 	else if (*word == '-')
-		err = choose_age(&is->history, word, now_ns, &sample);
+		err = choose_age(call, word, now_ns, &sample);
+	else if (!moments_is_mark(call, word) && !parse_time(word, &time_ns))
+		err = choose_time(call, word, time_ns, now_ns, &sample);
 	else
 		err = choose_mark(&is->marks, word, &chosen);
 	if (!err && sample)
-		err = moment_unpack(&sample->moment, sample->time_ns, &chosen.moment);
+		err = session_history_unpack(call->session, sample, &chosen.moment);
 	if (err)
 		moments_chosen_free(&chosen);
 	else
 		*ret = chosen;
 	return err;
+}
+
+/* The words from there on are one MOMENT, perhaps in single quotes, which Tcl does not know. */
+static struct err *join_moment(const struct call *call, int at, struct str *ret)
+{
+	struct err *err = at < call->argc ? NULL : err_create(ERR_USAGE, "a moment goes after at");
+
+	for (int i = at; !err && i < call->argc; i++)
+		err = str_addf(ret, "%s%s", i > at ? " " : "", call->argv[i]);
+	if (!err && ret->len > 1 && ret->at[0] == '\'' && ret->at[ret->len - 1] == '\'') {
+		memmove(ret->at, ret->at + 1, ret->len - 2);
+		ret->len -= 2;
+		ret->at[ret->len] = '\0';
+	}
+	return err;
+}
+
+struct err *moments_take_at(struct call *call, uint64_t *ret)
+{
+	CLEANUP(moments_chosen_free) struct chosen_moment chosen = { 0 };
+	AUTO_STR struct str word = STR_INIT;
+	bool replay = session_replay_is(call->session);
+	struct err *err;
+	int at = 0;
+
+	while (at < call->argc && strcmp(call->argv[at], "at"))
+		at++;
+	*ret = replay ? session_replay_now(call->session) : 0;
+	if (at == call->argc)
+		return NULL;
+	if (!replay)
+		return err_hint(err_create(ERR_STATE, "of an earlier moment this is known of a recording only"),
+				"`mdbg --record DIR` makes one, and `mdbg --replay DIR` opens it");
+	err = join_moment(call, at + 1, &word);
+	if (!err)
+		err = moments_choose(call, str_text(&word), *ret, &chosen);
+	if (err)
+		return err;
+	call->argc = at;
+	*ret = chosen.moment.time_ns;
+	return NULL;
 }
 
 void moments_chosen_free(struct chosen_moment *chosen)

@@ -8,6 +8,7 @@
 #include "cmd/shell/shell.h"
 #include "cmd/terminal/signals.h"
 #include "report/figures.h"
+#include "report/replay/replay_text.h"
 
 static void print_end(const struct call *call)
 {
@@ -127,6 +128,8 @@ static struct err *run(struct call *call)
 		print_core(call, &core);
 		return NULL;
 	}
+	if (state == SESSION_REPLAY)
+		return replay_text_print(call->session, call->out);
 	if (state == SESSION_NONE) {
 		out_text(call->out, "No process.\n");
 		return NULL;

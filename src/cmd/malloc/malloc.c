@@ -8,13 +8,17 @@
 #include "cmd/shell/dict.h"
 #include "probe/runtimes/runtimes.h"
 #include "report/figures.h"
+#include "report/replay/replay_text.h"
 #include "session/history.h"
+#include "session/replay/session_replay.h"
 
 static struct err *run(struct call *call)
 {
 	struct figures figures;
 	struct err *err;
 
+	if (session_replay_is(call->session))
+		return replay_text_print(call->session, call->out);
 	err = figures_get(call->session, SESSION_HEAP_WALK, &figures);
 	if (err)
 		return err;
@@ -123,12 +127,32 @@ static void add_cost(Tcl_Obj *dict, const struct figures *figures)
 	add_known(dict, "oneof", cost->one_of, figures->measured && cost->one_of > 0);
 }
 
+/* What a recording has of the figures. */
+static struct err *get_recorded(struct call *call, Tcl_Obj **ret)
+{
+	const struct history *history = &session_history(call->session)->history;
+	uint64_t now_ns = session_replay_now(call->session);
+	const struct history_sample *sample = history_nearest(history, now_ns);
+
+	*ret = Tcl_NewDictObj();
+	dict_double(*ret, "time", (double)now_ns / 1e9);
+	dict_number(*ret, "bytes", sample->bytes);
+	dict_number(*ret, "active", sample->count);
+	if (sample->rss)
+		dict_number(*ret, "resident", sample->rss);
+	dict_number(*ret, "samples", history->samples.nr);
+	return NULL;
+}
+
 static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 {
 	struct figures figures;
-	struct err *err = figures_get(call->session, SESSION_HEAP_WALK, &figures);
+	struct err *err;
 	Tcl_Obj *dict;
 
+	if (session_replay_is(call->session))
+		return get_recorded(call, ret);
+	err = figures_get(call->session, SESSION_HEAP_WALK, &figures);
 	if (err)
 		return err;
 	dict = *ret = Tcl_NewDictObj();
@@ -218,6 +242,9 @@ static const struct twin twin = {
 			  "and the number of chunks of each kind, usedchunks and so on. A heap of\n"
 			  "another allocator than glibc has no systemmax and locked, and kept (whole\n"
 			  "pages that it has taken back, and keeps) in place of top.\n"
+			  "\n"
+			  "Of a recording there are: time (of the cursor), bytes, active, resident\n"
+			  "and samples.\n"
 			  "Error: {MDBG STATE} before the first attach.\n",
 	.value		= get_malloc,
 };

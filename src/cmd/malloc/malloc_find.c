@@ -47,7 +47,7 @@ static struct err *look(struct call *call, uint64_t limit, struct found *ret)
 	struct err *err = call_need_view(call);
 
 	ret->searched = !err;
-	if (err && session_log(call->session)) {
+	if (err && !call_need_log(call)) {
 		/* The process is gone, but the log still knows its blocks. */
 		ret->find.block = ret->find.outer = REFERRERS_NO_BLOCK;
 		return session_heap(call->session, SESSION_HEAP_LOG, NULL, &ret->find.heap);

@@ -41,6 +41,7 @@ static struct err *read_log(void *ctx)
 	struct session *session = watch->loop.call->session;
 	struct log *log = session_log(session);
 	struct in_hand in_hand = { VEC_INIT };
+	uint64_t now_ns = session_history_now(session);
 	struct log_totals totals;
 	struct err *err;
 
@@ -49,14 +50,13 @@ static struct err *read_log(void *ctx)
 		watch->rates = (struct rates)RATES_INIT;
 		watch->pid = session_pid(session);
 	}
-	log_clock_update(log);
 	session_deferred_fix(session);
 	err = session_agent_totals(session, &totals);
 	if (!err) {
 		err = session_agent_in_hand(session, &in_hand);
 		if (!err)
 			err = rates_read(&watch->rates, log, &in_hand, &totals,
-					 log_clock_realtime(log, log_now()));
+					 now_ns);
 		log_totals_free(&totals);
 	}
 	session_deferred_release(session);

@@ -78,31 +78,37 @@ struct err *query_begin_unlogged(const struct call *call, struct query *query)
 	return take_words(call, query);
 }
 
-struct err *query_begin(const struct call *call, struct query *query)
+static struct err *begin(const struct call *call, struct err *(*need)(const struct call *call),
+			 struct query *query)
 {
 	struct err *err = query_begin_unlogged(call, query);
-	struct log *log;
 
 	if (!err)
-		err = call_need_log(call);
+		err = need(call);
 	if (err)
 		return err;
 	/*
 	 * Ages are counted by the clock that the blocks' times are from; by another clock the
 	 * newest blocks would be from the future.
 	 */
-	log = session_log(call->session);
-	log_clock_update(log);
-	query->now_ns = log_clock_realtime(log, log_now());
+	query->now_ns = session_history_now(call->session);
 	wrapper_find(call->session);
 	return NULL;
 }
 
+struct err *query_begin(const struct call *call, struct query *query)
+{
+	return begin(call, call_need_log, query);
+}
+
 struct err *query_begin_recorded(const struct call *call, struct query *query)
 {
-	struct err *err = query_begin(call, query);
+	return begin(call, call_need_recording, query);
+}
 
-	return err ? err : call_need_recording(call);
+struct err *query_begin_moments(const struct call *call, struct query *query)
+{
+	return begin(call, call_need_moments, query);
 }
 
 void query_free(struct query *query)

@@ -116,6 +116,8 @@ struct err *query_begin(const struct call *call, struct query *query) MUST_CHECK
 struct err *query_begin_unlogged(const struct call *call, struct query *query) MUST_CHECK;
 /* The same for an answer that uses the log alone. ERR_STATE also if nothing was recorded. */
 struct err *query_begin_recorded(const struct call *call, struct query *query) MUST_CHECK;
+/* The same for an answer that uses moments alone, which a recording has, too. */
+struct err *query_begin_moments(const struct call *call, struct query *query) MUST_CHECK;
 /*
  * Look for the types of blocks, if the filter asks for them, or `column`: a column shows them. Then
  * query_env has them. An error fails the question only if the filter cannot do without; otherwise

@@ -18,27 +18,17 @@
 #include "session/session.h"
 #include "symbol/name_glob.h"
 
-static bool is_mark(const struct call *call, const char *word)
-{
-	const struct log_history *is = session_history(call->session);
-
-	if (!is)
-		return false;
-	vec_each(mark, &is->marks.vec)
-		if (!strcmp(mark->name, word))
-			return true;
-	return false;
-}
-
 static bool is_file(const struct call *call, const char *word)
 {
 	struct stat stat_;
+	uint64_t time_ns;
 
 	if (strchr(word, '/'))
 		return true;
-	if (!strcmp(word, "now") || !strcmp(word, "peak") || *word == '-' || is_mark(call, word))
+	if (!strcmp(word, "now") || !strcmp(word, "peak") || *word == '-' ||
+	    moments_is_mark(call, word))
 		return false;
-	return strchr(word, '.') || (!stat(word, &stat_) && !S_ISDIR(stat_.st_mode));
+	return (strchr(word, '.') && parse_time(word, &time_ns)) || (!stat(word, &stat_) && !S_ISDIR(stat_.st_mode));
 }
 
 void query_diff_free(struct query_diff *diff)
@@ -104,7 +94,7 @@ static struct err *compare_files(const struct call *call, struct query_diff *ret
 {
 	struct compare *compare = &ret->compare;
 	/* Without a process, this is known before a large file is read. */
-	struct err *err = ret->live ? call_need_recording(call) : NULL;
+	struct err *err = ret->live ? call_need_moments(call) : NULL;
 
 	if (!err)
 		err = take_end(call, ret, &compare->from, &ret->from);
@@ -139,13 +129,12 @@ static struct err *compare_moments(const struct call *call, struct query_diff *d
 	CLEANUP(moment_free) struct moment now = MOMENT_INIT;
 	struct compare *compare = &diff->compare;
 	struct log *log = session_log(call->session);
-	struct err *err = call_need_recording(call);
+	struct err *err = call_need_moments(call);
 	uint64_t now_ns;
 
 	if (err)
 		return err;
-	log_clock_update(log);
-	now_ns = log_clock_realtime(log, log_now());
+	now_ns = session_history_now(call->session);
 	err = moments_choose(call, compare->from.name.word, now_ns, &from);
 	if (!err)
 		err = moments_choose(call, compare->to.name.word, now_ns, &to);

@@ -4,7 +4,7 @@
  *
  * A word is a moment or a file: `now`, `peak` and -10m are moments, and a word with a slash is a
  * file. The name of a mark is a moment, also that of one from before a reset. Any other word is a
- * file if it has a dot, or if a file of that name exists, so that a mistyped file's name is
+ * file if it has a dot and is no time, or if a file of that name exists, so that a mistyped file's name is
  * reported as such, and a mistyped mark as a mark.
  *
  * Two moments of the log are compared as they are. If one of the two is a file, both become models.

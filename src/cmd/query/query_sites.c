@@ -14,6 +14,7 @@
 #include "report/rows_text.h"
 #include "report/stood_text.h"
 #include "session/history.h"
+#include "session/replay/session_replay.h"
 #include "session/session.h"
 
 #define NAME_ATTRS	(1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
@@ -98,7 +99,7 @@ static struct err *parse_word(const struct call *call, struct query *query,
 				  query_site_words[word]);
 	if (word == WORD_LIMIT)
 		return parse_number(value, &spec->limit);
-	err = call_need_recording(call);
+	err = call_need_moments(call);
 	return err ? err : moments_choose(call, value, query->now_ns,
 					  word == WORD_SINCE ? &query->since : &query->at);
 }
@@ -172,17 +173,6 @@ struct err *query_sites_check_since(const struct query *query)
 			"choose a mark, or -10m; `malloc diff` compares in both directions");
 }
 
-static struct err *build_past(const struct call *call, struct query *query, struct site_spec *spec)
-{
-	const struct filter_env env = query_env(call, query);
-	struct err *err = check_past(query, spec);
-
-	if (!err && query->since.word)
-		spec->since = &query->since.moment;
-	return err ? err : sites_from_moment(&env, &query->filter, &query->at.moment, spec,
-					     &query->sites);
-}
-
 /* Find the moment with which growth is computed: that of `since`, or a sample of the history. */
 static struct err *find_since(const struct call *call, const struct query *query,
 			      struct site_spec *spec, struct moment *sampled)
@@ -194,13 +184,26 @@ static struct err *find_since(const struct call *call, const struct query *query
 		spec->since = &query->since.moment;
 		return NULL;
 	}
-	sample = session_history_growth(call->session, query->now_ns);
+	sample = session_history_growth(call->session, query->at.word ? query->at.moment.time_ns :
+							      query->now_ns);
 	if (!sample)
 		return NULL;
-	err = moment_unpack(&sample->moment, sample->time_ns, sampled);
+	err = session_history_unpack(call->session, sample, sampled);
 	if (!err)
 		spec->since = sampled;
 	return err;
+}
+
+static struct err *build_past(const struct call *call, struct query *query, struct site_spec *spec)
+{
+	CLEANUP(moment_free) struct moment sampled = MOMENT_INIT;
+	const struct filter_env env = query_env(call, query);
+	struct err *err = check_past(query, spec);
+
+	if (!err && (query->since.word || session_replay_is(call->session)))
+		err = find_since(call, query, spec, &sampled);
+	return err ? err : sites_from_moment(&env, &query->filter, &query->at.moment, spec,
+					     &query->sites);
 }
 
 static bool is_walked(enum site_by by)
@@ -298,7 +301,7 @@ static struct err *sites(const struct call *call, enum sites_for what, struct qu
 	struct site_spec spec = { .sort = SITE_SORT_BYTES,
 				  .limit = UINT64_MAX,
 				  .key_of = stack_names_key };
-	struct err *err = query_begin_recorded(call, query);
+	struct err *err = query_begin_moments(call, query);
 	int at = 0, end;
 
 	if (!err && listed)
@@ -313,6 +316,9 @@ static struct err *sites(const struct call *call, enum sites_for what, struct qu
 				   &query->filter, NULL, NULL);
 	if (!err)
 		err = query_sites_words(call, query, &spec, ALL_WORDS, end);
+	/* A recording has nothing but moments: that of its cursor is now. */
+	if (!err && !query->at.word && session_replay_is(call->session))
+		err = moments_choose(call, "now", query->now_ns, &query->at);
 	query->limit = spec.limit;
 	query->sort = spec.sort;
 	spec.by = query->by;

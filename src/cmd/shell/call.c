@@ -21,6 +21,14 @@ int call_word_index(const char *word, const char *const *words)
 	return -1;
 }
 
+/* The one answer to all that takes a process, its memory, or records of single blocks. */
+static struct err *only_a_recording(void)
+{
+	return err_hint(err_create(ERR_STATE, "there is no process, only its recording"),
+			"a recording answers: malloc, malloc sites, tree, diff, history; memory, memory "
+			"account, memory system; export. `mdbg -p PID` asks the process");
+}
+
 struct err *call_need_target(const struct call *call)
 {
 	switch (session_state(call->session)) {
@@ -34,6 +42,8 @@ struct err *call_need_target(const struct call *call)
 		return err_hint(err_create(ERR_STATE, "there is no process, only its core file"),
 				"a core answers: malloc, malloc allocations, freespace, leaks, "
 				"check, find; where, thread, registers, map, proc");
+	case SESSION_REPLAY:
+		return only_a_recording();
 	default:
 		return NULL;
 	}
@@ -46,6 +56,8 @@ struct err *call_need_view(const struct call *call)
 
 struct err *call_need_log(const struct call *call)
 {
+	if (session_state(call->session) == SESSION_REPLAY)
+		return only_a_recording();
 	if (session_log(call->session)) {
 		/* This adds the modules that were loaded last, so that their stacks have names. */
 		(void)session_symbols(call->session);
@@ -66,6 +78,16 @@ struct err *call_need_recording(const struct call *call)
 	else
 		err = err_create(ERR_STATE, "nothing is recorded: `malloc on` puts the probes in");
 	return err_hint(err, "`malloc allocations` and `malloc leaks` walk its heaps");
+}
+
+struct err *call_need_figures(const struct call *call)
+{
+	return session_state(call->session) == SESSION_REPLAY ? NULL : call_need_view(call);
+}
+
+struct err *call_need_moments(const struct call *call)
+{
+	return session_state(call->session) == SESSION_REPLAY ? NULL : call_need_recording(call);
 }
 
 struct err *call_thread(const struct call *call, const char *word, pid_t *ret)

@@ -31,15 +31,22 @@ struct call {
 struct err *call_need_target(const struct call *call) MUST_CHECK;
 /* Check that there is a live target or a core file, for commands that only look; else ERR_STATE. */
 struct err *call_need_view(const struct call *call) MUST_CHECK;
+/* Check that there is one of these, or a recording, for commands that show figures; else ERR_STATE. */
+struct err *call_need_figures(const struct call *call) MUST_CHECK;
 /*
  * Check that something may have been recorded, which is never so for a core file; else ERR_STATE.
  */
 struct err *call_need_recording(const struct call *call) MUST_CHECK;
 /*
  * Check that there is a log, of a live or an ended target (a core file has an empty one); else
- * ERR_STATE.
+ * ERR_STATE. That of a recording has stacks alone, and is none.
  */
 struct err *call_need_log(const struct call *call) MUST_CHECK;
+/*
+ * Check that there are moments to choose from: something may have been recorded, in the log or in a
+ * recording; else ERR_STATE.
+ */
+struct err *call_need_moments(const struct call *call) MUST_CHECK;
 /*
  * Returns ERR_USAGE: `word` may not stand here. cmd_register.c adds the command's name and usage.
  */

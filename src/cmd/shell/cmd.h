@@ -112,6 +112,7 @@ struct cmd {
 	X(kill) X(wait)									\
 	X(malloc) X(malloc_allocations) X(malloc_freespace) X(malloc_find)		\
 	X(malloc_check) X(malloc_sites) X(malloc_tree) X(malloc_mark) X(malloc_diff)	\
+	X(malloc_history)								\
 	X(malloc_watch) X(malloc_leaks) X(malloc_refs) X(malloc_pymalloc) X(malloc_stale)	\
 	X(malloc_path) X(malloc_owners)							\
 	X(malloc_pins) X(malloc_types)							\
@@ -124,10 +125,10 @@ struct cmd {
 	X(memory_service)								\
 	X(print) X(whatis) X(x) X(list)							\
 	X(where) X(frame) X(up) X(down) X(dump) X(thread) X(registers) X(map) X(proc)	\
+	X(replay) X(replay_only) X(replay_processes) X(recordings)				\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid)		\
 	 X(api_probes) X(api_lacks)	\
-	 X(api_history)		\
 	X(api_memory_system)						\
 	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_modules)		\
 	X(api_read) X(api_symbol) X(api_address) X(api_on) X(api_listen)

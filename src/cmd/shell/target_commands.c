@@ -15,10 +15,12 @@
 #include "cmd/shell/shell.h"
 #include "cmd/shell/suggest.h"
 #include "cmd/trimming.h"
+#include "heap/filter.h"
 #include "os/processes.h"
 #include "os/tracer.h"
 #include "report/pool_text.h"
 #include "report/progress.h"
+#include "session/replay/session_replay.h"
 #include "symbol/symbol.h"
 
 #define POLL_MS		50
@@ -78,6 +80,41 @@ struct err *target_command_open_core(struct shell *shell, const char *path, cons
 	if (!err && session_core(shell->session, &core))
 		shell_choose_thread(shell, core.first);
 	return err ? suggest_file_hint(err, path) : NULL;
+}
+
+/* Split DIR@TIME; a folder may have such a name itself. */
+static struct err *split_name(char *name, uint64_t *time_ret)
+{
+	char *at = access(name, F_OK) ? strrchr(name, '@') : NULL;
+	struct err *err;
+
+	if (!at)
+		return NULL;
+	if (*time_ret)
+		return err_create(ERR_USAGE, "%s: another recording has a time already", name);
+	*at = '\0';
+	err = parse_time(at + 1, time_ret);
+	return err ? err_wrap(err, "%s@", name) : NULL;
+}
+
+struct err *target_command_open_recordings(struct shell *shell, const char *const *names, size_t nr)
+{
+	AUTO_FREE char **folders = calloc(nr, sizeof(*folders));
+	struct err *err = folders ? NULL : err_nomem;
+	uint64_t time_ns = 0;
+
+	for (size_t i = 0; !err && i < nr; i++) {
+		folders[i] = strdup(names[i]);
+		err = folders[i] ? split_name(folders[i], &time_ns) : err_nomem;
+	}
+	progress_begin("replay");
+	if (!err)
+		err = after(shell, session_replay_open(shell->session,
+						       (const char *const *)folders, nr, time_ns));
+	progress_end();
+	for (size_t i = 0; folders && i < nr; i++)
+		free(folders[i]);
+	return err;
 }
 
 struct err *target_command_run(struct shell *shell, char *const *argv)

@@ -14,6 +14,12 @@ struct err *target_command_attach(struct shell *shell, pid_t pid) MUST_CHECK;
 /* exe may be NULL. */
 struct err *target_command_open_core(struct shell *shell, const char *path,
 				     const char *exe) MUST_CHECK;
+/*
+ * Open recordings as one view, each DIR or DIR@TIME; one of them at most says where the cursor is to
+ * be.
+ */
+struct err *target_command_open_recordings(struct shell *shell, const char *const *names,
+					   size_t nr) MUST_CHECK;
 struct err *target_command_run(struct shell *shell, char *const *argv) MUST_CHECK;
 /*
  * "1234", or the name of one process. ERR_USAGE for a number that is no process id, ERR_NOTFOUND

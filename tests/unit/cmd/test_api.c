@@ -302,7 +302,7 @@ TEST("completes")
 	char line[32];
 
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
-	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites tree mark diff watch leaks refs pymalloc stale path owners pins types stats trim on off reset ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites tree mark diff history watch leaks refs pymalloc stale path owners pins types stats trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("memory "), "account maps watch system service ");
 	CU_ASSERT_STRING_EQUAL(completed("memory system "), "limit ");
