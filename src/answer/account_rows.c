@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "session/account.h"
+#include "session/replay/session_replay_figures.h"
 
 #define IS(kind, member)	COLUMN(kind, struct account_row, member)
 
@@ -63,13 +64,19 @@ static struct err *add_detail(const struct session_account *is, enum account_par
 	}
 }
 
+/* By enum account_where. */
+static const char *const words[] = {
+	[ACCOUNT_IN] = "in", [ACCOUNT_SUM] = "sum", [ACCOUNT_OF] = "of", [ACCOUNT_BESIDE] = "beside",
+};
+
+static bool is_shown(bool all, bool sum, uint64_t bytes)
+{
+	return all || sum || (bytes && bytes != MEMORY_UNKNOWN);
+}
+
 static struct err *add_row(const struct session_account *is, enum account_part part,
 			   struct answer *ret)
 {
-	static const char *const words[] = {
-		[ACCOUNT_IN] = "in", [ACCOUNT_SUM] = "sum", [ACCOUNT_OF] = "of",
-		[ACCOUNT_BESIDE] = "beside",
-	};
 	uint64_t bytes = is->account.part[part], all = is->account.part[ACCOUNT_ALL];
 	enum account_where where = account_where(part);
 	AUTO_STR struct str note = STR_INIT;
@@ -98,8 +105,43 @@ struct err *account_rows(const struct session_account *account, bool all, struct
 	for (unsigned part = 0; !err && part < ACCOUNT_PARTS; part++) {
 		uint64_t bytes = account->account.part[part];
 
-		if (all || part == ACCOUNT_ALL || (bytes && bytes != MEMORY_UNKNOWN))
+		if (is_shown(all, part == ACCOUNT_ALL, bytes))
 			err = add_row(account, part, ret);
 	}
+	return err;
+}
+
+static struct err *add_recorded(const struct session_replay_part *part, uint64_t all,
+				struct answer *ret)
+{
+	/* In a recording they are counted from 1. */
+	enum account_where where = (enum account_where)(part->where - 1);
+	struct account_row row = {
+		.part = part->part, .where = words[where], .note = part->note,
+		.bytes = part->bytes,
+		.shared = where != ACCOUNT_BESIDE && part->bytes != MEMORY_UNKNOWN && all,
+	};
+
+	row.share = row.shared ? 100.0 * (double)part->bytes / (double)all : 0;
+	return answer_add(ret, &row);
+}
+
+struct err *account_rows_recorded(struct session *session, bool all, uint64_t *time_ret,
+				  struct answer *ret)
+{
+	struct session_replay_account account;
+	struct err *err = session_replay_figures_account(session, &account);
+	uint64_t sum = 0;
+
+	*ret = (struct answer)ANSWER_KEPT(&account_relation);
+	vec_each(part, &account.vec)
+		if (part->where == ACCOUNT_SUM + 1 && part->bytes != MEMORY_UNKNOWN)
+			sum = part->bytes;
+	vec_each_while(part, &account.vec, !err)
+		if (part->where - 1 < ARRAY_SIZE(words) &&
+		    is_shown(all, part->where == ACCOUNT_SUM + 1, part->bytes))
+			err = add_recorded(part, sum, ret);
+	*time_ret = account.time_ns;
+	vec_free(&account.vec);
 	return err;
 }

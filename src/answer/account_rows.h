@@ -4,6 +4,7 @@
 
 #include "answer/answer.h"
 
+struct session;
 struct session_account;
 
 struct account_row {
@@ -17,6 +18,9 @@ struct account_row {
 
 extern const struct relation account_relation;
 
+/* The same of what a recording has at its cursor; *time_ret is when that was taken. ERR_NOTFOUND. */
+struct err *account_rows_recorded(struct session *session, bool all, uint64_t *time_ret,
+				  struct answer *ret) MUST_CHECK;
 /* all: also parts that there are none of, or that are not known. */
 struct err *account_rows(const struct session_account *account, bool all,
 			 struct answer *ret) MUST_CHECK;

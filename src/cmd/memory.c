@@ -3,15 +3,18 @@
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
+#include "cmd/moments.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
 #include "report/memory_text.h"
+#include "session/replay/session_replay.h"
+#include "session/replay/session_replay_figures.h"
 
 /* All four commands take -v, which has smaps read of a process of any size. */
 static struct err *look(const struct call *call, unsigned flags, struct memory_use *ret)
 {
-	if (call->argc && strcmp(call->argv[0], "-v"))
-		return call_bad_word(call->argv[0]);
+	if (call->argc > 1 || (call->argc && strcmp(call->argv[0], "-v")))
+		return call_bad_word(call->argv[call->argc - 1]);
 	return session_memory_use(call->session, flags | (call->argc ? SESSION_MEMORY_ALL : 0), ret);
 }
 
@@ -28,13 +31,24 @@ static struct err *judge(const struct call *call, struct memory_use *use,
 	return NULL;
 }
 
+static void print_taken(struct call *call)
+{
+	char time[32];
+
+	number_text_time(time, sizeof(time), session_replay_figures_taken(call->session));
+	out_f(call->out, "This was taken at %s\n", time);
+}
+
 static struct err *run(struct call *call)
 {
 	CLEANUP(memory_use_free) struct memory_use use = MEMORY_USE_INIT;
+	CLEANUP(moments_leave) struct moments_visit visit;
 	const struct memory_look *last;
 	struct memory_verdict verdict;
-	struct err *err = judge(call, &use, &last, &verdict);
+	struct err *err = moments_visit(call, &visit);
 
+	if (!err)
+		err = judge(call, &use, &last, &verdict);
 	if (err)
 		return err;
 	err = memory_text_print(&use, last, call->out);
@@ -45,6 +59,8 @@ static struct err *run(struct call *call)
 	if (use.quick)
 		out_text(call->out, MEMORY_QUICK_TEXT);
 	memory_text_print_verdict(&verdict, call->out);
+	if (session_replay_is(call->session))
+		print_taken(call);
 	return NULL;
 }
 
@@ -143,10 +159,13 @@ static Tcl_Obj *verdict_dict(const struct memory_verdict *verdict)
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
 	CLEANUP(memory_use_free) struct memory_use use = MEMORY_USE_INIT;
+	CLEANUP(moments_leave) struct moments_visit visit;
 	const struct memory_look *last;
 	struct memory_verdict verdict;
-	struct err *err = judge(call, &use, &last, &verdict);
+	struct err *err = moments_visit(call, &visit);
 
+	if (!err)
+		err = judge(call, &use, &last, &verdict);
 	if (err)
 		return err;
 	*ret = Tcl_NewDictObj();
@@ -180,7 +199,7 @@ static const struct twin twin = {
 
 const struct cmd cmd_memory = {
 	.name		= "memory",
-	.usage		= "?-v?",
+	.usage		= "?-v? ?at MOMENT?",
 	.brief		= "the process' memory by kind, and which of it grows",
 	.help		= "The process is not stopped. The figures are those of /proc/PID/smaps, status\n"
 			  "and stat, in bytes; MINFLT and MAJFLT count page faults since the process\n"
@@ -226,11 +245,13 @@ const struct cmd cmd_memory = {
 			  "are read only (Linux 6.7), and PSS is -; -v reads smaps all the same. A core\n"
 			  "file has VSIZE only.\n"
 			  "\n"
+			  "Of a recording it is what was recorded at its cursor, or at MOMENT.\n"
+			  "\n"
 			  "Errors: {MDBG STATE} without a process, {MDBG GONE}, {MDBG PERM}.\n",
-	.need		= call_need_view,
+	.need		= call_need_figures,
 	.run		= run,
 	.twin		= &twin,
-	.max_args	= 1,
+	.max_args	= CMD_ANY,
 };
 
 /* A figure is UINT64_MAX if it is not known. */

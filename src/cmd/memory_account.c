@@ -5,11 +5,13 @@
 
 #include "answer/account_rows.h"
 #include "base/cleanup.h"
+#include "cmd/moments.h"
 #include "cmd/shell/cmd.h"
 #include "report/memory_text.h"
 #include "report/rows_text.h"
 #include "report/stood_text.h"
 #include "session/account.h"
+#include "session/replay/session_replay.h"
 
 static void print_notes(const struct session_account *account, struct out *out)
 {
@@ -33,7 +35,7 @@ static void print_notes(const struct session_account *account, struct out *out)
 	stood_text_print(out, account->pause_ns, account->no_snapshot);
 }
 
-static struct err *run(struct call *call)
+static struct err *print_now(struct call *call)
 {
 	CLEANUP(session_account_free) struct session_account account = { .use = MEMORY_USE_INIT };
 	struct err *err = session_account(call->session, &account);
@@ -59,11 +61,52 @@ static struct err *run(struct call *call)
 	return NULL;
 }
 
+static struct err *print_recorded(struct call *call)
+{
+	struct answer answer = { .nr = 0 };
+	char time[32];
+	uint64_t time_ns;
+	struct err *err = account_rows_recorded(call->session, false, &time_ns, &answer);
+
+	if (err) {
+		answer_free(&answer);
+		return err;
+	}
+	err = rows_text_print(&answer, NULL, call->out);
+	number_text_time(time, sizeof(time), time_ns);
+	out_f(call->out, "\nThis was taken at %s\n", time);
+	return err;
+}
+
+/* The words are `at MOMENT`, or none. */
+static struct err *visit_at(struct call *call, struct moments_visit *ret)
+{
+	struct err *err = moments_visit(call, ret);
+
+	return !err && call->argc ? call_bad_word(call->argv[0]) : err;
+}
+
+static struct err *run(struct call *call)
+{
+	CLEANUP(moments_leave) struct moments_visit visit;
+	struct err *err = visit_at(call, &visit);
+
+	if (err)
+		return err;
+	return session_replay_is(call->session) ? print_recorded(call) : print_now(call);
+}
+
 static struct err *rows(struct call *call, struct answer *ret)
 {
 	CLEANUP(session_account_free) struct session_account account = { .use = MEMORY_USE_INIT };
-	struct err *err = session_account(call->session, &account);
+	CLEANUP(moments_leave) struct moments_visit visit;
+	struct err *err = visit_at(call, &visit);
+	uint64_t time_ns;
 
+	if (!err && session_replay_is(call->session))
+		return account_rows_recorded(call->session, true, &time_ns, ret);
+	if (!err)
+		err = session_account(call->session, &account);
 	return err ? err : account_rows(&account, true, ret);
 }
 
@@ -77,6 +120,7 @@ static const struct twin twin = {
 
 const struct cmd cmd_memory_account = {
 	.name		= "memory account",
+	.usage		= "?at MOMENT?",
 	.brief		= "the resident memory divided into parts that add up",
 	.help		= "Bytes. The parts down to mdbg add up to `all`, which is Rss of the kernel\n"
 			  "(/proc/PID/smaps); SHARE is the part of that.\n"
@@ -105,11 +149,13 @@ const struct cmd cmd_memory_account = {
 			  "\n"
 			  "The heaps are walked, in a short stop or a snapshot, as for `malloc`. Heaps\n"
 			  "that cannot be walked are one part. Parts of 0 bytes have no line. The last\n"
-			  "line is the verdict of `memory`.\n"
+			  "line is the verdict of `memory`. Of a recording there are the parts alone,\n"
+			  "those that were taken last before its cursor or MOMENT.\n"
 			  "\n"
 			  "Errors: {MDBG STATE} without a process, {MDBG GONE}, {MDBG PERM},\n"
 			  "{MDBG UNSUPPORTED} for a core file.\n",
-	.need		= call_need_view,
+	.need		= call_need_figures,
 	.run		= run,
 	.twin		= &twin,
+	.max_args	= CMD_ANY,
 };

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* memory system, mdbg::memory_system: the memory of the machine, and its limits. */
 
+#include "base/cleanup.h"
+#include "cmd/moments.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
 #include "cmd/shell/shell.h"
 #include "cmd/shell/target_commands.h"
 #include "heap/filter.h"
 #include "report/machine_groups_text.h"
+#include "session/replay/session_replay.h"
+#include "session/replay/session_replay_figures.h"
 
 #define INTERVAL	500000000ull	/* ns, where there is no earlier answer */
 #define PROCESSES	5u
@@ -63,7 +67,9 @@ static struct err *take_look(const struct call *call, const struct machine_view 
 	look = malloc(sizeof(*look));
 	if (!look)
 		return err_nomem;
-	err = machine_look_read(pid, view->most, look);
+	err = session_replay_is(call->session) ?
+		session_replay_figures_machine(call->session, false, view->most, look) :
+		machine_look_read(pid, view->most, look);
 	if (err) {
 		free(look);
 		return err;
@@ -84,12 +90,30 @@ static void keep(struct shell *shell, struct machine_look *look)
 	shell->machine_last = look;
 }
 
+/* A recording has the look before that of its cursor; the first one has none. */
+static struct err *recorded_before(struct call *call, const struct machine_view *view)
+{
+	struct machine_look *look = malloc(sizeof(*look));
+	struct err *err = look ? session_replay_figures_machine(call->session, true, view->most,
+								look) : err_nomem;
+
+	if (err) {
+		free(look);
+		return err->code == ERR_NOTFOUND ? NULL : err;
+	}
+	keep(call->shell, look);
+	return NULL;
+}
+
 /* Without an earlier answer there would be no rates, so a look is taken first. */
 static struct err *look_before(struct call *call, const struct machine_view *view)
 {
 	struct machine_look *look;
-	struct err *err = take_look(call, view, &look);
+	struct err *err;
 
+	if (session_replay_is(call->session))
+		return recorded_before(call, view);
+	err = take_look(call, view, &look);
 	if (err)
 		return err;
 	keep(call->shell, look);
@@ -100,10 +124,16 @@ static struct err *look_before(struct call *call, const struct machine_view *vie
 static struct err *run(struct call *call)
 {
 	struct shell *shell = call->shell;
+	CLEANUP(moments_leave) struct moments_visit visit;
 	struct machine_view view = { .asked = true };
 	struct machine_look *look;
-	struct err *err = parse(call, &view);
+	struct err *err = moments_visit(call, &visit);
 
+	if (!err)
+		err = parse(call, &view);
+	/* Recorded moments are asked for in any order, and each has one before it. */
+	if (session_replay_is(call->session))
+		keep(shell, NULL);
 	if (!err && !shell->machine_last) {
 		view.asked = false;
 		err = look_before(call, &view);
@@ -121,7 +151,7 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_memory_system = {
 	.name		= "memory system",
-	.usage		= "?-children|-group? ?limit N?",
+	.usage		= "?-children|-group? ?limit N? ?at MOMENT?",
 	.brief		= "the machine's memory: what it is used for, what it lacks",
 	.help		= "No process is needed. Each figure has its source: a file of /proc, and the\n"
 			  "words in it. `-` is what this kernel does not offer, or what cannot be seen\n"
@@ -157,12 +187,13 @@ const struct cmd cmd_memory_system = {
 			  "    AT LIMIT     how often the limit was met, or memory.high of version 2\n"
 			  "    SWAP         memory and swap together in version 1\n"
 			  "A limit of `max` is `no limit`. For the nearest limit the answer says when it\n"
-			  "is reached, if there is a rate.\n"
+			  "is reached, if there is a rate. Of a recording it is what was recorded at its\n"
+			  "cursor, or at MOMENT.\n"
 			  "\n"
 			  "Error: {MDBG USAGE}.\n",
 	.example	= "memory system limit 10\n",
 	.run		= run,
-	.max_args	= 3,
+	.max_args	= CMD_ANY,
 	.complete	= COMPLETE_LIMIT,
 };
 
@@ -331,14 +362,22 @@ static void add_groups(const struct machine_view *view, Tcl_Obj *dict)
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
 	struct shell *shell = call->shell;
-	struct machine_view view = { .before = shell->machine_last };
+	CLEANUP(moments_leave) struct moments_visit visit;
+	struct machine_view view = { .most = 0 };
 	struct machine_look *look;
-	struct err *err = parse(call, &view);
+	struct err *err = moments_visit(call, &visit);
 
+	if (!err)
+		err = parse(call, &view);
+	if (!err && session_replay_is(call->session)) {
+		keep(shell, NULL);
+		err = recorded_before(call, &view);
+	}
 	if (!err)
 		err = take_look(call, &view, &look);
 	if (err)
 		return err;
+	view.before = shell->machine_last;
 	view.now = look;
 	*ret = Tcl_NewDictObj();
 	dict_double(*ret, "interval", view.before ?
@@ -353,7 +392,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_memory_system = {
 	.name		= "mdbg::memory_system",
-	.usage		= "?-children|-group? ?limit N?",
+	.usage		= "?-children|-group? ?limit N? ?at MOMENT?",
 	.brief		= "dict: the figures of `memory system`",
 	.help		= "It does not wait: the first answer has no changes and no rates.\n"
 			  "    total free available anonymous locked cached shared buffers dirty slab\n"
@@ -392,5 +431,5 @@ const struct cmd cmd_api_memory_system = {
 			  "- is what the kernel does not offer; a limit that is not there is\n"
 			  "`no limit`.\n",
 	.value		= value,
-	.max_args	= 3,
+	.max_args	= CMD_ANY,
 };

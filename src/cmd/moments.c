@@ -30,11 +30,15 @@ static struct err *choose_time(const struct call *call, const char *word, uint64
 			       uint64_t now_ns, const struct history_sample **ret)
 {
 	const struct history *history = &session_history(call->session)->history;
-	struct err *err = session_replay_is(call->session) ?
-		session_replay_check(call->session, time_ns) : NULL;
+	struct err *err;
 
-	if (err)
-		return err_wrap(err, "%s", word);
+	if (session_replay_is(call->session)) {
+		err = session_replay_check(call->session, time_ns);
+		if (err)
+			return err_wrap(err, "%s", word);
+		/* A time in text is not exact, so it may be just before the first sample. */
+		time_ns = MAX(time_ns, history->samples.at->time_ns);
+	}
 	*ret = history_nearest(history, time_ns);
 	return *ret ? NULL : not_so_early(history, word, now_ns);
 }
@@ -145,30 +149,36 @@ static struct err *join_moment(const struct call *call, int at, struct str *ret)
 	return err;
 }
 
-struct err *moments_take_at(struct call *call, uint64_t *ret)
+struct err *moments_visit(struct call *call, struct moments_visit *ret)
 {
 	CLEANUP(moments_chosen_free) struct chosen_moment chosen = { 0 };
 	AUTO_STR struct str word = STR_INIT;
-	bool replay = session_replay_is(call->session);
 	struct err *err;
 	int at = 0;
 
+	*ret = (struct moments_visit){ .session = NULL };
 	while (at < call->argc && strcmp(call->argv[at], "at"))
 		at++;
-	*ret = replay ? session_replay_now(call->session) : 0;
 	if (at == call->argc)
 		return NULL;
-	if (!replay)
-		return err_hint(err_create(ERR_STATE, "of an earlier moment this is known of a recording only"),
-				"`mdbg --record DIR` makes one, and `mdbg --replay DIR` opens it");
+	if (!session_replay_is(call->session))
+		return err_hint(err_create(ERR_STATE, "this is known of now only"),
+				"a recording has earlier moments (`mdbg --record DIR`, --replay DIR)");
 	err = join_moment(call, at + 1, &word);
 	if (!err)
-		err = moments_choose(call, str_text(&word), *ret, &chosen);
+		err = moments_choose(call, str_text(&word), session_replay_now(call->session),
+				     &chosen);
 	if (err)
 		return err;
 	call->argc = at;
-	*ret = chosen.moment.time_ns;
-	return NULL;
+	*ret = (struct moments_visit){ call->session, session_replay_now(call->session) };
+	return session_replay_to(call->session, chosen.moment.time_ns);
+}
+
+void moments_leave(struct moments_visit *visit)
+{
+	if (visit->session)
+		err_ignore(session_replay_to(visit->session, visit->back_ns));
 }
 
 void moments_chosen_free(struct chosen_moment *chosen)

@@ -11,6 +11,7 @@
 #include "report/moment_text.h"
 
 struct call;
+struct session;
 
 struct chosen_moment {
 	const char *word;	/* the caller or the session owns it; NULL: none was chosen */
@@ -30,10 +31,16 @@ struct err *moments_choose(const struct call *call, const char *word, uint64_t n
 			   struct chosen_moment *ret) MUST_CHECK;
 /*
  * `at MOMENT` at the end of the call's words, for figures of which only a recording has an earlier
- * moment: it is cut off, and *ret is the time of its sample. Without it that is the time of the cursor
- * of a recording, and else 0. ERR_STATE: there is no recording, and an earlier moment was asked for.
+ * moment: it is cut off, and the cursor of the recording is there until moments_leave is called, also
+ * after an error. ERR_STATE: there is no recording, and an earlier moment was asked for.
  */
-struct err *moments_take_at(struct call *call, uint64_t *ret) MUST_CHECK;
+struct moments_visit {
+	struct session *session;	/* NULL: the cursor is where it was */
+	uint64_t back_ns;
+};
+
+struct err *moments_visit(struct call *call, struct moments_visit *ret) MUST_CHECK;
+void moments_leave(struct moments_visit *visit);
 /* Is there a mark of that name? */
 bool moments_is_mark(const struct call *call, const char *word);
 void moments_chosen_free(struct chosen_moment *chosen);

@@ -17,6 +17,7 @@
 #include "probe/pools.h"
 #include "session/pool/session_pools.h"
 #include "session/private.h"
+#include "session/replay/session_replay_figures.h"
 #include "tracee/region.h"
 #include "tracee/target.h"
 
@@ -350,8 +351,11 @@ static struct err *use_live(struct session *session, unsigned flags, struct memo
 struct err *session_memory_use(struct session *session, unsigned flags,
 			       struct memory_use *ret)
 {
-	struct err *err = session_need_view(session);
+	struct err *err;
 
+	if (session->replay)
+		return session_replay_figures_memory(session, ret);
+	err = session_need_view(session);
 	if (err)
 		return err;
 	if (!session->current->target->kind->live)
@@ -404,13 +408,10 @@ void session_memory_keep(struct session *session, const struct memory_look *look
 static bool look_of_history(struct session *session, const struct memory_look *now,
 			    struct memory_look *ret)
 {
-	struct log *log = session_log(session);
-	const struct history_sample *sample;
-	uint64_t log_ns;
+	uint64_t log_ns = session->replay ? session_replay_figures_taken(session) :
+					    session_history_now(session);
+	const struct history_sample *sample = session_history_growth(session, log_ns);
 
-	log_clock_update(log);
-	log_ns = log_clock_realtime(log, log_now());
-	sample = session_history_growth(session, log_ns);
 	if (!sample || !sample->rss)
 		return false;
 	*ret = (struct memory_look){
@@ -462,10 +463,13 @@ void session_memory_verdict(struct session *session, const struct memory_look *b
 		};
 		return;
 	}
+	/* Of a recording one may have gone back. */
+	if (before && before->time_ns >= now->time_ns)
+		before = NULL;
 	if (!before && now->held != MEMORY_UNKNOWN && look_of_history(session, now, &sampled))
 		before = &sampled;
 	memory_verdict(before, now, ret);
-	if (!memory_verdict_wants_free(now, ret))
+	if (session->replay || !memory_verdict_wants_free(now, ret))
 		return;
 	err = find_free(session, &now->free);
 	if (err)

@@ -52,12 +52,12 @@ static struct err *unknown_subcommand(const char *first, const char *word, unsig
 			"there are %s", str_text(&list));
 }
 
-/* Is this word an argument of the command itself rather than a subcommand? */
+/* Is this word an argument of the command itself rather than a subcommand? `at` goes before a moment. */
 static bool is_argument(const char *word)
 {
 	enum redirect_kind kind;
 
-	return word[0] == '-' || !redirect_kind_find(1, &word, false, &kind);
+	return word[0] == '-' || !strcmp(word, "at") || !redirect_kind_find(1, &word, false, &kind);
 }
 
 struct err *cmd_find(int nr, const char *const *words, const struct cmd **ret, int *used_ret)

@@ -18,3 +18,32 @@ struct err *replay_view_history(struct replay *replay, struct history *ret)
 	return replay_timeline_history(&replay->timeline, readers, replay->sources.nr,
 				       replay->only, ret);
 }
+
+struct err *replay_view_at(struct replay *replay, const struct replay_target *target,
+			   uint64_t time_ns, replay_view_fn *fn, void *ctx)
+{
+	struct replay_source *source = &replay->sources.at[target->source];
+	const struct record_sample *sample;
+	struct record_cursor *cursor;
+	struct err *err;
+
+	if (!target->samples || target->from_ns > time_ns || target->end_ns <= time_ns)
+		return NULL;
+	err = record_cursor_at(source->reader, target->number, time_ns, &cursor, &sample);
+	if (err)
+		return err;
+	if (sample)
+		err = fn(ctx, source, sample);
+	record_cursor_close(cursor);
+	return err;
+}
+
+struct err *replay_view_each(struct replay *replay, uint64_t time_ns, replay_view_fn *fn, void *ctx)
+{
+	struct err *err = NULL;
+
+	vec_each_while(target, &replay->timeline.targets, !err)
+		if (replay_timeline_shows(target, replay->only))
+			err = replay_view_at(replay, target, time_ns, fn, ctx);
+	return err;
+}

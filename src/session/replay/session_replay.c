@@ -165,28 +165,6 @@ static struct err *add_sites(void *ctx, struct replay_source *source, const stru
 	return err;
 }
 
-/* Call fn with the sample of a target at a time, if it is known then. */
-static struct err *at_time(struct replay *replay, const struct replay_target *target,
-			   uint64_t time_ns,
-			   struct err *(*fn)(void *ctx, struct replay_source *source,
-					     const struct record_sample *sample), void *ctx)
-{
-	struct replay_source *source = &replay->sources.at[target->source];
-	const struct record_sample *sample;
-	struct record_cursor *cursor;
-	struct err *err;
-
-	if (!target->samples || target->from_ns > time_ns || target->end_ns <= time_ns)
-		return NULL;
-	err = record_cursor_at(source->reader, target->number, time_ns, &cursor, &sample);
-	if (err)
-		return err;
-	if (sample)
-		err = fn(ctx, source, sample);
-	record_cursor_close(cursor);
-	return err;
-}
-
 COMPARE_BY(by_stack, struct moment_sum, x, x->stack)
 
 struct err *session_replay_moment(struct session *session, uint64_t time_ns, struct moment *ret)
@@ -194,13 +172,10 @@ struct err *session_replay_moment(struct session *session, uint64_t time_ns, str
 	struct moment moment = MOMENT_INIT;
 	struct replay *replay = session->replay;
 	struct adding adding = { replay, MAP_INIT, &moment };
-	struct err *err = NULL;
+	struct err *err;
 
 	moment.time_ns = time_ns;
-	for (size_t i = 0; !err && i < replay->timeline.targets.nr; i++)
-		if (replay_timeline_shows(&replay->timeline.targets.at[i], replay->only))
-			err = at_time(replay, &replay->timeline.targets.at[i], time_ns, add_sites,
-				      &adding);
+	err = replay_view_each(replay, time_ns, add_sites, &adding);
 	map_free(&adding.sums, NULL);
 	if (err) {
 		moment_free(&moment);
@@ -249,7 +224,7 @@ struct err *session_replay_processes(struct session *session, uint64_t time_ns,
 	vec_each_while(target, &replay->timeline.targets, !err) {
 		struct session_replay_process process = describe(replay, target);
 
-		err = at_time(replay, target, time_ns, add_totals, &process);
+		err = replay_view_at(replay, target, time_ns, add_totals, &process);
 		if (!err)
 			err = vec_push(&ret->vec, process);
 	}

@@ -80,7 +80,7 @@ TEST("gives the machine")
 	CU_ASSERT_STRING_EQUAL(harness_value("list [dict get $is groups] [dict get $is nearest]"),
 			       "{} {}");
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::memory_system limit -1}; set errorCode"),
-			       "MDBG USAGE {usage: mdbg::memory_system ?-children|-group? ?limit N?}");
+			       "MDBG USAGE {usage: mdbg::memory_system ?-children|-group? ?limit N? ?at MOMENT?}");
 }
 
 TEST("gives probes")

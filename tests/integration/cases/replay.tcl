@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A recording answers as the process did.
+
+# Without what differs by nature: addresses of code, times, and how a moment was written.
+proc replay_plain {text} {
+	regsub -all {0x[0-9a-f]{16} } $text "" text
+	regsub -all -line {^(Allocation Sites of the Process) at .*:$} $text {\1:} text
+	regsub -all -line {^    (from|to  ) .*?: (\d+ bytes)} $text {    \1 \2} text
+	regsub -all -line {^This was taken at .*\n} $text "" text
+	return [regsub -all { in [\d.]+ s\n} $text "\n"]
+}
+
+# The rows of a table that a live process and a recording have in common.
+proc replay_rows {text names} {
+	return [lsearch -all -inline -regexp [split $text \n] "^(?:[join $names |]) "]
+}
+
+# What others do changes PSS, and page faults are not recorded.
+proc replay_memory {text kinds} {
+	return [lmap row [replay_rows $text $kinds] {concat [lrange $row 0 2] [lrange $row 6 7]}]
+}
+
+proc replay_differences {is wanted} {
+	return "[lmap x $is {expr {$x in $wanted ? [continue] : $x}}] instead of [lmap x $wanted {expr {$x in $is ? [continue] : $x}}]"
+}
+
+proc replay_written {m dir samples} {
+	live $m "wait until {!\[catch {mdbg::recordings $dir} r] && \[dict get \[lindex \$r 0] samples] >= $samples} timeout 20"
+}
+
+case replay-equals-live 60 {
+	set kinds {all heap mapped anonymous stacks main-stack files shared device}
+	set parts {held overhead cached free top anonymous stacks files files-copied device}
+	set t [start grower]
+	set m [live_start -p [pid_of $t]]
+	order $t "fill 100"
+	set memory [replay_memory [live $m memory] $kinds]
+	live $m "record $::tmp/rec"
+	replay_written $m $::tmp/rec 1
+	order $t "fill 50"
+	replay_written $m $::tmp/rec 2
+	live $m "wait until {\[dict get \[lindex \[mdbg::history] end] count] == 150} timeout 20"
+	set sites [live $m "malloc sites at \[dict get \[lindex \[mdbg::history] end] time]"]
+	set byfunction [live $m "malloc sites by function at \[dict get \[lindex \[mdbg::history] end] time]"]
+	set tree [live $m "malloc tree at \[dict get \[lindex \[mdbg::history] end] time]"]
+	set account [replay_rows [live $m "memory account"] $parts]
+	# It is taken some seconds after the attach.
+	until {[mdbg -q --replay $::tmp/rec -c "memory account"; expr {$::status == 0}]}
+	set was [replay_rows $::out $parts]
+	check {$was eq $account} {account: [replay_differences $was $account]}
+	live $m "record off"
+
+	set r [live_start --replay $::tmp/rec]
+	check {[live_value $r "dict get \[mdbg::malloc] active"] == 150} {active: $::result}
+	set end [live_value $r "dict get \[lindex \[mdbg::history] end] time"]
+	foreach {command is} [list "malloc sites at $end" $sites "malloc sites by function at $end" $byfunction] {
+		# What a process has beside its recording: growth over the last seconds.
+		check {[regsub -all -line {^    growth .*\n} [replay_plain [live $r $command]] ""] eq [regsub -all -line {^    growth .*\n|^Not in these: .*\n} [replay_plain $is] ""]} {$command: [live $r $command] instead of $is}
+	}
+	check {[regsub {at .*?:\n} [live $r "malloc tree at $end"] ""] eq [regsub {at .*?:\n} $tree ""]} {tree: [live $r "malloc tree at $end"] instead of $tree}
+	set first [live_value $r "dict get \[lindex \[mdbg::history] 0] time"]
+	check {[regexp {\n    from .* 3200 bytes in 100 blocks\n    to .* 4800 bytes in 150 blocks\n} [live $r "malloc diff $first"]]} {diff: [live $r "malloc diff $first"]}
+	set was [replay_memory [live $r "memory at $first"] $kinds]
+	check {$was eq $memory} {memory: [replay_differences $was $memory]}
+	check {[string match "*this is known of now only*" [live_error $m "memory at -1s"]]} {memory at, of a process}
+	# A file for other programs, and one that is compared with the recording.
+	live $r "export csv $::tmp/history.csv history"
+	check {[lindex [split [lindex [split [string trim [slurp $::tmp/history.csv]] \n] end] ,] 2] == 150} {[slurp $::tmp/history.csv]}
+	live_end $r
+	live_end $m
+	finish $t
+}
+
+case replay-says-what-it-lacks 30 {
+	set t [start grower]
+	set m [live_start -p [pid_of $t]]
+	order $t "fill 10"
+	live $m "record $::tmp/rec"
+	replay_written $m $::tmp/rec 1
+	live_end $m
+	finish $t
+	foreach command {{malloc leaks} {malloc allocations} {print 1} where thread {malloc on} {malloc mark a} {malloc find 1} {growth} mdbg::lacks {memory maps}} {
+		mdbg -q --replay $::tmp/rec -c $command
+		check_refused 1 "there is no process, only its recording" "a recording answers: malloc, malloc sites"
+	}
+	mdbg -q --replay $::tmp/rec -c "malloc sites at '2001-01-01 00:00'"
+	check_refused 1 "the recording begins at" ""
+	mdbg -q --replay $::tmp/rec@2001-01-01
+	check_refused 3 "the recording begins at" ""
+	mdbg -q --replay $::tmp/none
+	check_refused 3 "there is no" ""
+	check {[regexp {^The recording:\n.*grower.*bytes held by the user\.+ 320\n} [mdbg_ok -q --replay $::tmp/rec -c status]]} {status: $::out}
+	# Two of one process are its sums, and one view.
+	check {[regexp {\n#1  640 bytes in 20 blocks } [mdbg_ok -q --replay $::tmp/rec --replay $::tmp/rec -c {malloc sites}]]} {twice: $::out}
+	check {[regexp -line {^No process.$} [mdbg_ok -q --replay $::tmp/rec -c detach -c status]]} {detach: $::out}
+}
