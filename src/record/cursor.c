@@ -17,6 +17,7 @@
 struct record_cursor {
 	struct record_reader *reader;
 	uint32_t target;
+	unsigned tables;		/* that are read, 1 << kind */
 	uint64_t from_ns, to_ns;
 	uint64_t next;			/* number of the segment that is read next */
 	int fd;				/* -1: none is open */
@@ -61,7 +62,10 @@ static struct err *open_segment(struct record_cursor *cursor, bool *found_ret)
 			*found_ret = true;
 			cursor->inode = st.st_ino;
 			cursor->next = summary->is.last + 1;
-			return record_input_begin(&cursor->input, &cursor->reader->names, cursor->fd, false);
+			err = record_input_begin(&cursor->input, &cursor->reader->names, cursor->fd,
+						 cursor->tables);
+			cursor->input.target = cursor->target;
+			return err;
 		}
 		if (!err)
 			close(take_fd(cursor->fd));
@@ -117,15 +121,15 @@ static struct err *next_sample(struct record_cursor *cursor, const struct record
 	}
 }
 
-struct err *record_cursor_open(struct record_reader *reader, uint32_t target, uint64_t from_ns,
-			       uint64_t to_ns, struct record_cursor **ret)
+struct err *record_cursor_open(struct record_reader *reader, uint32_t target, unsigned tables,
+			       uint64_t from_ns, uint64_t to_ns, struct record_cursor **ret)
 {
 	struct record_cursor *cursor = calloc(1, sizeof(*cursor));
 
 	if (!cursor)
 		return err_nomem;
 	*cursor = (struct record_cursor){
-		.reader = reader, .target = target, .from_ns = from_ns, .to_ns = to_ns, .fd = -1,
+		.reader = reader, .target = target, .tables = tables, .from_ns = from_ns, .to_ns = to_ns, .fd = -1,
 	};
 	*ret = cursor;
 	return NULL;
@@ -191,11 +195,12 @@ static struct err *read_to(struct record_cursor *cursor, const struct record_sum
 	return NULL;
 }
 
-struct err *record_cursor_at(struct record_reader *reader, uint32_t target, uint64_t time_ns,
-			     struct record_cursor **ret, const struct record_sample **sample_ret)
+struct err *record_cursor_at(struct record_reader *reader, uint32_t target, unsigned tables,
+			     uint64_t time_ns, struct record_cursor **ret,
+			     const struct record_sample **sample_ret)
 {
 	struct record_cursor *cursor;
-	struct err *err = record_cursor_open(reader, target, 0, UINT64_MAX, &cursor);
+	struct err *err = record_cursor_open(reader, target, tables, 0, UINT64_MAX, &cursor);
 
 	*sample_ret = NULL;
 	if (err)

@@ -44,14 +44,14 @@ static struct err *take_head(struct record_input *input, struct record_bytes *fr
 }
 
 struct err *record_input_begin(struct record_input *input, struct record_names *names, int fd,
-			       bool skim)
+			       unsigned tables)
 {
 	struct record_frame frame;
 	struct err *err;
 	bool found, lost;
 
 	*input = (struct record_input){
-		.names = names, .frames = RECORD_FRAMES_INIT(fd), .skim = skim,
+		.names = names, .frames = RECORD_FRAMES_INIT(fd), .tables = tables,
 	};
 	err = record_frame_next(&input->frames, &frame, &found, &lost);
 	if (err)
@@ -371,7 +371,7 @@ static struct err *take_tables(struct record_input *input, struct record_bytes *
 		const uint8_t *at = record_code_bytes(from, RECORD_FRAME_MOST, &len);
 		struct record_bytes body = { at, from->at, false };
 
-		if (!at || kind >= RECORD_TABLES)
+		if (!at || kind >= RECORD_TABLES || !(input->tables & 1u << kind))
 			continue;
 		err = take_rows(input, &body, kind, time_ns, &state->table[kind]);
 		from->bad |= body.bad;
@@ -406,7 +406,7 @@ static struct err *take_sample(struct record_input *input, struct record_bytes *
 	if (flags & RECORD_SAMPLE_WHOLE)
 		for (unsigned kind = 0; kind < RECORD_TABLES; kind++)
 			record_table_clear(&state->table[kind]);
-	if (!input->skim)
+	if (input->tables && (!input->target || ret->target == input->target))
 		err = take_tables(input, from, ret->time_ns, state);
 	state->valid = !err && !from->bad;
 	input->lost_samples += !state->valid;

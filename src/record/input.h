@@ -17,7 +17,9 @@ struct record_input_state;
 struct record_input {
 	struct record_names *names;	/* the caller's */
 	struct record_frames frames;
-	bool skim;			/* tables are not read, and samples have none */
+	/* The tables that are read, 1 << kind, of this target (0: of all); samples have no others. */
+	unsigned tables;
+	uint32_t target;
 	VEC(uint32_t) global[RECORD_NAME_KINDS];	/* by number in the segment */
 	VEC(struct record_input_state *) states;
 	uint64_t number, last, every, begun_ns;	/* of its head */
@@ -32,7 +34,7 @@ enum record_item { RECORD_ITEM_NONE, RECORD_ITEM_EVENT, RECORD_ITEM_SAMPLE };
  * ERR_UNSUPPORTED: it is of another main version. The caller calls record_input_free, also then.
  */
 struct err *record_input_begin(struct record_input *input, struct record_names *names, int fd,
-			       bool skim) MUST_CHECK;
+			       unsigned tables) MUST_CHECK;
 /*
  * RECORD_ITEM_NONE: there is nothing more now. A sample lives until the next call, and its tables
  * belong to the input.

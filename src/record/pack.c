@@ -89,7 +89,7 @@ static struct err *visit(struct pack *pack, const struct visitor *visitor)
 		err = record_folder_open(pack->dir_fd, pack->numbers[i], &st, &fd);
 		if (err)
 			return err;
-		err = record_input_begin(&input, &pack->names, fd, false);
+		err = record_input_begin(&input, &pack->names, fd, RECORD_ALL_TABLES);
 		if (!err)
 			pack->made.last = MAX(pack->made.last, input.last);
 		if (!err)

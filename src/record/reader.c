@@ -117,7 +117,7 @@ static struct err *make_summary(struct record_reader *reader, uint64_t number,
 	if (!err) {
 		summary->inode = st.st_ino;
 		summary->open = true;
-		err = record_input_begin(&summary->input, &reader->names, summary->fd, true);
+		err = record_input_begin(&summary->input, &reader->names, summary->fd, 0);
 	}
 	if (!err) {
 		summary->is = (struct record_segment){

@@ -12,7 +12,7 @@
  *	const struct record_sample *sample;
  *
  *	err = record_reader_open("/var/lib/mdbg/web", &reader);
- *	err = record_cursor_open(reader, 0, from_ns, to_ns, &cursor);
+ *	err = record_cursor_open(reader, 0, RECORD_ALL_TABLES, from_ns, to_ns, &cursor);
  *	while (!(err = record_cursor_next(cursor, &sample)) && sample)
  *		... sample->table[RECORD_SITES] ...
  *	record_cursor_close(cursor);
@@ -126,10 +126,11 @@ struct err *record_reader_moments(struct record_reader *reader, uint32_t target,
 
 /*
  * Samples of a target (0: of all) from from_ns to to_ns, both included, in the order in which they
- * were written.
+ * were written. tables: those that are wanted, 1 << kind; others are not read, and are empty.
  */
-struct err *record_cursor_open(struct record_reader *reader, uint32_t target, uint64_t from_ns,
-			       uint64_t to_ns, struct record_cursor **ret) MUST_CHECK;
+struct err *record_cursor_open(struct record_reader *reader, uint32_t target, unsigned tables,
+			       uint64_t from_ns, uint64_t to_ns,
+			       struct record_cursor **ret) MUST_CHECK;
 /* NULL: there are no more now. The sample lives until the cursor moves. */
 struct err *record_cursor_next(struct record_cursor *cursor,
 			       const struct record_sample **ret) MUST_CHECK;
@@ -139,8 +140,8 @@ void record_cursor_close(struct record_cursor *cursor);	/* NULL is allowed */
  * the first one. Where the clock was set back and a time has come twice, it is that of the second
  * time. *ret goes on behind it, up to UINT64_MAX; the caller closes it.
  */
-struct err *record_cursor_at(struct record_reader *reader, uint32_t target, uint64_t time_ns,
-			     struct record_cursor **ret,
+struct err *record_cursor_at(struct record_reader *reader, uint32_t target, unsigned tables,
+			     uint64_t time_ns, struct record_cursor **ret,
 			     const struct record_sample **sample_ret) MUST_CHECK;
 
 /*

@@ -88,6 +88,8 @@ enum record_process {
 
 #define RECORD_COLUMNS_MOST	32
 
+#define RECORD_ALL_TABLES	((1u << RECORD_TABLES) - 1)
+
 /* Which of a table's numbers are strings: bits by column; and what its key is. */
 enum record_key { RECORD_KEY_STRING, RECORD_KEY_STACK, RECORD_KEY_GROWTH, RECORD_KEY_NUMBER };
 

@@ -45,7 +45,7 @@ static struct err *examine(int dir_fd, const struct record_file *file,
 	if (err)
 		return err;
 	record_names_init(&names, RECORD_NAMES_MOST);
-	err = record_input_begin(&input, &names, fd, true);
+	err = record_input_begin(&input, &names, fd, 0);
 	while (!err && item != RECORD_ITEM_NONE) {
 		uint64_t time_ns;
 

@@ -134,7 +134,8 @@ static struct err *add_samples(struct replay_timeline *timeline, struct record_r
 {
 	const struct record_sample *sample;
 	struct record_cursor *cursor;
-	struct err *err = record_cursor_open(reader, 0, 0, UINT64_MAX, &cursor);
+	struct err *err = record_cursor_open(reader, 0, 1u << RECORD_TOTALS, 0,
+					     UINT64_MAX, &cursor);
 
 	if (err)
 		return err;

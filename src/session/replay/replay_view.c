@@ -20,7 +20,7 @@ struct err *replay_view_history(struct replay *replay, struct history *ret)
 }
 
 struct err *replay_view_at(struct replay *replay, const struct replay_target *target,
-			   uint64_t time_ns, replay_view_fn *fn, void *ctx)
+			   uint64_t time_ns, unsigned tables, replay_view_fn *fn, void *ctx)
 {
 	struct replay_source *source = &replay->sources.at[target->source];
 	const struct record_sample *sample;
@@ -29,7 +29,7 @@ struct err *replay_view_at(struct replay *replay, const struct replay_target *ta
 
 	if (!target->samples || target->from_ns > time_ns || target->end_ns <= time_ns)
 		return NULL;
-	err = record_cursor_at(source->reader, target->number, time_ns, &cursor, &sample);
+	err = record_cursor_at(source->reader, target->number, tables, time_ns, &cursor, &sample);
 	if (err)
 		return err;
 	if (sample)
@@ -38,12 +38,13 @@ struct err *replay_view_at(struct replay *replay, const struct replay_target *ta
 	return err;
 }
 
-struct err *replay_view_each(struct replay *replay, uint64_t time_ns, replay_view_fn *fn, void *ctx)
+struct err *replay_view_each(struct replay *replay, uint64_t time_ns, unsigned tables,
+			     replay_view_fn *fn, void *ctx)
 {
 	struct err *err = NULL;
 
 	vec_each_while(target, &replay->timeline.targets, !err)
 		if (replay_timeline_shows(target, replay->only))
-			err = replay_view_at(replay, target, time_ns, fn, ctx);
+			err = replay_view_at(replay, target, time_ns, tables, fn, ctx);
 	return err;
 }

@@ -28,9 +28,10 @@ struct err *replay_view_history(struct replay *replay, struct history *ret) MUST
 typedef struct err *replay_view_fn(void *ctx, struct replay_source *source,
 				   const struct record_sample *sample);
 
-/* Call fn with the sample of a target at a time, if it is known then. */
+/* Call fn with the sample of a target at a time, if it is known then. tables: 1 << kind, as wanted. */
 struct err *replay_view_at(struct replay *replay, const struct replay_target *target,
-			   uint64_t time_ns, replay_view_fn *fn, void *ctx) MUST_CHECK;
+			   uint64_t time_ns, unsigned tables, replay_view_fn *fn,
+			   void *ctx) MUST_CHECK;
 /* The same for each target of the view. */
-struct err *replay_view_each(struct replay *replay, uint64_t time_ns, replay_view_fn *fn,
-			     void *ctx) MUST_CHECK;
+struct err *replay_view_each(struct replay *replay, uint64_t time_ns, unsigned tables,
+			     replay_view_fn *fn, void *ctx) MUST_CHECK;

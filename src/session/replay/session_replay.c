@@ -175,7 +175,7 @@ struct err *session_replay_moment(struct session *session, uint64_t time_ns, str
 	struct err *err;
 
 	moment.time_ns = time_ns;
-	err = replay_view_each(replay, time_ns, add_sites, &adding);
+	err = replay_view_each(replay, time_ns, 1u << RECORD_SITES, add_sites, &adding);
 	map_free(&adding.sums, NULL);
 	if (err) {
 		moment_free(&moment);
@@ -224,7 +224,7 @@ struct err *session_replay_processes(struct session *session, uint64_t time_ns,
 	vec_each_while(target, &replay->timeline.targets, !err) {
 		struct session_replay_process process = describe(replay, target);
 
-		err = replay_view_at(replay, target, time_ns, add_totals, &process);
+		err = replay_view_at(replay, target, time_ns, 1u << RECORD_TOTALS, add_totals, &process);
 		if (!err)
 			err = vec_push(&ret->vec, process);
 	}

@@ -82,7 +82,8 @@ struct err *session_replay_figures_memory(struct session *session, struct memory
 		ret->look.kind[kind] = memory_sum_unknown;
 	ret->look.shared_there = ret->look.descriptors = MEMORY_UNKNOWN;
 	ret->look.by_kind = true;
-	err = replay_view_each(session->replay, session_replay_now(session), add_memory, &adding);
+	err = replay_view_each(session->replay, session_replay_now(session),
+			       1u << RECORD_MEMORY, add_memory, &adding);
 	if (!err && !adding.taken_ns)
 		err = none(session, "figures of `memory`");
 	if (err)
@@ -150,7 +151,8 @@ struct err *session_replay_figures_account(struct session *session,
 	struct err *err;
 
 	*ret = (struct session_replay_account){ .vec = VEC_INIT };
-	err = replay_view_each(session->replay, session_replay_now(session), add_account, ret);
+	err = replay_view_each(session->replay, session_replay_now(session),
+			       1u << RECORD_ACCOUNT, add_account, ret);
 	if (!err && !ret->time_ns)
 		err = none(session, "account");
 	vec_sort(&ret->vec, by_order);
@@ -295,7 +297,8 @@ static struct err *look_of(struct session *session, uint64_t time_ns, bool lists
 	struct err *err;
 
 	*ret = (struct machine_look){ .pid = 0 };
-	err = replay_view_each(session->replay, time_ns, look_at, &looking);
+	err = replay_view_each(session->replay, time_ns, RECORD_ALL_TABLES & ~(1u << RECORD_SITES),
+			       look_at, &looking);
 	if (!err && !looking.any)
 		err = none(session, "figures of the machine");
 	if (err)

@@ -21,7 +21,7 @@ TEST("what was written is read, by names")
 		made_add(&made, t);
 	made_close(&made);
 	reader = made_read(&made);
-	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, 0, UINT64_MAX, &cursor));
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, RECORD_ALL_TABLES, 0, UINT64_MAX, &cursor));
 	while (!record_cursor_next(cursor, &sample) && sample) {
 		const struct record_target *target = record_reader_target(reader, sample->target);
 
@@ -51,7 +51,7 @@ TEST("the sample at a time, and what follows")
 	for (uint64_t t = 0; t < 100; t += 2)
 		made_add(&made, t);
 	reader = made_read(&made);
-	CU_ASSERT_PTR_NULL_FATAL(record_cursor_at(reader, 0, BEGIN + 41 * SECOND, &cursor, &sample));
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_at(reader, 0, RECORD_ALL_TABLES, BEGIN + 41 * SECOND, &cursor, &sample));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
 	CU_ASSERT_EQUAL(sample->time_ns, BEGIN + 40 * SECOND);
 	CU_ASSERT(made_is(reader, sample, 5));
@@ -62,7 +62,7 @@ TEST("the sample at a time, and what follows")
 	CU_ASSERT_PTR_NULL(record_cursor_next(cursor, &sample));
 	CU_ASSERT_EQUAL(sample->time_ns, BEGIN + 42 * SECOND);
 	record_cursor_close(cursor);
-	CU_ASSERT_PTR_NULL_FATAL(record_cursor_at(reader, 0, BEGIN - 1, &cursor, &sample));
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_at(reader, 0, RECORD_ALL_TABLES, BEGIN - 1, &cursor, &sample));
 	CU_ASSERT_PTR_NULL(sample);
 	CU_ASSERT_PTR_NULL(record_cursor_next(cursor, &sample));
 	CU_ASSERT_EQUAL(sample->time_ns, BEGIN);
@@ -84,7 +84,7 @@ TEST("it is read while it is written")
 	made_add(&made, 0);
 	reader = made_read(&made);
 	CU_ASSERT(record_reader_is_written(reader));
-	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, 0, UINT64_MAX, &cursor));
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, RECORD_ALL_TABLES, 0, UINT64_MAX, &cursor));
 	for (uint64_t t = 1; t < 4000; t++) {
 		CU_ASSERT_PTR_NULL_FATAL(record_cursor_next(cursor, &sample));
 		CU_ASSERT_PTR_NOT_NULL_FATAL(sample);
@@ -136,7 +136,7 @@ static int count_samples(const struct made *made)
 
 	if (err)
 		return err->code == ERR_NOTFOUND || err->code == ERR_RANGE ? 0 : -1;
-	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, 0, UINT64_MAX, &cursor));
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, RECORD_ALL_TABLES, 0, UINT64_MAX, &cursor));
 	while (!(err = record_cursor_next(cursor, &sample)) && sample)
 		n = n < 0 || !made_is(reader, sample, made->nr_stacks) ? -1 : n + 1;
 	record_cursor_close(cursor);

@@ -116,7 +116,7 @@ TEST("the clock is set back an hour")
 	CU_ASSERT_EQUAL(count_events(reader, RECORD_EVENT_CLOCK), 1);
 	CU_ASSERT_EQUAL(count_moments(reader, false), 200);
 	/* A time that has come twice means the second one. */
-	CU_ASSERT_PTR_NULL_FATAL(record_cursor_at(reader, 0, BEGIN + 60 * SECOND, &cursor, &sample));
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_at(reader, 0, RECORD_ALL_TABLES, BEGIN + 60 * SECOND, &cursor, &sample));
 	CU_ASSERT_EQUAL(sample->monotonic_ns, (1000 + 110) * SECOND);
 	record_cursor_close(cursor);
 	record_reader_close(reader);
@@ -268,7 +268,7 @@ TEST("samples that were kept are what they were")
 	for (uint64_t t = 0; t < 4 * 3600; t++)
 		made_add(&made, t);
 	reader = made_read(&made);
-	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, 0, UINT64_MAX, &cursor));
+	CU_ASSERT_PTR_NULL_FATAL(record_cursor_open(reader, 0, RECORD_ALL_TABLES, 0, UINT64_MAX, &cursor));
 	while (!record_cursor_next(cursor, &sample) && sample) {
 		wrong += !made_is(reader, sample, 30);
 		n++;
