@@ -33,7 +33,7 @@
 
 enum exit_status { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_ATTACH = 3 };
 
-#define OPTIONS	23
+#define OPTIONS	24
 
 /* A -x or -c, in the order of the command line. */
 struct action {

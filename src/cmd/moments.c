@@ -43,6 +43,25 @@ static struct err *choose_time(const struct call *call, const char *word, uint64
 	return *ret ? NULL : not_so_early(history, word, now_ns);
 }
 
+/* Of a recording, a mark is a time. */
+static struct err *choose_mark(const struct call *call, const struct marks *marks, const char *word,
+			       uint64_t now_ns, const struct history_sample **sample_ret,
+			       struct chosen_moment *ret)
+{
+	const struct mark *mark;
+	struct err *err = marks_find(marks, word, &mark);
+
+	if (err)
+		return err;
+	if (session_replay_is(call->session))
+		return choose_time(call, word, mark->time_ns, now_ns, sample_ret);
+	err = moment_unpack(&mark->moment, mark->time_ns, &ret->moment);
+	if (!err)
+		err = moment_unpack(&mark->totals, mark->time_ns, &ret->totals);
+	ret->has_totals = !err;
+	return err;
+}
+
 /* "-10m" */
 static struct err *choose_age(const struct call *call, const char *word, uint64_t now_ns,
 			      const struct history_sample **ret)
@@ -90,19 +109,6 @@ static struct err *choose_peak(const struct call *call, const struct history *hi
 	return sample ? NULL : not_so_early(history, word, now_ns);
 }
 
-static struct err *choose_mark(const struct marks *marks, const char *word,
-			       struct chosen_moment *ret)
-{
-	const struct mark *mark;
-	struct err *err = marks_find(marks, word, &mark);
-
-	if (!err)
-		err = moment_unpack(&mark->moment, mark->time_ns, &ret->moment);
-	if (!err)
-		err = moment_unpack(&mark->totals, mark->time_ns, &ret->totals);
-	ret->has_totals = !err;
-	return err;
-}
 
 struct err *moments_choose(const struct call *call, const char *word, uint64_t now_ns,
 			   struct chosen_moment *ret)
@@ -124,7 +130,7 @@ struct err *moments_choose(const struct call *call, const char *word, uint64_t n
 	else if (!moments_is_mark(call, word) && !parse_time(word, &time_ns))
 		err = choose_time(call, word, time_ns, now_ns, &sample);
 	else
-		err = choose_mark(&is->marks, word, &chosen);
+		err = choose_mark(call, &is->marks, word, now_ns, &sample, &chosen);
 	if (!err && sample)
 		err = session_history_unpack(call->session, sample, &chosen.moment);
 	if (err)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* report: what is known of the memory of a process, as one HTML file. */
 
+#include <string.h>
+
 #include "answer/owner_rows.h"
 #include "answer/type_rows.h"
 #include "base/cleanup.h"
@@ -15,11 +17,13 @@
 #include "report/stood_text.h"
 #include "session/account.h"
 #include "session/history.h"
+#include "session/replay/session_replay.h"
 #include "session/session.h"
 
 /* A report that is made: what its parts were asked with, and what came back. */
 struct making {
-	struct query sites, leaks;
+	struct query words, sites, leaks;
+	struct chosen_moment since;	/* word NULL: the whole history */
 	struct model model;
 	struct moment now;
 	struct report report;
@@ -45,6 +49,8 @@ static void making_free(struct making *making)
 	model_free(&making->model);
 	query_free(&making->sites);
 	query_free(&making->leaks);
+	moments_chosen_free(&making->since);
+	query_free(&making->words);
 }
 
 /* What a report may lack: it says why then. Returns other errors. */
@@ -131,27 +137,25 @@ static struct err *make_note(const struct history *history, uint64_t from_ns, ui
 }
 
 /* From an earlier moment to now; what says which it is. */
-static struct err *add_difference(struct making *making, const char *what, uint64_t time_ns,
-				  const struct packed_moment *packed)
+static struct err *add_difference(struct making *making, const char *what,
+				  const struct moment *then)
 {
 	struct report *report = &making->report;
-	CLEANUP(moment_free) struct moment then = MOMENT_INIT;
 	struct report_difference *made;
 	uint64_t now_ns = making->now.time_ns;
 	char over[64];
-	struct err *err = moment_unpack(packed, time_ns, &then);
+	struct err *err = vec_push(&report->differences,
+				   ((struct report_difference){ .title = NULL }));
 
-	if (!err)
-		err = vec_push(&report->differences, ((struct report_difference){ .title = NULL }));
 	if (err)
 		return err;
 	made = &vec_end(&report->differences)[-1];
-	err = difference_of_moments(session_log(report->session), &then, &making->now,
+	err = difference_of_moments(session_log(report->session), then, &making->now,
 				    &made->found);
 	if (!err)
-		err = make_note(&session_history(report->session)->history, time_ns, now_ns,
+		err = make_note(&session_history(report->session)->history, then->time_ns, now_ns,
 				&made->note);
-	number_text_duration(over, sizeof(over), now_ns - time_ns);
+	number_text_duration(over, sizeof(over), now_ns - then->time_ns);
 	if (!err && asprintf(&made->title, "Since %s, %s ago", what, over) < 0) {
 		made->title = NULL;
 		err = err_nomem;
@@ -163,35 +167,48 @@ static struct err *add_difference(struct making *making, const char *what, uint6
 static struct err *add_oldest(struct making *making, const struct history *history)
 {
 	const struct history_sample *oldest = history->samples.at;
+	CLEANUP(moment_free) struct moment then = MOMENT_INIT;
+	struct err *err;
 
 	if (history->samples.nr && oldest->origin)
 		oldest++;
 	if (history->samples.nr < 2 || oldest >= vec_end(&history->samples) ||
 	    oldest->time_ns >= making->now.time_ns)
 		return NULL;
-	return add_difference(making, "the history began", oldest->time_ns, &oldest->moment);
+	err = session_history_unpack(making->report.session, oldest, &then);
+	return err ? err : add_difference(making, "the history began", &then);
 }
 
-static struct err *find_differences(struct making *making)
+/* The mark's time may be later than the cursor of a recording. */
+static struct err *add_mark(const struct call *call, struct making *making, const struct mark *mark)
+{
+	CLEANUP(moments_chosen_free) struct chosen_moment chosen = { 0 };
+	char what[MARK_NAME_MAX + 32];
+	struct err *err;
+
+	if (mark->stale || mark->time_ns >= making->now.time_ns)
+		return NULL;
+	snprintf(what, sizeof(what), "the mark %s", mark->name);
+	err = moments_choose(call, mark->name, making->now.time_ns, &chosen);
+	return err ? err : add_difference(making, what, &chosen.moment);
+}
+
+static struct err *find_differences(const struct call *call, struct making *making)
 {
 	struct session *session = making->report.session;
 	const struct log_history *log = session_history(session);
 	struct err *err = log ? session_history_moment(session, &making->now) : NULL;
-	char what[MARK_NAME_MAX + 32];
 	size_t i;
 
 	making->report.no_differences = "Nothing is known yet of an earlier moment. Make the report "
 					"again in a while, or set a mark first (`malloc mark`).";
+	if (!err && making->since.word)
+		return add_difference(making, making->since.word, &making->since.moment);
 	if (!err && log)
 		err = add_oldest(making, &log->history);
 	i = log && log->marks.vec.nr > MARKS_MOST ? log->marks.vec.nr - MARKS_MOST : 0;
-	for (; log && !err && i < log->marks.vec.nr; i++) {
-		const struct mark *mark = &log->marks.vec.at[i];
-
-		snprintf(what, sizeof(what), "the mark %s", mark->name);
-		if (!mark->stale)
-			err = add_difference(making, what, mark->time_ns, &mark->moment);
-	}
+	for (; log && !err && i < log->marks.vec.nr; i++)
+		err = add_mark(call, making, &log->marks.vec.at[i]);
 	return err;
 }
 
@@ -199,7 +216,12 @@ static struct err *find_differences(struct making *making)
 static struct err *find_account(struct making *making)
 {
 	struct session *session = making->report.session;
-	struct err *err = session_account_of(session, &making->sites.heap, &making->account);
+	struct err *err;
+
+	/* The account of a recording has its parts alone. */
+	if (session_replay_is(session))
+		return NULL;
+	err = session_account_of(session, &making->sites.heap, &making->account);
 
 	if (err && err->code != ERR_CANCELLED && err->code != ERR_NOMEM) {
 		err_ignore(err);
@@ -213,11 +235,31 @@ static struct err *find_account(struct making *making)
 	return NULL;
 }
 
+/* `since MOMENT`: the range of the report, up to now. */
+static struct err *find_since(const struct call *call, struct making *making)
+{
+	struct query *query = &making->words;
+	struct err *err = query_begin_moments(call, query);
+
+	if (err || query->argc == 1)
+		return err;
+	if (strcmp(query->argv[1], "since") || query->argc > 3)
+		return call_bad_word(query->argv[query->argc > 3 ? 3 : 1]);
+	if (query->argc == 2)
+		return err_create(ERR_USAGE, "a moment goes after since");
+	err = moments_choose(call, query->argv[2], query->now_ns, &making->since);
+	if (!err && (making->since.now || making->since.moment.time_ns >= query->now_ns))
+		err = err_create(ERR_USAGE, "since %s: this moment is not before now", query->argv[2]);
+	return err;
+}
+
 static struct err *make(const struct call *call, struct making *making)
 {
 	struct call sites = *call;
-	struct err *err = find_leaks(call, making);
+	struct err *err = find_since(call, making);
 
+	if (!err)
+		err = find_leaks(call, making);
 	sites.argc = 0;
 	sites.argv += call->argc;
 	if (!err)
@@ -238,7 +280,7 @@ static struct err *make(const struct call *call, struct making *making)
 		err = find_owners(call, making);
 	if (!err && !making->report.no_types)
 		err = find_types(call, making);
-	return err ? err : find_differences(making);
+	return err ? err : find_differences(call, making);
 }
 
 static struct err *write_to(const char *name, const struct report *report, bool *stream_ret)
@@ -271,7 +313,7 @@ static struct err *run(struct call *call)
 	bool stream = false;
 
 	if (!err)
-		err = write_to(call->argv[0], &making.report, &stream);
+		err = write_to(making.words.argv[0], &making.report, &stream);
 	/* What reads a pipe expects the page and nothing else. */
 	if (err || stream)
 		return err;
@@ -282,13 +324,13 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	out_f(call->out, "%zu sites, %" PRIu64 " allocations, %s bytes written to %s\n", model->held,
-	      model->count, number_text_size(call->out, model->bytes).at, call->argv[0]);
+	      model->count, number_text_size(call->out, model->bytes).at, making.words.argv[0]);
 	return NULL;
 }
 
 const struct cmd cmd_report = {
 	.name		= "report",
-	.usage		= "FILE.html",
+	.usage		= "FILE.html ?since MOMENT?",
 	.brief		= "one HTML file with all of it, to be sent to a colleague",
 	.help		= "A verdict, what is in memory, memory over time, a flame graph, who keeps the\n"
 			  "memory and of which types it is, the sites (sort, search, tracebacks), leaks by\n"
@@ -299,11 +341,15 @@ const struct cmd cmd_report = {
 			  "\n"
 			  "The process is stopped for the search of leaks, as by `malloc leaks`. Where\n"
 			  "leaks cannot be looked for, the report says why. FILE is written beside and\n"
-			  "renamed, as by `export`.\n",
-	.example	= "report memory.html\n",
-	.need		= call_need_recording,
+			  "renamed, as by `export`.\n"
+			  "\n"
+			  "`since` makes it one of the time from MOMENT to now. Of a recording it is what\n"
+			  "is known at its cursor: sites, memory over time, and what has changed.\n",
+	.example	= "report memory.html\n"
+			  "report night.html since -8h\n",
+	.need		= call_need_moments,
 	.run		= run,
 	.min_args	= 1,
-	.max_args	= 1,
+	.max_args	= CMD_ANY,
 	.complete	= COMPLETE_FILES,
 };

@@ -18,6 +18,7 @@
 #include "os/procfs.h"
 #include "report/progress.h"
 #include "session/history.h"
+#include "session/replay/session_replay.h"
 #include "session/session.h"
 
 /* Limits for damaged and hostile logs. Programs have fewer call sites, and fewer stacks. */
@@ -426,6 +427,9 @@ static struct err *add_history(struct builder *builder)
 	for (size_t i = 0; log && !err && i < log->history.samples.nr; i++) {
 		const struct history_sample *sample = &log->history.samples.at[i];
 
+		/* A recording goes on behind its cursor. */
+		if (session_replay_is(builder->source->session) && sample->time_ns > model->now_ns)
+			break;
 		err = vec_push(&model->samples, ((struct model_sample){
 			sample->time_ns, sample->bytes, sample->count, sample->rss,
 			sample->moment.older.bytes,

@@ -80,6 +80,13 @@ struct err *call_need_recording(const struct call *call)
 	return err_hint(err, "`malloc allocations` and `malloc leaks` walk its heaps");
 }
 
+struct err *call_need_replay(const struct call *call)
+{
+	if (session_state(call->session) == SESSION_REPLAY)
+		return NULL;
+	return err_hint(err_create(ERR_STATE, "no recording is open"), "mdbg --replay DIR[@TIME]");
+}
+
 struct err *call_need_figures(const struct call *call)
 {
 	return session_state(call->session) == SESSION_REPLAY ? NULL : call_need_view(call);

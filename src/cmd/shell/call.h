@@ -31,6 +31,8 @@ struct call {
 struct err *call_need_target(const struct call *call) MUST_CHECK;
 /* Check that there is a live target or a core file, for commands that only look; else ERR_STATE. */
 struct err *call_need_view(const struct call *call) MUST_CHECK;
+/* Check that the target is a recording; else ERR_STATE. */
+struct err *call_need_replay(const struct call *call) MUST_CHECK;
 /* Check that there is one of these, or a recording, for commands that show figures; else ERR_STATE. */
 struct err *call_need_figures(const struct call *call) MUST_CHECK;
 /*

@@ -19,6 +19,37 @@ struct err *replay_view_history(struct replay *replay, struct history *ret)
 				       replay->only, ret);
 }
 
+/* Names of a recording are text from outside: one that no mark could have is left out. */
+static struct err *add_mark(const struct replay_source *source, const struct record_event *event,
+			    struct marks *ret)
+{
+	const char *name = record_reader_string(source->reader, event->text);
+	const struct moment none = { .time_ns = event->time_ns };
+	const struct mark *mark;
+	struct err *err = marks_check(ret, name ? name : "");
+
+	if (err) {
+		err_ignore(err);
+		return NULL;
+	}
+	return marks_add(ret, name, &none, &none, &mark);
+}
+
+struct err *replay_view_marks(struct replay *replay, struct marks *ret)
+{
+	struct record_events events = { VEC_INIT };
+	struct err *err = NULL;
+
+	vec_each_while(source, &replay->sources, !err) {
+		err = record_reader_events(source->reader, 0, 0, UINT64_MAX, &events);
+		vec_each_while(event, &events.vec, !err)
+			if (event->kind == RECORD_EVENT_MARK)
+				err = add_mark(source, event, ret);
+		vec_free(&events.vec);
+	}
+	return err;
+}
+
 struct err *replay_view_at(struct replay *replay, const struct replay_target *target,
 			   uint64_t time_ns, unsigned tables, replay_view_fn *fn, void *ctx)
 {

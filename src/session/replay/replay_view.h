@@ -2,6 +2,7 @@
 /* The recordings that a session has open, for the files of this folder. */
 #pragma once
 
+#include "heap/reach/mark.h"
 #include "record/reader.h"
 #include "session/replay/replay_stacks.h"
 #include "session/replay/replay_timeline.h"
@@ -24,6 +25,9 @@ struct replay {
 
 /* Fill in an empty history with what was recorded of the view. */
 struct err *replay_view_history(struct replay *replay, struct history *ret) MUST_CHECK;
+
+/* Fill in the marks that were set, with their times; the moments are in the history. */
+struct err *replay_view_marks(struct replay *replay, struct marks *ret) MUST_CHECK;
 
 typedef struct err *replay_view_fn(void *ctx, struct replay_source *source,
 				   const struct record_sample *sample);

@@ -231,6 +231,39 @@ struct err *session_replay_processes(struct session *session, uint64_t time_ns,
 	return err;
 }
 
+static struct err *add_event(const struct replay_source *source, const struct record_event *event,
+			     struct session_replay_events *ret)
+{
+	const struct record_target *target =
+		event->target ? record_reader_target(source->reader, event->target) : NULL;
+
+	return vec_push(&ret->vec, ((struct session_replay_event){
+		.time_ns = event->time_ns, .kind = event->kind,
+		.pid = target ? target->pid : 0,
+		.name = { target ? record_reader_string(source->reader, target->name) : NULL },
+		.text = { record_reader_string(source->reader, event->text) },
+		.number = event->number, .also = event->also }));
+}
+
+COMPARE_BY(by_time, struct session_replay_event, x, x->time_ns)
+
+struct err *session_replay_events(struct session *session, uint64_t from_ns, uint64_t to_ns,
+				  struct session_replay_events *ret)
+{
+	struct replay *replay = session->replay;
+	struct record_events events = { VEC_INIT };
+	struct err *err = NULL;
+
+	vec_each_while(source, &replay->sources, !err) {
+		err = record_reader_events(source->reader, 0, from_ns, to_ns, &events);
+		vec_each_while(event, &events.vec, !err)
+			err = add_event(source, event, ret);
+		vec_free(&events.vec);
+	}
+	vec_sort(&ret->vec, by_time);
+	return err;
+}
+
 struct err *session_replay_only(struct session *session, pid_t pid)
 {
 	struct replay *replay = session->replay;

@@ -98,6 +98,22 @@ struct session_replay_processes {
 /* All targets of all recordings, whatever the view shows. The caller frees the vector. */
 struct err *session_replay_processes(struct session *session, uint64_t time_ns,
 				     struct session_replay_processes *ret) MUST_CHECK;
+/* What happened. The session owns the texts. */
+struct session_replay_event {
+	uint64_t time_ns;
+	unsigned kind;			/* enum record_event_kind */
+	pid_t pid;			/* 0: it is of no target */
+	struct outside name, text;
+	uint64_t number, also;		/* as record/record.h says of the kind */
+};
+
+struct session_replay_events {
+	VEC(struct session_replay_event) vec;	/* in order of time */
+};
+
+/* Those between two times, both included. The caller frees the vector, also after an error. */
+struct err *session_replay_events(struct session *session, uint64_t from_ns, uint64_t to_ns,
+				  struct session_replay_events *ret) MUST_CHECK;
 /*
  * Let the view show the targets with this pid only; 0: all. The cursor goes to the sample that is
  * nearest to where it was. ERR_NOTFOUND: there is none.

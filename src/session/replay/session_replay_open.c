@@ -36,6 +36,7 @@ static struct err *add_source(struct replay *replay, const char *folder)
 struct opening {
 	struct replay *replay;
 	struct history history;
+	struct marks marks;
 };
 
 /*
@@ -69,7 +70,9 @@ static struct err *publish_job(struct session *session, void *arg)
 	session->replay->stacks.entries = &session->entry_names;
 	session->history.history = opening->history;
 	session->history.log_start = log_clock_begin(&region->log);
+	session->history.marks = opening->marks;
 	opening->history = (struct history)HISTORY_INIT;
+	opening->marks = (struct marks)MARKS_INIT;
 	session->current->target = NULL;
 	session->current->started = false;
 	session->current->pid = session->pids[0] = 0;
@@ -85,6 +88,8 @@ static struct err *open_all(const char *const *folders, size_t nr, struct openin
 		err = add_source(replay, folders[i]);
 	if (!err)
 		err = replay_view_history(replay, &opening->history);
+	if (!err)
+		err = replay_view_marks(replay, &opening->marks);
 	if (!err && !opening->history.samples.nr)
 		err = err_create(ERR_NOTFOUND, "%s: nothing was recorded", folders[0]);
 	return err;
@@ -103,7 +108,7 @@ struct err *session_replay_open(struct session *session, const char *const *fold
 				uint64_t time_ns)
 {
 	CLEANUP(replay_cleanup) struct replay *replay = calloc(1, sizeof(*replay));
-	struct opening opening = { replay, HISTORY_INIT };
+	struct opening opening = { replay, HISTORY_INIT, MARKS_INIT };
 	struct err *err = session_need_none(session);
 
 	if (!err && !replay)
@@ -115,6 +120,7 @@ struct err *session_replay_open(struct session *session, const char *const *fold
 		err = session_call(session, publish_job, &opening);
 	replay = opening.replay;
 	history_clear(&opening.history);
+	marks_free(&opening.marks);
 	if (err)
 		return err;
 	session->state = SESSION_REPLAY;

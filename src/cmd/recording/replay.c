@@ -14,13 +14,6 @@
 #include "session/history.h"
 #include "session/replay/session_replay.h"
 
-static struct err *need_replay(const struct call *call)
-{
-	if (session_replay_is(call->session))
-		return NULL;
-	return err_hint(err_create(ERR_STATE, "no recording is open"), "mdbg --replay DIR[@TIME]");
-}
-
 /* Go to what a word of a MOMENT means. */
 static struct err *go_to(const struct call *call, const char *word)
 {
@@ -79,7 +72,7 @@ const struct cmd cmd_replay = {
 			  "blocks and no memory, so leaks, threads and variables are for the process.\n",
 	.example	= "replay '2026-11-02 03:10'\n"
 			  "replay next 10\n",
-	.need		= need_replay,
+	.need		= call_need_replay,
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_WORDS,
@@ -106,7 +99,7 @@ const struct cmd cmd_replay_only = {
 	.help		= "Without it all answers are sums over all processes of all recordings that\n"
 			  "are open. `replay processes` lists them.\n",
 	.example	= "replay only 4711\n",
-	.need		= need_replay,
+	.need		= call_need_replay,
 	.run		= only,
 	.min_args	= 1,
 	.max_args	= 1,
@@ -299,7 +292,7 @@ const struct cmd cmd_replay_processes = {
 			  "its own, and one that has ended holds nothing. `sort growth` shows which\n"
 			  "worker leaks; `replay only PID` lets all answers be of that one.\n",
 	.example	= "replay processes since -1d sort growth limit 5\n",
-	.need		= need_replay,
+	.need		= call_need_replay,
 	.run		= processes_run,
 	.twin		= &processes_twin,
 	.max_args	= CMD_ANY,
