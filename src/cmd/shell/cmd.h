@@ -126,7 +126,7 @@ struct cmd {
 	X(print) X(whatis) X(x) X(list)							\
 	X(where) X(frame) X(up) X(down) X(dump) X(thread) X(registers) X(map) X(proc)	\
 	X(replay) X(replay_only) X(replay_processes)					\
-	X(replay_events) X(recordings)							\
+	X(replay_events) X(replay_watch) X(recordings)							\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid)		\
 	 X(api_probes) X(api_lacks)	\

@@ -72,7 +72,8 @@ bool watch_loop_is_gone(const struct watch_loop *loop)
 {
 	enum session_state state = session_state(loop->call->session);
 
-	return state != SESSION_RUNNING && state != SESSION_STOPPED;
+	/* A recording does not end while it is looked at. */
+	return state != SESSION_RUNNING && state != SESSION_STOPPED && state != SESSION_REPLAY;
 }
 
 /* This is called 20 times a second: it sees keys, another size, and the end of the process. */
