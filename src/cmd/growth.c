@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "report/out.h"
+#include "session/replay/session_replay.h"
 #include "session/session.h"
 
 const char *const growth_words[] = {
@@ -18,7 +19,7 @@ const char *const growth_words[] = {
 };
 
 static const struct growth_source *const sources[] = { &growth_calls, &growth_faults,
-						       &growth_kernel };
+						       &growth_kernel, &growth_recorded };
 
 /* The bits of one member (kinds, unasked, logged) of all sources. */
 #define ALL_OF(member)							\
@@ -36,8 +37,10 @@ static unsigned running(const struct session *session)
 	return kinds;
 }
 
-static const struct growth_source *source_of(enum growth_kind kind)
+static const struct growth_source *source_of(const struct session *session, enum growth_kind kind)
 {
+	if (session_replay_is(session) && kind != GROWTH_KERNEL)
+		return &growth_recorded;
 	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
 		if (sources[i]->kinds & 1u << kind)
 			return sources[i];
@@ -93,7 +96,8 @@ static struct err *need_answer(const struct call *call)
 	bool kernel = call->argc && call_word_index(call->argv[0], growth_words) == GROWTH_KERNEL;
 
 	return kernel || growth_kernel.running(call->session) ||
-	       growth_faults.running(call->session) ? NULL : call_need_target(call);
+	       growth_faults.running(call->session) ||
+	       growth_recorded.running(call->session) ? NULL : call_need_target(call);
 }
 
 /* The kinds that the words name, each once; `unasked` if there are no words. */
@@ -284,7 +288,7 @@ static struct err *parse_ask(struct call *call, struct growth_ask *ask, bool *ha
 {
 	struct call rest = *call;
 	int kind = call->argc ? call_word_index(call->argv[0], growth_words) : -1;
-	const struct growth_source *source = kind < 0 ? NULL : source_of((enum growth_kind)kind);
+	const struct growth_source *source = kind < 0 ? NULL : source_of(call->session, (enum growth_kind)kind);
 	struct err *err;
 
 	*has_kind = source;
@@ -311,14 +315,14 @@ static void print_since(const struct call *call, const struct query *query)
 
 	if (!since.word)
 		return;
-	out_text(call->out, "Made since ");
+	out_text(call->out, session_replay_is(call->session) ? "Growth is since " : "Made since ");
 	moment_text_print_name(&since, call->out);
-	out_text(call->out, ", and still held:\n\n");
+	out_text(call->out, session_replay_is(call->session) ? ":\n\n" : ", and still held:\n\n");
 }
 
 static struct err *show_one(struct call *call, struct growth_ask *ask)
 {
-	const struct growth_source *source = source_of(ask->kind);
+	const struct growth_source *source = source_of(call->session, ask->kind);
 
 	if (!(source->running(call->session) & 1u << ask->kind))
 		return not_recorded(ask->kind);
@@ -373,7 +377,7 @@ static struct err *show_all(struct call *call, struct growth_ask *ask)
 	for (size_t i = 0; !err && i < ARRAY_SIZE(sources); i++)
 		if (sources[i]->running(call->session) && !answers(sources[i], filter))
 			out_f(call->out, "%s is left out: %s\n",
-			      growth_words[__builtin_ctz(sources[i]->kinds)], sources[i]->lacks);
+			      growth_words[__builtin_ctz(sources[i]->running(call->session))], sources[i]->lacks);
 	return err;
 }
 
@@ -388,7 +392,7 @@ static struct err *rows(struct call *call, struct answer *ret)
 	if (!err && !(running(call->session) & 1u << ask.kind))
 		err = not_recorded(ask.kind);
 	if (!err)
-		err = source_of(ask.kind)->rows(call, &ask, ret);
+		err = source_of(call->session, ask.kind)->rows(call, &ask, ret);
 	query_free(&ask.query);
 	return err;
 }
@@ -400,7 +404,7 @@ struct err *growth_sites(struct call *call, struct query *query, const char **un
 	bool has_kind;
 	struct err *err = parse_ask(call, &ask, &has_kind);
 
-	source = source_of(ask.kind);
+	source = source_of(call->session, ask.kind);
 	if (!has_kind)
 		err = need_kind(call, ALL_OF(unasked));
 	if (!err && !source->sites)
@@ -476,6 +480,9 @@ const struct cmd cmd_growth = {
 			  "estimates, and the answer says so; `set kernel-sampling off` records all.\n"
 			  "Where the kernel has /proc/allocinfo, its largest lines follow, unless there\n"
 			  "is a FILTER or `since`.\n"
+			  "\n"
+			  "Of a recording there is what each stack held by brk, mmap and shm at its\n"
+			  "cursor; `since` gives the change since then.\n"
 			  "\n"
 			  "FILTER is as in `help malloc allocations`, with these attributes:\n"
 			  "    brk, mmap, shm   address size thread time age function module\n"

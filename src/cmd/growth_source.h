@@ -55,3 +55,5 @@ struct growth_source {
 };
 
 extern const struct growth_source growth_calls, growth_faults, growth_kernel;
+/* Of a recording; it records nothing itself. */
+extern const struct growth_source growth_recorded;

@@ -379,6 +379,21 @@ static uint32_t find_program(const struct model *model, struct session *session)
 	return found;
 }
 
+/* A recording says itself of which process it is, and when it began. */
+static struct err *describe_recorded(struct session *session, struct model *model)
+{
+	struct session_replay_process process;
+	const char *command = NULL;
+
+	model->since_ns = session_history(session)->history.samples.at->time_ns;
+	if (session_replay_process(session, &process)) {
+		model->pid = process.pid;
+		command = process.command.bytes;
+	}
+	model->command = strdup(command ? command : "");
+	return model->command ? NULL : err_nomem;
+}
+
 static struct err *describe(const struct model_source *source, struct model *model)
 {
 	struct session *session = source->session;
@@ -403,7 +418,10 @@ static struct err *describe(const struct model_source *source, struct model *mod
 	model->log = log;
 	model->pids = session_pids(session);
 	model->options = strdup(source->options);
-	return model->options ? command_line(session, &model->command) : err_nomem;
+	if (!model->options)
+		return err_nomem;
+	return session_replay_is(session) ? describe_recorded(session, model) :
+					    command_line(session, &model->command);
 }
 
 static struct err *add_mark(struct model *model, const struct mark *mark)

@@ -4,6 +4,7 @@
 #include "cmd/query/query.h"
 
 #include "cmd/shell/cmd.h"
+#include "session/replay/session_replay.h"
 #include "session/session.h"
 
 #define GROWTH_WORDS	(1u << WORD_SORT | 1u << WORD_LIMIT | 1u << WORD_SINCE)
@@ -22,8 +23,9 @@ struct err *query_growth(const struct call *call, uint32_t attrs, bool logless,
 			 struct query *query)
 {
 	struct site_spec spec = { .limit = UINT64_MAX };
+	bool replay = session_replay_is(call->session);
 	struct err *err = logless && !session_log(call->session) ? query_begin_unlogged(call, query) :
-								   query_begin(call, query);
+			  replay ? query_begin_moments(call, query) : query_begin(call, query);
 	int end;
 
 	if (err)
@@ -38,7 +40,9 @@ struct err *query_growth(const struct call *call, uint32_t attrs, bool logless,
 	if (!err && spec.sort != SITE_SORT_BYTES && spec.sort != SITE_SORT_COUNT)
 		err = err_hint(err_create(ERR_USAGE, "'%s' is nothing to sort by",
 					  query_sort_keys[spec.sort]), "sort bytes or count");
-	return !err && query->since.word ? keep_since(query) : err;
+	if (err || !query->since.word)
+		return err;
+	return replay ? query_sites_check_since(query) : keep_since(query);
 }
 
 struct err *query_growth_sort(const struct query *query, const struct column *by, void *at,

@@ -68,8 +68,9 @@ const struct cmd cmd_replay = {
 			  "to when.\n"
 			  "\n"
 			  "A recording answers `malloc`, `malloc sites`, `tree`, `diff`, `history`,\n"
-			  "`memory`, `memory account`, `memory system` and `export`. It has no single\n"
-			  "blocks and no memory, so leaks, threads and variables are for the process.\n",
+			  "`memory`, `memory account`, `memory system`, `growth`, `export` and `report`.\n"
+			  "It has no single blocks and no memory, so leaks, threads and variables are\n"
+			  "for the process.\n",
 	.example	= "replay '2026-11-02 03:10'\n"
 			  "replay next 10\n",
 	.need		= call_need_replay,

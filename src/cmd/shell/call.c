@@ -25,8 +25,8 @@ int call_word_index(const char *word, const char *const *words)
 static struct err *only_a_recording(void)
 {
 	return err_hint(err_create(ERR_STATE, "there is no process, only its recording"),
-			"a recording answers: malloc, malloc sites, tree, diff, history; memory, memory "
-			"account, memory system; export. `mdbg -p PID` asks the process");
+			"a recording answers: malloc, malloc sites, tree, diff, history; memory, account, "
+			"system; growth, export, report. `mdbg -p PID` asks the process");
 }
 
 struct err *call_need_target(const struct call *call)

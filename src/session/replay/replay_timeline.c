@@ -10,11 +10,11 @@
 #include "base/compiler.h"
 #include "record/figures.h"
 
-/* What a target held from a time on; its end if there are no totals. */
+/* What a target held from a time on. */
 struct point {
 	uint64_t time_ns;
 	size_t target;
-	bool ended;
+	bool ended, unknown;	/* it holds nothing, or what it holds is not known */
 	uint64_t bytes, count, rss;
 	struct log_older older;
 };
@@ -168,12 +168,14 @@ static struct err *end_target(struct replay_timeline *timeline, size_t at,
 		return NULL;
 	target->end_ns = MAX(event->time_ns, target->to_ns + 1);
 	target->exited = is_end(event->kind);
-	if (!target->exited || !replay_timeline_shows(target, points->only))
+	if (!replay_timeline_shows(target, points->only))
 		return NULL;
 	/* Its recorder goes on, and sees that it is gone. */
-	points->spans.at[points->open.at[at] - 1].end_ns = UINT64_MAX;
+	if (target->exited)
+		points->spans.at[points->open.at[at] - 1].end_ns = UINT64_MAX;
 	return vec_push(&points->vec, ((struct point){
-		.time_ns = target->end_ns, .target = at, .ended = true }));
+		.time_ns = target->end_ns, .target = at, .ended = target->exited,
+		.unknown = !target->exited }));
 }
 
 /* A recorder begins or ends: what its targets do from then on is not known, nor when they came back. */
@@ -253,7 +255,7 @@ static struct err *sums_take(struct sums *sums, const struct point *point)
 	if (last->time_ns)
 		sums_change(sums, last, false);
 	*last = (struct point){ 0 };
-	if (point->ended)
+	if (point->ended || point->unknown)
 		return NULL;
 	*last = *point;
 	sums->all.older.known = point->older.known;
@@ -269,7 +271,7 @@ static struct err *make_samples(const struct points *points, struct history *ret
 	vec_each_while(point, &points->vec, !err) {
 		err = sums_take(&sums, point);
 		/* Behind the end of the last target the last sample is what was before it. */
-		if (!err && sums.live)
+		if (!err && sums.live && !point->unknown)
 			err = history_append(ret, &(const struct history_sample){
 				.time_ns = point->time_ns, .bytes = sums.all.bytes,
 				.count = sums.all.count, .rss = sums.all.rss,

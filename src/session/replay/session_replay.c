@@ -12,6 +12,7 @@
 #include "record/figures.h"
 #include "record/reader.h"
 #include "session/private.h"
+#include "session/replay/replay_adding.h"
 #include "session/replay/replay_view.h"
 
 #define LATE_NS		2000000000ull	/* a time that is written in seconds is not after the last sample */
@@ -118,38 +119,13 @@ struct err *session_replay_step(struct session *session, int by)
 	return NULL;
 }
 
-/* The sums of a view, by the log's stacks. */
-struct adding {
-	struct replay *replay;
-	struct map sums;	/* stack + 1 -> 1 + index */
-	struct moment *moment;
-};
-
-static struct err *add_sum(struct adding *adding, uint32_t stack, uint64_t bytes, uint64_t count)
-{
-	struct moment *moment = adding->moment;
-	size_t at = (size_t)(uintptr_t)map_get(&adding->sums, (uint64_t)stack + 1);
-	struct err *err = NULL;
-
-	if (!at) {
-		err = vec_push(&moment->vec, ((struct moment_sum){ .stack = stack }));
-		at = moment->vec.nr;
-		if (!err)
-			err = map_put(&adding->sums, (uint64_t)stack + 1, (void *)(uintptr_t)at);
-	}
-	if (err)
-		return err;
-	moment->vec.at[at - 1].bytes += bytes;
-	moment->vec.at[at - 1].count += count;
-	return NULL;
-}
-
 static struct err *add_sites(void *ctx, struct replay_source *source, const struct record_sample *sample)
 {
-	struct adding *adding = ctx;
+	struct replay_adding *adding = ctx;
 	const struct record_table *sites = &sample->table[RECORD_SITES];
 	struct err *err = NULL;
 
+	adding->any |= sites->time_ns;
 	for (size_t i = 0; !err && i < sites->nr && sites->columns > RECORD_SITE_COUNT; i++) {
 		const uint64_t *row = &sites->values[i * sites->columns];
 		uint32_t stack;
@@ -159,32 +135,33 @@ static struct err *add_sites(void *ctx, struct replay_source *source, const stru
 		err = replay_stacks_get(&adding->replay->stacks, source->reader, &source->numbers,
 					(uint32_t)sites->keys[i], &stack);
 		if (!err)
-			err = add_sum(adding, stack, row[RECORD_SITE_BYTES],
-				      row[RECORD_SITE_COUNT]);
+			err = replay_adding_sum(adding, stack, row[RECORD_SITE_BYTES],
+						row[RECORD_SITE_COUNT]);
 	}
 	return err;
 }
 
-COMPARE_BY(by_stack, struct moment_sum, x, x->stack)
-
 struct err *session_replay_moment(struct session *session, uint64_t time_ns, struct moment *ret)
 {
-	struct moment moment = MOMENT_INIT;
 	struct replay *replay = session->replay;
-	struct adding adding = { replay, MAP_INIT, &moment };
-	struct err *err;
+	struct replay_adding adding = { .replay = replay, .sums = MAP_INIT };
+	struct err *err = replay_view_each(replay, time_ns, 1u << RECORD_SITES, add_sites, &adding);
 
-	moment.time_ns = time_ns;
-	err = replay_view_each(replay, time_ns, 1u << RECORD_SITES, add_sites, &adding);
-	map_free(&adding.sums, NULL);
-	if (err) {
-		moment_free(&moment);
-		return err;
-	}
-	vec_sort(&moment.vec, by_stack);
-	moment.older = sample_at(session, time_ns)->moment.older;
-	*ret = moment;
-	return NULL;
+	err = replay_adding_end(&adding, time_ns, "what the sites held", err, ret);
+	if (!err)
+		ret->older = sample_at(session, time_ns)->moment.older;
+	return err;
+}
+
+struct err *session_replay_moment_of(struct session *session, size_t process, uint64_t time_ns,
+				     struct moment *ret)
+{
+	struct replay *replay = session->replay;
+	struct replay_adding adding = { .replay = replay, .any = true, .sums = MAP_INIT };
+	struct err *err = replay_view_at(replay, &replay->timeline.targets.at[process], time_ns,
+					 1u << RECORD_SITES, add_sites, &adding);
+
+	return replay_adding_end(&adding, time_ns, "", err, ret);
 }
 
 static struct err *add_totals(void *ctx, struct replay_source *source, const struct record_sample *sample)
@@ -213,6 +190,20 @@ static struct session_replay_process describe(const struct replay *replay,
 		.to_ns = target->to_ns, .end_ns = target->end_ns, .exited = target->exited,
 		.samples = target->samples,
 	};
+}
+
+bool session_replay_process(const struct session *session, struct session_replay_process *ret)
+{
+	const struct replay *replay = session->replay;
+	size_t nr = 0;
+
+	vec_each(target, &replay->timeline.targets) {
+		if (!target->samples || !replay_timeline_shows(target, replay->only))
+			continue;
+		*ret = describe(replay, target);
+		nr++;
+	}
+	return nr == 1;
 }
 
 struct err *session_replay_processes(struct session *session, uint64_t time_ns,

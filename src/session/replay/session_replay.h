@@ -95,6 +95,14 @@ struct session_replay_processes {
 	VEC(struct session_replay_process) vec;
 };
 
+/*
+ * The sites of one of these processes, by its place in the list, at a time of the history; none, if it
+ * is not known then.
+ */
+struct err *session_replay_moment_of(struct session *session, size_t process, uint64_t time_ns,
+				     struct moment *ret) MUST_CHECK;
+/* Describe the one target that the view has; false: it has several. */
+bool session_replay_process(const struct session *session, struct session_replay_process *ret);
 /* All targets of all recordings, whatever the view shows. The caller frees the vector. */
 struct err *session_replay_processes(struct session *session, uint64_t time_ns,
 				     struct session_replay_processes *ret) MUST_CHECK;

@@ -9,6 +9,7 @@
 
 #include "record/figures.h"
 #include "session/private.h"
+#include "session/replay/replay_adding.h"
 #include "session/replay/replay_view.h"
 #include "session/replay/session_replay.h"
 
@@ -157,6 +158,59 @@ struct err *session_replay_figures_account(struct session *session,
 		err = none(session, "account");
 	vec_sort(&ret->vec, by_order);
 	return err;
+}
+
+static struct err *find_kinds(void *ctx, struct replay_source *source UNUSED,
+			      const struct record_sample *sample)
+{
+	const struct record_table *table = &sample->table[RECORD_GROWTH];
+	unsigned *kinds = ctx;
+
+	for (size_t i = 0; i < table->nr; i++)
+		*kinds |= 1u << (table->keys[i] & 7);
+	return NULL;
+}
+
+unsigned session_replay_figures_growth_kinds(const struct session *session)
+{
+	unsigned kinds = 0;
+
+	err_ignore(replay_view_each(session->replay, session_replay_now(session),
+				    1u << RECORD_GROWTH, find_kinds, &kinds));
+	return kinds & (1u << RECORD_GROWTH_BRK | 1u << RECORD_GROWTH_MMAP | 1u << RECORD_GROWTH_SHM);
+}
+
+static struct err *add_growth(void *ctx, struct replay_source *source,
+			      const struct record_sample *sample)
+{
+	const struct record_table *table = &sample->table[RECORD_GROWTH];
+	struct replay_adding *adding = ctx;
+	struct err *err = NULL;
+
+	adding->any |= table->time_ns;
+	for (size_t i = 0; !err && i < table->nr; i++) {
+		const uint64_t *row = &table->values[i * table->columns];
+		uint32_t stack;
+
+		if ((table->keys[i] & 7) != adding->kind || table->keys[i] >> 3 > UINT32_MAX)
+			continue;
+		err = replay_stacks_get(&adding->replay->stacks, source->reader, &source->numbers,
+					(uint32_t)(table->keys[i] >> 3), &stack);
+		if (!err)
+			err = replay_adding_sum(adding, stack, row[RECORD_GROWTH_BYTES],
+						row[RECORD_GROWTH_COUNT]);
+	}
+	return err;
+}
+
+struct err *session_replay_figures_growth(struct session *session, unsigned kind, uint64_t time_ns,
+					  struct moment *ret)
+{
+	struct replay_adding adding = { .replay = session->replay, .kind = kind, .sums = MAP_INIT };
+	struct err *err = replay_view_each(session->replay, time_ns, 1u << RECORD_GROWTH, add_growth,
+					   &adding);
+
+	return replay_adding_end(&adding, time_ns, "growth", err, ret);
 }
 
 /* A look at the machine: the first sample that has one is taken. */

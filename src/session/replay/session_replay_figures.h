@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "growth/machine_look.h"
 #include "growth/memory_use.h"
+#include "heap/moment.h"
 
 struct session;
 
@@ -39,6 +40,11 @@ struct session_replay_account {
 /* ERR_NOTFOUND. The caller frees the vector. */
 struct err *session_replay_figures_account(struct session *session,
 					   struct session_replay_account *ret) MUST_CHECK;
+/* The kinds of enum record_growth_kind that were recorded at the cursor: bits 1 << kind. */
+unsigned session_replay_figures_growth_kinds(const struct session *session);
+/* The sums of the stacks of one kind at a time of the history. The caller calls moment_free. */
+struct err *session_replay_figures_growth(struct session *session, unsigned kind,
+					  uint64_t time_ns, struct moment *ret) MUST_CHECK;
 /*
  * ERR_NOTFOUND. before: that before the one at the cursor; there may be none. lists: processes and
  * caches, too. The caller calls machine_look_free.

@@ -6,6 +6,7 @@
 #include "session/history.h"
 #include "session/private.h"
 #include "session/replay/session_replay.h"
+#include "session/replay/session_replay_figures.h"
 #include "symbol/symbol.h"
 
 #define SITES	20u
@@ -145,6 +146,29 @@ TEST("a time at which nothing was recorded is an error")
 	CU_ASSERT_EQUAL(session_state(session), SESSION_NONE);
 }
 
+/* The first recorder went away, and the process with it, or not: nothing is known of it any more. */
+TEST("what a process held before its recorder ended does not count later")
+{
+	struct record_target second = { .pid = 4712, .start = 1 };
+	struct moment moment = MOMENT_INIT;
+
+	record(0, 10);
+	made_open(&made);
+	second.name = made_string(&made, "server");
+	CU_ASSERT_PTR_NULL_FATAL(record_names_target(record_writer_names(made.writer), &second,
+						     &made.target));
+	for (uint64_t t = 1000; t < 1005; t++)
+		made_add(&made, t);
+	made_close(&made);
+	CU_ASSERT_PTR_NULL_FATAL(open_at(0));
+	CU_ASSERT_PTR_NULL_FATAL(session_history_moment(session, &moment));
+	check_moment(&moment, 1004, 1);
+	CU_ASSERT_EQUAL(moment_total(&moment).bytes,
+			session_history(session)->history.samples.at[14].bytes);
+	CU_ASSERT_EQUAL(session_history(session)->history.gaps.nr, 1);
+	moment_free(&moment);
+}
+
 TEST("two recordings of the same program are one view: sums by stack")
 {
 	const char *folders[2] = { made.dir, made.dir };
@@ -213,4 +237,107 @@ TEST("what is no recording is an error, and the session stays what it was")
 	made_close(&made);
 	CU_ASSERT_EQUAL(open_at(0)->code, ERR_NOTFOUND);
 	CU_ASSERT_EQUAL(session_state(session), SESSION_NONE);
+}
+
+static void add_row(enum record_table_kind kind, uint64_t key, const uint64_t *values)
+{
+	CU_ASSERT_PTR_NULL_FATAL(record_table_add(&made.table[kind], key, values));
+}
+
+TEST("figures of memory, the account and growth are those that were recorded")
+{
+	struct session_replay_account account;
+	struct memory_use use;
+	struct moment growth = MOMENT_INIT;
+	uint64_t sum = 0;
+
+	made_open(&made);
+	made_add(&made, 0);
+	/* A kind without a row has nothing; a figure that is not known stays so. */
+	add_row(RECORD_MEMORY, made_string(&made, "all"),
+		(const uint64_t[RECORD_MEMORY_COLUMNS]){ 5000, 4000, UINT64_MAX });
+	add_row(RECORD_MEMORY, made_string(&made, "heap"),
+		(const uint64_t[RECORD_MEMORY_COLUMNS]){ 3000, 2000, UINT64_MAX });
+	add_row(RECORD_GROWTH, record_growth_key(made.stack[3], RECORD_GROWTH_MMAP),
+		(const uint64_t[]){ 8192, 2 });
+	made_add(&made, 1);
+	made_add(&made, 2);
+	made_close(&made);
+	CU_ASSERT_PTR_NULL_FATAL(open_at(0));
+	CU_ASSERT_PTR_NULL_FATAL(session_replay_figures_memory(session, &use));
+	CU_ASSERT_EQUAL(use.look.all.at[MEMORY_RSIZE], 4000);
+	CU_ASSERT_EQUAL(use.look.kind[MEMORY_HEAP].at[MEMORY_VSIZE], 3000);
+	CU_ASSERT_EQUAL(use.look.kind[MEMORY_HEAP].at[MEMORY_PSS], UINT64_MAX);
+	CU_ASSERT_EQUAL(use.look.kind[MEMORY_STACKS].at[MEMORY_RSIZE], 0);
+	memory_use_free(&use);
+	CU_ASSERT_PTR_NULL_FATAL(session_replay_figures_account(session, &account));
+	CU_ASSERT_EQUAL_FATAL(account.vec.nr, 1);
+	CU_ASSERT_STRING_EQUAL(account.vec.at[0].part, "held");
+	CU_ASSERT_STRING_EQUAL(account.vec.at[0].note, "what blocks hold");
+	for (uint32_t i = 0; i < SITES; i++)
+		sum += made_bytes(i, 2);
+	CU_ASSERT_EQUAL(account.vec.at[0].bytes, sum);
+	vec_free(&account.vec);
+	CU_ASSERT_EQUAL(session_replay_figures_growth_kinds(session), 1u << RECORD_GROWTH_MMAP);
+	CU_ASSERT_PTR_NULL_FATAL(session_replay_figures_growth(session, RECORD_GROWTH_MMAP,
+							       BEGIN + 2 * SECOND, &growth));
+	CU_ASSERT_EQUAL_FATAL(growth.vec.nr, 1);
+	CU_ASSERT_EQUAL(site_of(growth.vec.at[0].stack), 3);
+	CU_ASSERT_EQUAL(growth.vec.at[0].bytes, 8192);
+	moment_free(&growth);
+	/* What was not recorded then is not nothing. */
+	CU_ASSERT_EQUAL(session_replay_figures_growth(session, RECORD_GROWTH_MMAP, BEGIN,
+						      &growth)->code, ERR_NOTFOUND);
+	CU_ASSERT_PTR_NULL(session_replay_to(session, BEGIN));
+	CU_ASSERT_EQUAL(session_replay_figures_memory(session, &use)->code, ERR_NOTFOUND);
+	memory_use_free(&use);
+}
+
+/* A stack with more frames than a log has, control characters in its names, and figures that overflow. */
+TEST("a hostile recording is answered from, and nothing in it is believed")
+{
+	struct record_names *names;
+	struct record_function function = { .line = UINT32_MAX, .offset = UINT64_MAX };
+	struct record_location location = { .nr = 1, .functions = &function,
+					    .address = UINT64_MAX };
+	struct session_replay_events events = { VEC_INIT };
+	struct moment moment = MOMENT_INIT;
+	uint32_t locations[RECORD_STACK_MOST], stack;
+	struct log_stack_view view;
+	const char *text;
+
+	made_open(&made);
+	names = record_writer_names(made.writer);
+	location.module = made_string(&made, "\033[31m/no\nfile");
+	location.entry = function.name = function.file = function.place =
+		made_string(&made, "\033]0;x\007\n");
+	CU_ASSERT_PTR_NULL_FATAL(record_names_location(names, &location, &locations[0]));
+	for (size_t i = 1; i < RECORD_STACK_MOST; i++)
+		locations[i] = locations[0];
+	CU_ASSERT_PTR_NULL_FATAL(record_names_stack(names, &(const struct record_stack){
+		.nr = RECORD_STACK_MOST, .locations = locations, .end = function.name }, &stack));
+	made.nr_stacks = 1;
+	made.stack[0] = stack;
+	event(99, 0);
+	CU_ASSERT_PTR_NULL_FATAL(record_writer_event(made.writer, &(const struct record_event){
+		.time_ns = BEGIN, .kind = RECORD_EVENT_MARK, .text = function.name }));
+	made_add(&made, 0);
+	made_add(&made, 1);
+	made_close(&made);
+	CU_ASSERT_PTR_NULL_FATAL(open_at(0));
+	CU_ASSERT_PTR_NULL_FATAL(session_history_moment(session, &moment));
+	CU_ASSERT_EQUAL_FATAL(moment.vec.nr, 1);
+	view = reader_stack(session_log(session), moment.vec.at[0].stack);
+	CU_ASSERT_EQUAL(view.nr, LOG_DEPTH_MAX);
+	text = session_symbols_entry(session, view.pcs[0]);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+	CU_ASSERT_PTR_NULL(strpbrk(text, "\033\007"));
+	text = symbols_text(session_symbols(session), view.pcs[1], view.generation, true,
+			    SYMBOL_NAMES_FULL);
+	CU_ASSERT_PTR_NULL(strpbrk(text, "\033\007"));
+	moment_free(&moment);
+	/* No mark can have such a name. */
+	CU_ASSERT_EQUAL(session_history(session)->marks.vec.nr, 0);
+	CU_ASSERT_PTR_NULL(session_replay_events(session, 0, UINT64_MAX, &events));
+	vec_free(&events.vec);
 }
