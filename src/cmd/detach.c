@@ -2,6 +2,7 @@
 /* detach, mdbg::detach: leave the target as it was. */
 
 #include "cmd/fail_on_leak.h"
+#include "cmd/query/query_owners.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/events.h"
 #include "cmd/shell/shell.h"
@@ -24,6 +25,8 @@ static struct err *run(struct call *call)
 		fail_on_leak_search(call->shell);
 	if (!err)
 		err = keep ? session_keep(call->session) : session_detach(call->session);
+	if (!err)
+		query_owners_forget(call->shell);
 	events_pump(call->shell);	/* this says now what had to stay in the process */
 	return err;
 }

@@ -13,8 +13,8 @@
  *
  * The answer says of when it is. A question about the whole process is about now, and looks anew.
  *
- * A graph takes some 40 bytes a block. One that takes more than KEPT_BYTES does not stay, and an
- * attach, and a graph that is too old, let go of it. Rejected: to keep the snapshot itself, whose pages
+ * A graph takes some 40 bytes a block. One that takes more than KEPT_BYTES does not stay; attach, detach,
+ * exec, the end of the process and the next graph let go of it. Rejected: to keep the snapshot itself, whose pages
  * the process would have to copy when it writes; and the bytes at which pointers lie, which are 4 more
  * for each: they are read in the process as it is now, and left out if no pointer is there any more.
  */
@@ -58,5 +58,5 @@ struct err *query_owners_before(const struct call *call, enum owner_by by,
 				struct owner_change **ret) MUST_CHECK;
 /* From now on that is what is compared with. *now is taken over. */
 void query_owners_replace(struct owner_change *before, struct owner_change *now);
-/* Another process is attached to, or none any more. */
+/* Another process or program is looked at, or none any more. */
 void query_owners_forget(struct shell *shell);

@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "cmd/fail_on_leak.h"
+#include "cmd/query/query_owners.h"
 #include "cmd/sampling.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/debuginfod.h"
@@ -179,6 +180,7 @@ static void on_exec(struct shell *shell)
 	struct err *err = session_state(shell->session) == SESSION_ENDED ?
 				  NULL : debuginfod_new_symbols(shell);
 
+	query_owners_forget(shell);
 	if (err)
 		terminal_err(&shell->terminal, err);
 }
@@ -192,8 +194,10 @@ void events_pump(struct shell *shell)
 		recording_event(shell, &event);
 		if (event.kind == SESSION_EVENT_EXEC)
 			on_exec(shell);
-		if (event.kind == SESSION_EVENT_EXIT)
+		if (event.kind == SESSION_EVENT_EXIT) {
 			fail_on_leak_search(shell);
+			query_owners_forget(shell);
+		}
 		/* The thread that dies is the one that `where` is about. */
 		if (event.kind == SESSION_EVENT_DEATH)
 			shell_choose_thread(shell, event.tid);
