@@ -17,6 +17,9 @@
 #define RECORD_TOTAL_LACKING	"unrecorded"	/* events that the log had no room for */
 #define RECORD_TOTAL_SINCE	"since"		/* when the log began: ns since the epoch */
 #define RECORD_TOTAL_THREADS	"threads"
+/* What recording costs the process, and the bound: hundredths of a percent of its time. */
+#define RECORD_TOTAL_COST	"cost"
+#define RECORD_TOTAL_COST_MOST	"costlimit"
 
 struct record_figure {
 	const char *name;

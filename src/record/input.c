@@ -289,8 +289,15 @@ static struct err *take_columns(struct record_input *input, struct record_bytes 
 
 	if (!old)
 		return err_nomem;
-	for (size_t i = 0; i < rows->nr; i++)
-		old[i] = record_table_row(before, rows->keys[i]);
+	for (size_t i = 0, at = 0; i < rows->nr; i++, at++) {
+		/* Most often it is the one behind that of the last row. */
+		bool next = at < before->nr && before->keys[at] == rows->keys[i];
+
+		old[i] = next ? before->values + at * before->columns :
+				record_table_row(before, rows->keys[i]);
+		if (old[i])
+			at = (size_t)(old[i] - before->values) / before->columns;
+	}
 	for (unsigned column = 0; !err && column < MIN(columns, form->columns); column++)
 		err = take_column(input, from, form->strings >> column & 1, column, old, rows);
 	for (unsigned column = columns; column < form->columns; column++)

@@ -138,13 +138,21 @@ struct err *record_table_copy(const struct record_table *from, struct record_tab
 /* Without rows that are new or gone nothing has to move. */
 static bool replace(struct record_table *table, const struct record_table *changed)
 {
-	for (size_t i = 0; i < changed->nr; i++)
-		if (is_zero(changed, i) || !record_table_row(table, changed->keys[i]))
+	size_t at = 0;
+
+	for (size_t i = 0; i < changed->nr; i++, at++) {
+		while (at < table->nr && table->keys[at] < changed->keys[i])
+			at++;
+		if (is_zero(changed, i) || at == table->nr || table->keys[at] != changed->keys[i])
 			return false;
-	for (size_t i = 0; i < changed->nr; i++)
-		memcpy(row_at(table, (size_t)(record_table_row(table, changed->keys[i]) -
-					      table->values) / table->columns),
-		       row_at(changed, i), table->columns * sizeof(*table->values));
+	}
+	at = 0;
+	for (size_t i = 0; i < changed->nr; i++, at++) {
+		while (table->keys[at] < changed->keys[i])
+			at++;
+		memcpy(row_at(table, at), row_at(changed, i),
+		       table->columns * sizeof(*table->values));
+	}
 	return true;
 }
 
