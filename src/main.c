@@ -72,6 +72,7 @@ static const char usage_text[] =
 	"      --replay DIR[@TIME]   look at a recording; may be repeated: all in one view\n"
 	"      --record DIR          record to this folder until SIGTERM, without a prompt; when\n"
 	"                            the process ends go on with the next one of its name\n"
+	"                            (with --cost 1, if there is no other and no --sample)\n"
 	"      --keep AGE            with --record: how long [28d]\n"
 	"      --size BYTES          with --record: how large the folder may grow [1G]\n"
 	"      --group CGROUP        with --record, in place of -p: all processes of a control\n"
@@ -575,6 +576,7 @@ int main(int argc, char **argv)
 		die_of(shell, fail_on_leak_close(shell));
 	set_argv(shell, options.script_args);
 	apply_options(shell, &options);
+	die_of(shell, recording_bound_cost(shell, &options.record));
 	if (!options.no_init)
 		run_init_file(shell);
 	apply_options(shell, &options);

@@ -10,6 +10,7 @@
 #include "os/procfs.h"
 #include "record/figures.h"
 #include "session/account.h"
+#include "session/cost/session_cost.h"
 #include "session/growth/session_growth.h"
 #include "session/history.h"
 #include "session/session.h"
@@ -112,11 +113,16 @@ static struct err *add_log(struct recorder_rows *rows, struct record_table *to)
 		{ RECORD_TOTAL_LACKING, accounts.table_full + accounts.unstacked },
 		{ RECORD_TOTAL_SINCE, log_clock_realtime(log, log_clock_begin(log)) },
 	};
+	struct session_cost cost;
 	struct err *err = NULL;
 
 	for (size_t i = 0; !err && i < ARRAY_SIZE(figures); i++)
 		err = add_figure(rows, to, figures[i].name, figures[i].value);
-	return err;
+	if (err || !session_cost(rows->session, &cost))
+		return err;
+	err = add_figure(rows, to, RECORD_TOTAL_COST_MOST, cost.bound);
+	return err || cost.lately < 0 ? err :
+		add_figure(rows, to, RECORD_TOTAL_COST, (uint64_t)(100 * cost.lately));
 }
 
 struct err *recorder_rows_totals(struct recorder_rows *rows, uint64_t time_ns)

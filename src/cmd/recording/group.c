@@ -83,14 +83,20 @@ static void close_end(int *fd)
 
 static struct err *start_recorder(struct group *group, struct worker *worker)
 {
-	char *command = record_command(group, worker), pid[16];
+	char *command = record_command(group, worker), pid[16], rate[32];
+	const struct session_config *config = session_config(group->shell->session);
 	const char *argv[] = {
-		"mdbg", "-n", "-q", "-i", "-p", pid, "-c", "mdbg::on exit exit", "-c", command, NULL,
+		"mdbg", "-n", "-q", "-i", "-p", pid, config->cost ? "--cost" : "--sample", rate,
+		"-c", "mdbg::on exit exit", "-c", command, NULL,
 	};
 	int ends[2] = { -1, -1 };
 	pid_t child = -1;
 
 	snprintf(pid, sizeof(pid), "%d", worker->pid);
+	if (config->cost)
+		snprintf(rate, sizeof(rate), "%u.%02u", config->cost / 100, config->cost % 100);
+	else
+		snprintf(rate, sizeof(rate), "%" PRIu64, config->sample);
 	if (!pipe2(ends, O_CLOEXEC))
 		child = fork();
 	if (!child) {

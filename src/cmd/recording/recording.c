@@ -12,6 +12,9 @@
 #include "base/cleanup.h"
 #include "cmd/shell/shell.h"
 #include "heap/filter.h"
+#include "session/cost/session_cost.h"
+
+#define COST	100u	/* hundredths of a percent: `--cost 1` */
 
 struct err *recording_limits(const char *keep, const char *size, struct record_limits *limits)
 {
@@ -104,6 +107,14 @@ struct err *recording_check(const struct recording_options *options, bool other)
 	if (other || !options->process == !options->group)
 		return err_create(ERR_USAGE, "--record needs one of -p and --group");
 	return recording_limits(options->keep, options->size, &limits);
+}
+
+struct err *recording_bound_cost(struct shell *shell, const struct recording_options *options)
+{
+	const struct session_config *config = session_config(shell->session);
+
+	return options->dir && !config->cost && !config->sample ?
+		session_cost_set(shell->session, COST) : NULL;
 }
 
 struct err *recording_begin_by(struct shell *shell, const struct recording_options *options)

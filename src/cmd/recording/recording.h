@@ -43,6 +43,12 @@ void recording_event(struct shell *shell, const struct session_event *event);
 struct err *recording_end(struct shell *shell, const char *why) MUST_CHECK;
 /* Do the options fit together? other: a program or a core file was named. ERR_USAGE. */
 struct err *recording_check(const struct recording_options *options, bool other) MUST_CHECK;
+/*
+ * A recorder is to be forgotten about, so it has a bound on its cost, unless another is set before or
+ * later, or a mean of samples.
+ */
+struct err *recording_bound_cost(struct shell *shell,
+				 const struct recording_options *options) MUST_CHECK;
 /* Begin, if the options have a folder, and no group. */
 struct err *recording_begin_by(struct shell *shell,
 			       const struct recording_options *options) MUST_CHECK;

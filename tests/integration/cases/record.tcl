@@ -73,7 +73,7 @@ case record-all-of-a-group 60 {
 	file mkdir $::tmp/recording
 	file attributes $::tmp/recording -permissions 0700
 	regsub {^/sys/fs/cgroup(/memory)?} $group {} name
-	set recorder [exec {*}[mdbg_command -n --record $::tmp/recording --group $name] </dev/null >@stdout 2>>$::tmp/record.err &]
+	set recorder [exec {*}[mdbg_command -n --cost off --record $::tmp/recording --group $name] </dev/null >@stdout 2>>$::tmp/record.err &]
 	until {[llength [glob -nocomplain $::tmp/recording/*/*.mrec]] == 2}
 	check {[lsort [lmap dir [glob -directory $::tmp/recording -tails *] {regexp -inline {^\d+} $dir}]] eq
 		[lsort [list [pid_of $t] [pid_of $other]]]} {[glob $::tmp/recording/*]}
