@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "os/perf.h"
 #include "os/procfs.h"
 
 #define NOTES_MOST	4096	/* of a thread in one look */
+#define RANKED_MOST	1024	/* threads; to ask for one takes some 10 us */
 
 struct watched_thread {
 	int fd;
@@ -51,15 +53,41 @@ static struct err *watch(struct code_share *share, pid_t tid)
 	return NULL;
 }
 
+struct ranked {
+	pid_t tid;
+	uint64_t ns;
+};
+
+COMPARE_BY(by_time, struct ranked, x, ~x->ns)
+
+/* The threads that have had most time come first. */
+static struct err *rank(const struct proc_tasks *tasks, struct ranked **ret)
+{
+	struct ranked *ranked = calloc(tasks->vec.nr + 1, sizeof(*ranked));
+
+	if (!ranked)
+		return err_nomem;
+	for (size_t i = 0; i < tasks->vec.nr; i++) {
+		ranked[i].tid = tasks->vec.at[i];
+		if (tasks->vec.nr > CODE_SHARE_THREADS && i < RANKED_MOST)
+			err_ignore(procfs_ran(ranked[i].tid, &ranked[i].ns));	/* it has ended */
+	}
+	qsort(ranked, tasks->vec.nr, sizeof(*ranked), by_time);
+	*ret = ranked;
+	return NULL;
+}
+
 struct err *code_share_open(pid_t pid, struct code_share **ret)
 {
 	struct code_share *share = calloc(1, sizeof(*share));
 	struct proc_tasks tasks = { VEC_INIT };
 	struct err *err = share ? procfs_tasks(pid, &tasks) : err_nomem;
-	size_t nr = MIN(tasks.vec.nr, (size_t)CODE_SHARE_THREADS);
+	AUTO_FREE struct ranked *ranked = NULL;
 
-	for (size_t i = 0; !err && i < nr; i++)
-		err = watch(share, tasks.vec.at[i * tasks.vec.nr / nr]);
+	if (!err)
+		err = rank(&tasks, &ranked);
+	for (size_t i = 0; !err && i < MIN(tasks.vec.nr, (size_t)CODE_SHARE_THREADS); i++)
+		err = watch(share, ranked[i].tid);
 	vec_free(&tasks.vec);
 	if (err)
 		code_share_close(share);

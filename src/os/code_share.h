@@ -5,8 +5,8 @@
  * notices nothing; the kernel takes some two microseconds for each note, a five-hundredth of the time. So
  * this is for a short while.
  *
- * Up to CODE_SHARE_THREADS threads are watched, spread evenly over those that there are at the
- * beginning. Where a thread is in the kernel counts to no code.
+ * Up to CODE_SHARE_THREADS threads are watched: those that have had most processor time so far, of the
+ * first thousand. Where a thread is in the kernel counts to no code.
  */
 #pragma once
 

@@ -46,7 +46,8 @@ static void begin(struct session_cost_state *is, const struct log *log, uint32_t
 	if (is->log_start == log_clock_begin(log) && is->bound == bound)
 		return;
 	code_share_close(is->clock);
-	*is = (struct session_cost_state){ .log_start = log_clock_begin(log), .bound = bound };
+	*is = (struct session_cost_state){ .log_start = log_clock_begin(log), .bound = bound,
+					   .clock_from = bound ? 0 : UINT64_MAX };
 }
 
 static void end_clock(struct session_cost_state *is, uint64_t next)

@@ -3,7 +3,7 @@
  * What recording costs the process, and the bound on it (`--cost`, `set cost`): log/sample_cost.h,
  * applied to a session. The tracer thread takes the looks; the processes of the log are taken
  * together. A process that has ended keeps the processor time that it had at the last look. The task
- * clock is read of the current one, for CLOCK_NS of its processor time or until it was in code of
+ * clock is read of the current one, if there is a bound, for CLOCK_NS of its processor time or until it was in code of
  * mdbg's for CLOCK_OURS_NS, and again each CLOCK_EACH_NS.
  *
  * The bound is a property of the log, as sampling is: it is in its header, so that a later mdbg goes

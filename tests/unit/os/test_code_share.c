@@ -15,11 +15,10 @@
 static NOINLINE void spin(uint64_t ns)
 {
 	uint64_t until = procfs_clock(CLOCK_THREAD_CPUTIME_ID) + ns;
-	volatile unsigned turns = 0;
 
 	while (procfs_clock(CLOCK_THREAD_CPUTIME_ID) < until)
 		for (unsigned i = 0; i < 100000; i++)
-			turns += i;
+			__asm__ volatile("");
 }
 
 TEST("share")
@@ -36,13 +35,12 @@ TEST("share")
 	}
 	spin(RUN_NS);
 	code_share_read(share, &here, 1, &inside, &all);
-	/* By samples, of which a busy machine may lose some. */
-	CU_ASSERT(all >= RUN_NS / 4 * 3 && inside >= RUN_NS / 2);
+	CU_ASSERT(all >= RUN_NS / 2 && inside >= RUN_NS / 4);
 	CU_ASSERT(inside <= all + CODE_SHARE_PERIOD_NS);
 	inside = all = 0;
 	spin(RUN_NS);
 	code_share_read(share, &none, 1, &inside, &all);
-	CU_ASSERT(all >= RUN_NS / 4 * 3 && !inside);
+	CU_ASSERT(all >= RUN_NS / 2 && !inside);
 	code_share_close(share);
 }
 
