@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "heap/extents.h"
+#include "heap/heap_walk.h"
 #include "heap/reach/page_reader.h"
 
 #define WORDS		8u
@@ -46,6 +47,7 @@ struct liking {
 	const struct block_like_source *source;
 	struct block_like *ret;
 	struct extents extents;
+	uint32_t *size;			/* by block: usable bytes; all from some on are the same */
 	uint32_t *referrer;		/* by block: a hash of what points to it; 0: nothing */
 	struct level level[LIKE_LEVELS];
 	struct page_reader reader;
@@ -58,17 +60,34 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 	return hash ^ hash >> 29;
 }
 
-/* The bytes of the chunk, with glibc: those from before the attach have no other size. */
+/* The usable bytes of a chunk of glibc's. */
 static uint64_t rounded(uint64_t size)
 {
-	return MAX(ALIGN_UP(size + 8, 16ull), 32ull);
+	return MAX(ALIGN_UP(size + 8, 16ull), 32ull) - 8;
+}
+
+/* A block that is in no chunk counts as one of glibc's. */
+static void take_sizes(struct liking *liking)
+{
+	const struct packed_list *list = liking->source->list;
+	struct chunk_at at = heap_chunks_start();
+
+	for (size_t i = 0; i < list->nr; i++) {
+		const struct packed_block *packed = packed_at(list, i);
+		uint64_t size = rounded(packed_size(list, packed));
+		struct heap_chunk chunk;
+
+		if (liking->source->walk && !packed->user &&
+		    heap_chunks_find(&liking->source->walk->chunks, &at, packed->address, &chunk) &&
+		    chunk_held(&chunk))
+			size = chunk_usable(&chunk);
+		liking->size[i] = (uint32_t)MIN(size, (uint64_t)UINT32_MAX);
+	}
 }
 
 static uint64_t size_of(const struct liking *liking, uint32_t block)
 {
-	const struct packed_list *list = liking->source->list;
-
-	return rounded(packed_size(list, packed_at(list, block)));
+	return liking->size[block];
 }
 
 static uint32_t site_of(const struct liking *liking, uint32_t block)
@@ -173,8 +192,7 @@ static struct err *take_look(struct liking *liking, uint32_t block)
 {
 	const struct packed_list *list = liking->source->list;
 	uint64_t size = size_of(liking, block), hash[LIKE_LEVELS];
-	size_t len = (size_t)MIN((rounded(packed_size(list, packed_at(list, block))) - 8) & ~7ull,
-				 WORDS * 8ull), got = 0;
+	size_t len = (size_t)MIN(size & ~7ull, WORDS * 8ull), got = 0;
 	uint32_t start[EXTENTS_BATCH];
 	bool inside[EXTENTS_BATCH];
 	unsigned telling = liking->referrer[block] != 0;
@@ -347,8 +365,10 @@ static struct err *begin(struct liking *liking)
 	if (err)
 		return err;
 	liking->referrer = calloc(nr, sizeof(*liking->referrer));
-	if (!liking->referrer || !vec_slot(&liking->ret->of, nr - 1))
+	liking->size = malloc(nr * sizeof(*liking->size));
+	if (!liking->referrer || !liking->size || !vec_slot(&liking->ret->of, nr - 1))
 		return err_nomem;
+	take_sizes(liking);
 	for (unsigned i = 0; i < LIKE_LEVELS; i++) {
 		liking->level[i].of = malloc(nr * sizeof(*liking->level[i].of));
 		if (!liking->level[i].of)
@@ -414,6 +434,7 @@ struct err *block_like_find(const struct block_like_source *source, struct block
 	}
 	extents_free(&liking->extents);
 	free(liking->referrer);
+	free(liking->size);
 	free(liking);
 	return err;
 }

@@ -6,7 +6,8 @@
  *
  * Theory of operation
  *
- * What a block looks like is a number, of which there are LEVELS: a hash of its size (as glibc rounds it),
+ * What a block looks like is a number, of which there are LEVELS: a hash of its size (that of its chunk:
+ * what was asked for is not known of blocks from before the attach),
  * of the size of a block that points to its start, with the place there, and of its first WORDS words:
  * 0, a small number, the address of a block, constants and code of a file (by their address), or
  * anything else. The first level tells all of these apart, the next ones less. Numbers and letters
@@ -33,9 +34,12 @@
 
 #define LIKE_LEVELS	3u
 
+struct heap_walk;
+
 struct block_like_source {
 	struct memory *memory;
 	const struct packed_list *list;		/* sorted */
+	const struct heap_walk *walk;		/* of the list; NULL: there was none */
 	struct reach_ranges constant, code;	/* as in block_types.h */
 	/* By stack: a number of its site + 1; 0: none. */
 	const uint32_t *site_of_stack;

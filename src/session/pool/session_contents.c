@@ -68,6 +68,7 @@ static struct err *find_like(struct job *job, struct memory *memory)
 {
 	const struct block_like_source source = {
 		.memory = memory, .list = &job->ret->blocks.held,
+		.walk = job->ret->blocks.walked ? &job->ret->blocks.heap.walk : NULL,
 		.constant = job->source.constant, .code = job->source.code,
 		.site_of_stack = job->ask->site_of_stack, .nr_stacks = job->ask->nr_stacks,
 	};
@@ -189,6 +190,8 @@ static struct err *run(struct job *job)
 	if (err)
 		snprintf(blocks->why, sizeof(blocks->why), "%.255s", err->msg);
 	look->session = job->session;
+	/* Without the room that mdbg has in the process nothing can be forked. */
+	look->how = session_recorded(job->session) ? LOOK_SNAPSHOT : LOOK_AUTO;
 	look->wants = wants;
 	look->stopped = stopped;
 	look->walked = walked;
