@@ -28,7 +28,8 @@ static bool is_file(const struct call *call, const char *word)
 	if (!strcmp(word, "now") || !strcmp(word, "peak") || *word == '-' ||
 	    moments_is_mark(call, word))
 		return false;
-	return (strchr(word, '.') && parse_time(word, &time_ns)) || (!stat(word, &stat_) && !S_ISDIR(stat_.st_mode));
+	return (strchr(word, '.') && parse_time(word, &time_ns)) ||
+	       (!stat(word, &stat_) && !S_ISDIR(stat_.st_mode));
 }
 
 void query_diff_free(struct query_diff *diff)
@@ -37,6 +38,7 @@ void query_diff_free(struct query_diff *diff)
 	difference_free(&diff->allocated);
 	model_free(&diff->from);
 	model_free(&diff->to);
+	query_free(&diff->words);
 	if (diff->asked)
 		query_free(&diff->query);
 }
@@ -278,12 +280,26 @@ static struct err *put_in_order(const struct answer_order *order, struct differe
 	return err;
 }
 
-struct err *query_diff(const struct call *call, const struct relation *of, struct query_diff *ret)
+/* A time has a blank, so Tcl takes a quoted one for two words. */
+static struct err *join_words(struct call *call, struct query *words)
+{
+	struct err *err = query_begin_unlogged(call, words);
+
+	call->argc = words->argc;
+	call->argv = (const char *const *)words->argv;
+	return err;
+}
+
+struct err *query_diff(const struct call *as_typed, const struct relation *of,
+		       struct query_diff *ret)
 {
 	CLEANUP(diff_words_free) struct diff_words words = { .filter = { VEC_INIT } };
 	struct compare *compare = &ret->compare;
-	struct err *err = parse_words(call, of, &words);
+	struct call joined = *as_typed, *call = &joined;
+	struct err *err = join_words(call, &ret->words);
 
+	if (!err)
+		err = parse_words(call, of, &words);
 	if (err)
 		return err;
 	compare->from = end_of(call, call->argv[0]);

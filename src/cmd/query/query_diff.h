@@ -4,8 +4,8 @@
  *
  * A word is a moment or a file: `now`, `peak` and -10m are moments, and a word with a slash is a
  * file. The name of a mark is a moment, also that of one from before a reset. Any other word is a
- * file if it has a dot and is no time, or if a file of that name exists, so that a mistyped file's name is
- * reported as such, and a mistyped mark as a mark.
+ * file if it has a dot and is no time, or if a file of that name exists, so that a mistyped file's
+ * name is reported as such, and a mistyped mark as a mark.
  *
  * Two moments of the log are compared as they are. If one of the two is a file, both become models.
  */
@@ -26,6 +26,7 @@ struct query_diff {
 	bool all_time;			/* `allocated` is known: of marks */
 	struct difference allocated;	/* by stack, of what was allocated in all; ordered alike */
 	struct model from, to;		/* if `files` */
+	struct query words;		/* the words, where 'quoted text' is one */
 	bool asked;			/* there is a query, of the one that is not a file */
 	struct query query;
 };

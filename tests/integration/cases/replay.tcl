@@ -92,5 +92,7 @@ case replay-says-what-it-lacks 30 {
 	check {[regexp {^The recording:\n.*grower.*bytes held by the user\.+ 320\n} [mdbg_ok -q --replay $::tmp/rec -c status]]} {status: $::out}
 	# Two of one process are its sums, and one view.
 	check {[regexp {\n#1  640 bytes in 20 blocks } [mdbg_ok -q --replay $::tmp/rec --replay $::tmp/rec -c {malloc sites}]]} {twice: $::out}
+	set now '[string trim [mdbg_ok -q --replay $::tmp/rec -c {puts [clock format [expr {round([dict get [lindex [mdbg::history] end] time])}] -format {%Y-%m-%d %H:%M:%S}]}]]'
+	check {[string match "*\n0 sites changed; *" [mdbg_ok -q --replay $::tmp/rec -c "malloc diff $now now"]]} {diff $now: $::out}
 	check {[regexp -line {^No process.$} [mdbg_ok -q --replay $::tmp/rec -c detach -c status]]} {detach: $::out}
 }
