@@ -280,14 +280,36 @@ static int by_allocator(const void *a, const void *b)
 	return x->module->serial < y->module->serial ? -1 : x->module->serial > y->module->serial;
 }
 
+/* The one file of a static program, or NULL. */
+static struct module *only_module(const struct modules *modules)
+{
+	struct module *only = NULL;
+
+	vec_each_value(module, &modules->live) {
+		if (!module->elf || module->image)
+			continue;
+		if (only)
+			return NULL;
+		only = module;
+	}
+	return only;
+}
+
+/* Whoever defines malloc; without symbols, a static program may, with the malloc of either C library. */
 static void guess(const struct modules *modules, struct walkable *ret)
 {
+	struct module *only = only_module(modules);
+
 	for (size_t i = 0; i < modules->live.nr; i++)
 		if (allocator_defined(modules->live.at[i])) {
 			ret->at[ret->nr++] = (struct walkable_module){ allocator_guess,
 								       modules->live.at[i] };
 			return;
 		}
+	if (!only)
+		return;
+	ret->at[ret->nr++] = (struct walkable_module){ allocator_guess, only };
+	ret->at[ret->nr++] = (struct walkable_module){ &allocator_musl, only };
 }
 
 void allocators_to_walk(const struct modules *modules, struct walkable *ret)

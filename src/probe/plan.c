@@ -345,8 +345,8 @@ static struct err *no_allocator(const struct probes *probes)
 	if (!runtimes.nr)
 		return err_hint(err_create(ERR_NOTFOUND, "no allocator found in process %d: %s",
 					   pid, none),
-				"a static and stripped program has no names to find it by; use one "
-				"with symbols");
+				"a static and stripped program has no names to find it by; with "
+				"--no-arm the blocks of its C library are listed");
 	return err_hint(err_create(ERR_NOTFOUND,
 				   "no allocator found in process %d, which runs %s: %s, and mdbg "
 				   "does not see %s", pid, runtimes.at[0]->name, none,

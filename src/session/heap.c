@@ -308,6 +308,8 @@ static void say_lacks(struct job *job, const struct err *err)
 	if (is->partly && (!err || err->code == ERR_NOTFOUND))
 		snprintf(why, room, "of its allocators (%.100s) mdbg cannot walk the heaps of %.60s%s",
 			 is->text, is->unwalked, err ? ", and no block is in the others" : "");
+	else if (err && err->code == ERR_NOTFOUND && !is->nr && !is->others)
+		snprintf(why, room, "no malloc that mdbg knows was found, by name or by its data");
 	else if (err && err->code == ERR_NOTFOUND && is->guessed)
 		snprintf(why, room, "mdbg cannot walk the heaps of %.100s: it is no malloc that mdbg "
 				    "knows, or nothing was allocated from it", is->text);

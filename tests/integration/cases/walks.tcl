@@ -216,3 +216,26 @@ case walk-mimalloc-as-mi-stats 60 {
 	live_end $m
 	quit $t
 }
+
+# A static program without symbols cannot be watched; what is there is found by what must hold of it.
+proc walk_stripped {cc} {
+	set program [build_target $cc known.c -static -s]
+	set t [start_command $program 4]
+	set before [state [pid_of $t]]
+	order $t {steady 3000}
+	mdbg -p [pid_of $t] -c malloc
+	check_refused 3 "no allocator found" "*--no-arm*"
+	set m [live_start -p [pid_of $t] --no-arm]
+	check_known $t $m
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+case walk-stripped-static 60 {
+	walk_stripped [need gcc]
+}
+
+case walk-stripped-static-musl 60 {
+	walk_stripped [need musl-gcc]
+}
