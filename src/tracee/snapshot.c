@@ -207,8 +207,13 @@ static struct err *take_child(struct target *target, struct snapshot *snapshot)
 {
 	const struct journal_entry entry = { .kind = JOURNAL_SNAPSHOT };
 	struct remote *remote;
-	struct err *err = begin(target, &remote);
+	struct err *err;
 
+	/* If mdbg were killed now, nobody would know of the child. */
+	if (!target->region)
+		return err_create(ERR_UNSUPPORTED, "no snapshot: without probes there is no journal "
+				  "in process %d to note its child in", target->pid);
+	err = begin(target, &remote);
 	if (err)
 		return err;
 	err = journal_writer_plan(&target->region->writer, &entry, &snapshot->entry);

@@ -27,6 +27,8 @@
  * is not the old one the SIGCHLD, which waits as long as all threads stand, is taken out of its
  * queue before it goes on (snapshot_reap_anew). When the child was killed does not matter.
  *
+ * Without probes there is no journal in the target, and so no snapshot.
+ *
  * What a fork does not copy (shared memory, MADV_DONTFORK, MADV_WIPEONFORK) is read in the stop.
  */
 #pragma once

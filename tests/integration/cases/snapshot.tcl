@@ -128,6 +128,17 @@ case snapshot-refused 60 {
 	finish $t
 }
 
+# Nobody would know of the child if mdbg were killed.
+case snapshot-without-probes 60 {
+	set t [start leaks]
+	set m [live_start --no-arm -p [pid_of $t]]
+	set text [live $m "malloc leaks -snapshot"]
+	check {[string match "*no snapshot: without probes there is no journal*: it was stopped for all of the search*" $text]} {$text}
+	check_alone [pid_of $t]
+	live_end $m
+	finish $t
+}
+
 # With a limit of its group, as refuse and allow set it, there is no snapshot, but an answer; without it there is one.
 proc check_refused_by_group {t refuse allow pattern} {
 	set m [live_start -p [pid_of $t]]
