@@ -55,7 +55,7 @@
 #define SAMPLE_RATE_ALL		1u		/* all that are lower than FINEST are the same */
 #define SAMPLE_RATE_FINEST	8u		/* a mean of 16 bytes */
 #define SAMPLE_RATE_COARSEST	96u		/* of 64 MB */
-#define SAMPLE_RATE_FIRST	68u		/* of 512 KB */
+#define SAMPLE_RATE_FIRST	SAMPLE_RATE_FINEST
 #define SAMPLE_LARGE		(1ull << 20)
 #define SAMPLE_BITS		24		/* of fractions below */
 #define SAMPLE_ONE		(1ull << SAMPLE_BITS)

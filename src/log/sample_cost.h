@@ -32,8 +32,11 @@
  * If F alone takes all, no rate keeps the bound, and the answer says so. L is a tenth of B at least:
  * a log of nothing would cost hardly less.
  *
- * The first rate is coarse, so that the bound holds from the beginning. Where the slow path has much
- * that no rate changes (resizes, blocks of SAMPLE_LARGE), the next windows find the rest of the way.
+ * The first rate is the finest, which records nearly all: of a process that is quiet, what it holds is
+ * what it has allocated at its start, and there may be no window that counts for hours. A busy one is
+ * for some windows, about a second of its time, as with an attach without a bound. Where the slow path
+ * has much that no rate changes (resizes, blocks of SAMPLE_LARGE), the next windows find the rest of
+ * the way.
  *
  * What it took. `all` has the sums since the log began, or was reset, or the bound was set.
  * `lately` has the same with half of it from the last seven windows or so.
