@@ -123,6 +123,8 @@ static struct err *add_sample(struct replay_timeline *timeline, const struct rec
 	target->to_ns = MAX(target->to_ns, sample->time_ns);
 	target->samples++;
 	timeline->sample = MAX(timeline->sample, or_zero(figure(reader, sample, RECORD_TOTAL_SAMPLE)));
+	timeline->cost = MAX(timeline->cost,
+			     or_zero(figure(reader, sample, RECORD_TOTAL_COST_MOST)));
 	if (!replay_timeline_shows(target, points->only))
 		return NULL;
 	err = vec_push(&points->vec, point);

@@ -30,6 +30,7 @@ struct replay_timeline {
 	VEC(struct replay_target) targets;	/* of each recording in order of their first samples */
 	struct map numbers;			/* source and number -> 1 + index */
 	uint64_t sample;	/* the most bytes of which one was recorded; 0: all were */
+	uint64_t cost;		/* the highest bound by which the rate changed; 0: there was none */
 };
 
 #define REPLAY_TIMELINE_INIT	{ VEC_INIT, MAP_INIT, 0 }

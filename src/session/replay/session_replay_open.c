@@ -46,8 +46,11 @@ struct opening {
 static struct err *publish_job(struct session *session, void *arg)
 {
 	struct opening *opening = arg;
-	const struct log_config config = { .region_size = LOG_BYTES, .stack_depth = LOG_DEPTH_MAX,
-					   .sample = opening->replay->timeline.sample };
+	const struct replay_timeline *timeline = &opening->replay->timeline;
+	const struct log_config config = {
+		.region_size = LOG_BYTES, .stack_depth = LOG_DEPTH_MAX, .sample = timeline->sample,
+		.cost = (uint32_t)MIN(timeline->cost, (uint64_t)SAMPLE_COST_MOST),
+	};
 	struct symbols *symbols = NULL;
 	struct region *region;
 	struct err *err = region_create_empty(&config, &region);
