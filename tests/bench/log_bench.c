@@ -94,7 +94,7 @@ static void fill(struct log *log, uint64_t live)
 	for (uint64_t i = 0; i < live; i++) {
 		struct log_record record = { BASE + i * STEP, i % 100,
 					    stamp(thread) + i * TIME_STEP, thread,
-					    ids[i * 7919 % STACKS], LOG_HEAP_UNKNOWN };
+					    ids[i * 7919 % STACKS], LOG_HEAP_UNKNOWN, 0 };
 
 		if (!log_record_insert(log, &record, NULL)) {
 			fprintf(stderr, "log_bench: full at %llu blocks\n", (unsigned long long)i);
