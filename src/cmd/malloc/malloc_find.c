@@ -5,6 +5,7 @@
 
 #include "answer/stack_names.h"
 #include "answer/typed_blocks.h"
+#include "cmd/query/query.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/dict.h"
@@ -74,7 +75,7 @@ static struct err *find_type(struct call *call, struct found *found)
 
 	stack_names_init(&names, call->session);
 	if (!found->searched || found->find.block == REFERRERS_NO_BLOCK ||
-	    !session_log(call->session))
+	    !session_log(call->session) || found->find.in.held.nr > QUERY_TYPES_MOST)
 		return NULL;
 	err = typed_blocks_take(&names, &found->typed);
 	if (err && err->code != ERR_NOMEM && err->code != ERR_CANCELLED) {
@@ -92,6 +93,9 @@ static struct err *find_type(struct call *call, struct found *found)
 /* Nothing, if it is not known. */
 static void print_type(const struct found *found, struct out *out)
 {
+	if (found->find.in.held.nr > QUERY_TYPES_MOST && found->find.block != REFERRERS_NO_BLOCK)
+		out_f(out, "There are more than %u blocks: `malloc types address == ADDRESS` says its "
+		      "type\n", QUERY_TYPES_MOST);
 	if (found->typed.taken && found->type.number != TYPED_UNKNOWN)
 		out_f(out, "Its type is %s (%s)\n",
 		      typed_blocks_name(&found->typed, found->type.number),

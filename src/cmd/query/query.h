@@ -118,6 +118,8 @@ struct err *query_begin_unlogged(const struct call *call, struct query *query) M
 struct err *query_begin_recorded(const struct call *call, struct query *query) MUST_CHECK;
 /* The same for an answer that uses moments alone, which a recording has, too. */
 struct err *query_begin_moments(const struct call *call, struct query *query) MUST_CHECK;
+/* Of more blocks an answer about something else has no types: that would be most of its work. */
+#define QUERY_TYPES_MOST	300000u
 /*
  * Look for the types of blocks, if the filter asks for them, or `column`: a column shows them. Then
  * query_env has them. An error fails the question only if the filter cannot do without; otherwise

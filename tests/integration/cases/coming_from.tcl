@@ -34,7 +34,7 @@ case coming-from 120 {
 	set m [live_start -p $pid]
 	order $t "make 100 777"
 	set address [format 0x%x [dict get [lindex [live_value $m mdbg::allocations] 0] address]]
-	set words [list ADDRESS $address NAME main /tmp $::tmp FILE.tcl [spit $::tmp/a.tcl "set ::sourced 1\n"] PID $pid]
+	set words [list ADDRESS $address NAME main PROCESS hard /tmp $::tmp FILE.tcl [spit $::tmp/a.tcl "set ::sourced 1\n"] PID $pid]
 	set sections [page_commands]
 	check {[dict size $sections] >= 8} {sections: [dict keys $sections]}
 	set starts {}

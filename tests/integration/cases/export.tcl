@@ -618,7 +618,7 @@ case usable-size 60 {
 		check {[regexp {"usable":\d+} [slurp $::tmp/u.json]]} {[slurp $::tmp/u.json]}
 		check {[exec sqlite3 $::tmp/u.sqlite "SELECT count(*) FROM allocations WHERE usable >= size"] == 3} {sqlite}
 		set text [live $m "malloc allocations -v limit 2"]
-		check {[regexp {SEQ +USABLE +STACK TRACEBACK} $text]} {$text}
+		check {[regexp {SEQ +USABLE +TYPE +STACK TRACEBACK} $text]} {$text}
 		check {![string match "*USABLE*" [live $m "malloc allocations limit 2"]]} {it is there without -v}
 		check {[string match "*usable *malloc_usable_size*" [live $m "help mdbg::allocations"]]} {no help}
 	}

@@ -177,7 +177,7 @@ proc add_one_of_each {src} {
 			FUNCTIONS(functions),
 		};
 	}
-	put_behind $src/heap/filter.h {FILTER_MODULE,\n} "\tFILTER_PAGE,\n"
+	put_behind $src/heap/filter.h {FILTER_MODULE, FILTER_TYPE,\n} "\tFILTER_PAGE,\n"
 	put_behind $src/heap/filter_parse.c {\} attrs\[\] = \{\n} "\t{ \"page\", FILTER_PAGE, false },\n"
 	put_behind $src/heap/filter.c {switch \(attr\) \{\n} "\tcase FILTER_PAGE:\n\t\t*ret = block->address / 4096;\n\t\treturn true;\n"
 }

@@ -327,7 +327,7 @@ case long-lists 120 {
 	skip_if_sanitized "the sanitizers take memory of their own"
 	set n 600000
 	set t [start million]
-	limit_mdbg "-d [expr {$n * 24 / 1024 + 51200}]"
+	limit_mdbg "-d [expr {$n * 24 / 1024 + 52224}]"
 	set m [live_start -p [pid_of $t]]
 	order $t "make $n" 100
 	check {[regexp {allocations currently active\.+ (\d+)\n +of them} [live $m malloc] -> active] && $active == $n} {malloc: $active}
