@@ -149,7 +149,7 @@ static void lay_out(struct types *types)
 		err = layouts_add_variables(&layouts);
 	if (!err)
 		err = result_type_globals(&layouts, &globals);
-	for (uint64_t pc = BIAS + 0x1000; !err && pc < BIAS + 0x1200; pc += 7)
+	for (uint64_t pc = BIAS + 0x1000; !err && pc < BIAS + 0x1200; pc += 29)
 		err = result_type_at(&layouts, &globals, pc, 1, &is, &layout);
 	if (!err)
 		err = layouts_finish(&layouts);
@@ -189,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		types_each_name(world.types, keep, &names);
 		for (unsigned i = 0; i < names.nr; i++)
 			show_name(&world, names.at[i]);
-		for (uint64_t pc = 0x1100; pc < 0x1400; pc += 0x20)
+		for (uint64_t pc = 0x1100; pc < 0x1400; pc += 0x60)
 			show_frame(&world, BIAS + pc);
 		lay_out(world.types);
 	}
