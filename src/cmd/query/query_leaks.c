@@ -77,13 +77,13 @@ static const char *type_of(void *types, const struct block *block)
 
 /*
  * Types are a second look, at all blocks. So records have them where that is little beside the search,
- * or where the filter asks for them.
+ * and where the heap could be walked, or where the filter asks for them.
  */
 static struct err *take_types(const struct call *call, struct query *query)
 {
 	bool few = query->found.held.nr <= QUERY_TYPES_MOST;
-	struct err *err = query_typed(call, few && session_state(call->session) != SESSION_ENDED,
-				      query);
+	bool look = few && query->found.walked && session_state(call->session) != SESSION_ENDED;
+	struct err *err = query_typed(call, look, query);
 
 	if (!err && !few && !query->typed.taken)
 		snprintf(query->untyped, sizeof(query->untyped), "there are more than %u blocks; "
