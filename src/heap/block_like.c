@@ -13,6 +13,7 @@
 #define WORDS		8u
 #define SHARE		99u	/* percent */
 #define LEAST		10u	/* blocks that a rule was learned from, and tested by */
+#define READ_MOST	(16ull << 30)
 #define BUFFER		4096u	/* bytes that are read at once */
 #define ARRAY_BYTES	512u	/* in a larger block the place of a pointer says nothing */
 #define SMALL		65536u
@@ -51,6 +52,7 @@ struct liking {
 	uint32_t *referrer;		/* by block: a hash of what points to it; 0: nothing */
 	struct level level[LIKE_LEVELS];
 	struct page_reader reader;
+	uint64_t left;			/* bytes of blocks that may still be read */
 	uint64_t word[BUFFER / 8];
 };
 
@@ -142,6 +144,9 @@ static struct err *read_referrers(struct liking *liking, uint32_t block)
 	for (uint64_t done = 0; done < size; done += BUFFER) {
 		size_t len = (size_t)MIN(size - done, (uint64_t)BUFFER), got = 0;
 
+		liking->left -= MIN(liking->left, len);
+		if (!liking->left)
+			return NULL;
 		if (memory_read_some(&liking->reader.memory, start + done, liking->word, len, &got))
 			got = 0;
 		for (size_t at = 0; at < got / 8; at += EXTENTS_BATCH) {
@@ -383,8 +388,12 @@ static struct err *run(struct liking *liking)
 	uint32_t nr = (uint32_t)liking->source->list->nr;
 	struct err *err = begin(liking);
 
+	liking->left = READ_MOST;
 	for (uint32_t i = 0; !err && i < nr; i++)
 		err = read_referrers(liking, i);
+	/* What points to blocks is not known of all of them. */
+	if (!liking->left)
+		return err;
 	for (uint32_t i = 0; !err && i < nr; i++)
 		err = take_look(liking, i);
 	for (unsigned i = 0; !err && i < LIKE_LEVELS; i++)

@@ -23,6 +23,9 @@
  *		turn is taken for one that was not, and a level counts only if at most 100 - SHARE
  *		percent of all blocks would have the rule of another site then.
  *
+ * Of blocks of more than READ_MOST bytes in all (16 GB) none is named: a log that a process has
+ * written at will has blocks of any size, one over the other, and reading them would not end.
+ *
  * The first level that counts, and has a rule for the block, names it. What is said with it is how
  * many of the site's blocks that tested such rules were named rightly.
  */

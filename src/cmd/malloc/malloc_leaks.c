@@ -109,7 +109,8 @@ const struct cmd cmd_malloc_leaks = {
 			  "lists them. See docs/leaks.md.\n"
 			  "\n"
 			  "Each record has the address of its first block, for `malloc path`, and says\n"
-			  "whether it is in a ring.\n"
+			  "whether it is in a ring; with -v also its type, for which the process is\n"
+			  "looked at a second time (`malloc types`).\n"
 			  "\n"
 			  "The records are listed by kind, the largest first, possibly lost ones by what\n"
 			  "is not known of them; KEY is one of the figures of `help mdbg::leaks`. -brief\n"
@@ -119,6 +120,6 @@ const struct cmd cmd_malloc_leaks = {
 	.run		= run,
 	.twin		= &twin,
 	.max_args	= CMD_ANY,
-	.flags		= CMD_FILTER | CMD_BRIEF,
+	.flags		= CMD_FILTER | CMD_BRIEF | CMD_VERBOSE,
 	.complete	= COMPLETE_BLOCKS,
 };

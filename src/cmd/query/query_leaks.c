@@ -75,22 +75,6 @@ static const char *type_of(void *types, const struct block *block)
 	return typed_blocks_name(types, typed_blocks_of(types, block).number);
 }
 
-/*
- * Types are a second look, at all blocks. So records have them where that is little beside the search,
- * and where the heap could be walked, or where the filter asks for them.
- */
-static struct err *take_types(const struct call *call, struct query *query)
-{
-	bool few = query->found.held.nr <= QUERY_TYPES_MOST;
-	bool look = few && query->found.walked && session_state(call->session) != SESSION_ENDED;
-	struct err *err = query_typed(call, look, query);
-
-	if (!err && !few && !query->typed.taken)
-		snprintf(query->untyped, sizeof(query->untyped), "there are more than %u blocks; "
-			 "`malloc types` says them", QUERY_TYPES_MOST);
-	return err;
-}
-
 struct err *query_leaks(const struct call *call, struct query *query)
 {
 	struct matching matching = { .filter = &query->filter };
@@ -107,7 +91,7 @@ struct err *query_leaks(const struct call *call, struct query *query)
 		err = session_leaks(call->session, how, filter_is_timed(&query->filter),
 				    &query->found);
 	if (!err)
-		err = take_types(call, query);
+		err = query_typed(call, call->verbose && query->found.walked, query);
 	if (err)
 		return err;
 	query->found.pause_ns += query->typed.found.blocks.pause_ns;
