@@ -15,7 +15,7 @@ by_both repeated uring-requests-go-on 60 {
 		set workers [ask_list $t workers]
 		set said [live $m "where all"]
 		foreach worker $workers {
-			check {![regexp "\\m$worker\\M" $said]} {worker $worker is among the threads: $said}
+			check {![regexp "Thread $worker\\M" $said]} {worker $worker is among the threads: $said}
 		}
 		live $m "malloc"
 		order $t "done 20"
