@@ -7,6 +7,7 @@
 
 #include "arch/host.h"
 #include "elf/elf_file.h"
+#include "symbol/function_die.h"
 #include "symbol/symbol_private.h"
 #include "unwind/cfa.h"
 
@@ -105,20 +106,18 @@ bool symbol_code_at(struct symbols *symbols, uint64_t pc, uint32_t generation,
 {
 	const struct module *module = symbols_module_at(symbols, pc - 1, generation);
 	struct image *image = module ? module->image : NULL;
-	struct source *source = image && image_usable(image) ? image_source(image) : NULL;
-	struct elf_file *file = source ? image_file(image) : NULL;
-	uint64_t bias = 0, start, end, at;
+	struct elf_file *file = image && image_usable(image) ? image_file(image) : NULL;
+	struct function_die is;
+	uint64_t start, end;
 
-	if (!file || !image_dwarf(image, &bias))
+	if (!file || !function_die_at(symbols, pc - 1, generation, &is))
 		return false;
-	*ret = (struct symbol_code){ .bias = module->bias + bias };
-	at = pc - ret->bias;
-	if (!source_function(source, pc - 1 - module->bias, &ret->function) ||
-	    !find_part(&ret->function, at - 1, &start, &end))
+	*ret = (struct symbol_code){ .function = is.die, .bias = is.bias };
+	if (!find_part(&ret->function, pc - 1 - ret->bias, &start, &end))
 		return false;
 	ret->start = start + ret->bias;
 	ret->len = end - start;
-	if (!read_code(file, start + bias, ret))
+	if (!read_code(file, ret->start - module->bias, ret))
 		return false;
 	take_frame(file, pc - module->bias, ret);
 	return true;
