@@ -49,8 +49,12 @@ static struct fuse fuse;
 static char folder[256], until[300], stall[300];
 static char *delivered, *missing;
 static pid_t server;
-static atomic_bool read_it;	/* the reader has its page */
-static volatile unsigned mapped;
+
+/* In memory that a child shares. */
+static struct turns {
+	atomic_bool read_it;	/* the reader has its page */
+	atomic_uint mapped;
+} *turns;
 
 /* The block's address is nowhere else: what is on the stack is written over by the next one. */
 static NOINLINE void hide(void **place, size_t size)
@@ -238,34 +242,50 @@ static void *keep_lock(void *arg)
 
 	(void)!pread(fd, &byte, 1, (off_t)(uintptr_t)(delivered + 5 * PAGE));
 	close(fd);
-	atomic_store(&read_it, true);
+	atomic_store(&turns->read_it, true);
 	return arg;
 }
 
 static void *map_again(void *arg)
 {
-	for (; !atomic_load(&read_it); mapped++)
+	for (; !atomic_load(&turns->read_it); turns->mapped++)
 		munmap(mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), PAGE);
 	return arg;
 }
 
-/* It is so once the second one gets nowhere for a while. */
+/*
+ * It is so once the second one gets nowhere for a while. A child says it: a thread of this process may touch a page first,
+ * and wait for that very lock.
+ */
+static void say_locked(void)
+{
+	unsigned seen;
+
+	do {
+		seen = turns->mapped;
+		nap_us(100000);
+	} while (!seen || turns->mapped != seen);
+	say("ok");
+	_exit(0);
+}
+
 static void begin_lock(const char *in)
 {
 	pthread_t reader, mapper;
-	unsigned seen;
+	pid_t teller;
 
 	if (!begin_fuse(in))
 		return;
-	if (pthread_create(&mapper, NULL, map_again, NULL) || pthread_create(&reader, NULL, keep_lock, NULL)) {
+	turns = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	teller = turns == MAP_FAILED ? -1 : fork();
+	if (!teller)
+		say_locked();
+	if (teller < 0 || pthread_create(&mapper, NULL, map_again, NULL) ||
+	    pthread_create(&reader, NULL, keep_lock, NULL)) {
 		say("bad no thread");
 		return;
 	}
-	do {
-		seen = mapped;
-		nap_us(100000);
-	} while (!seen || mapped != seen);
-	say("ok");
+	waitpid(teller, NULL, 0);
 }
 
 static void begin_missing(void)
@@ -318,7 +338,7 @@ int main(void)
 			fuse.most = (unsigned)strtoul(line + 10, &line, 10);
 			begin_lock(line + 1);
 		} else if (!strcmp(line, "locked"))
-			say("ok %d", !atomic_load(&read_it));
+			say("ok %d", !atomic_load(&turns->read_it));
 		else if (!strncmp(line, "library ", 8))
 			load(line + 8);
 		else if (!strcmp(line, "stall"))

@@ -88,8 +88,8 @@ case reader-of-a-locked-memory 120 {
 	if {[catch {exec unshare -fp true} why]} {
 		skip "unshare -fp: $why"
 	}
-	# On a busy machine mdbg may begin to look when the lock is free again: then it is held for longer. The target is not
-	# asked whether it is: it may wait for its own lock to answer.
+	# On a busy machine mdbg may begin to look when the lock is free again: then it is held for longer. The clock tells it: the
+	# target may have to wait for its own lock to answer.
 	foreach ms {3000 12000} {
 		set t [start_command unshare -fp --kill-child $::build/targets/shared]
 		set ::pid_of($t) [exec pgrep -P [pid $t]]
