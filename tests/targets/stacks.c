@@ -308,18 +308,22 @@ static NOINLINE void *thread_main(void *arg)
 	return arg;
 }
 
-static bool run_thread(void)
-{
-	static pthread_t threads[4];
-	static unsigned nr;
-	unsigned n = nr++ % 4;
+static pthread_t threads[4];
+static unsigned nr_threads;
 
-	if (pthread_create(&threads[n], NULL, thread_main, (void *)(uintptr_t)next_n))
-		return false;
-	for (unsigned i = 0; n == 3 && i < 4; i++)
-		if (pthread_join(threads[i], NULL))
+static bool join_threads(void)
+{
+	while (nr_threads)
+		if (pthread_join(threads[--nr_threads], NULL))
 			return false;
 	return true;
+}
+
+static bool run_thread(void)
+{
+	if (pthread_create(&threads[nr_threads++], NULL, thread_main, (void *)(uintptr_t)next_n))
+		return false;
+	return nr_threads < 4 || join_threads();
 }
 
 static bool take_signals(void)
@@ -356,7 +360,7 @@ static bool obey(const char *line)
 			if (!kinds[i].run())
 				return false;
 		}
-		return true;
+		return join_threads();
 	}
 	return !strcmp(line, "verify");
 }
