@@ -384,7 +384,7 @@ static void judge_touched(const struct memory_look *before, const struct memory_
 	uint64_t huge = grown(was, is, MEMORY_HUGE);
 	bool mapped = ret->which == MEMORY_MAPPED;
 
-	say(ret, mapped ? "malloc sites heap == mmap sort bytes" : kinds[ret->which].ask,
+	say(ret, mapped ? "malloc sites heap == mmap sort bytes" : "growth fault",
 	    "%s is written to for the first time, by %" PRIu64 " bytes%s",
 	    mapped ? "memory of blocks that malloc has mapped on their own" :
 	    "memory that was mapped before, without malloc,", ret->bytes,

@@ -337,7 +337,9 @@ TEST("memory that was mapped before")
 	now.kind[MEMORY_MAPPED].at[MEMORY_HUGE] += 4 * MB;
 	memory_verdict(&before, &now, &verdict);
 	CU_ASSERT_PTR_NOT_NULL(strstr(verdict.text, "huge pages"));
+	/* No call of mmap would be seen. */
 	grow(&now, MEMORY_ANONYMOUS, 0, 6 * MB);
+	check(&before, &now, MEMORY_KIND_GROWS, "growth fault");
 	memory_verdict(&before, &now, &verdict);
 	CU_ASSERT_PTR_NULL(strstr(verdict.text, "huge pages"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(verdict.text, "first time"));
