@@ -140,7 +140,7 @@ static struct err *run(struct call *call)
 		return NULL;
 	}
 	nr = alias_expand(call->shell, call->argc, call->argv, ARRAY_SIZE(words), words);
-	err = cmd_find(nr, words, &cmd, &used);
+	err = cmd_lookup(nr, words, &cmd, &used);
 	if (err)
 		return err;
 	if (!cmd)

@@ -88,8 +88,8 @@ static bool is_private_anonymous(const struct proc_map *map)
 	       (!*map->path || map->path[0] == '[');
 }
 
-/* The file of the log. A program may have one of that name for itself. */
-static bool is_ours(const struct region *region, const struct proc_map *map)
+/* It is the file of the log. A program may have one of that name for itself. */
+bool leak_search_is_own(const struct region *region, const struct proc_map *map)
 {
 	struct file_id file = file_id_of_map(map);
 
@@ -98,7 +98,7 @@ static bool is_ours(const struct region *region, const struct proc_map *map)
 
 bool leak_search_is_root(const struct region *region, const struct proc_map *map)
 {
-	if (!map->read || is_ours(region, map))
+	if (!map->read || leak_search_is_own(region, map))
 		return false;
 	return map->write || (!proc_map_is_exec(map) && is_private_anonymous(map) && !*map->path);
 }
@@ -195,7 +195,7 @@ static struct reach_range find_mapped(const struct job *job, uint64_t at)
 	const struct proc_maps *maps = &job->view->maps;
 	size_t low = LOWER_BOUND(i, 0, maps->vec.nr, maps->vec.at[i].end <= at);
 
-	while (low < maps->vec.nr && is_ours(job->view->region, &maps->vec.at[low]))
+	while (low < maps->vec.nr && leak_search_is_own(job->view->region, &maps->vec.at[low]))
 		low++;
 	if (low == maps->vec.nr)
 		return (struct reach_range){ UINT64_MAX, UINT64_MAX };

@@ -94,3 +94,5 @@ struct err *leak_search_graph(const struct memory_view *view, struct leak_marks 
  * elsewhere.) region: as in struct memory_view.
  */
 bool leak_search_is_root(const struct region *region, const struct proc_map *map);
+/* Has mdbg mapped it in the target? */
+bool leak_search_is_own(const struct region *region, const struct proc_map *map);

@@ -8,6 +8,7 @@
 
 #include "heap/block.h"
 #include "log/log_totals.h"
+#include "session/search/session_search.h"
 #include "session/account.h"
 #include "session/heap.h"
 #include "session/leaks.h"
@@ -312,6 +313,13 @@ struct err *session_thread_frame(struct session *session, pid_t lwp, uint32_t nr
 void session_thread_frame_free(struct session_frame *frame)
 {
 	(void)frame;
+}
+
+/* The fake's memory is searched from its first byte to its last. */
+struct err *session_search(struct session *session UNUSED, struct session_search *search)
+{
+	search->mapped = 100;
+	return memory_search_range(&search->of, session_memory(session), search->start, search->end);
 }
 
 struct err *session_thread_registers(struct session *session, pid_t lwp, struct regs *ret)

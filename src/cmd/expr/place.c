@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "answer/stack_names.h"
+#include "answer/typed_blocks.h"
 #include "base/outside.h"
 #include "cmd/shell/call.h"
 #include "report/address_text.h"
@@ -18,7 +19,7 @@
 #include "type/types.h"
 
 static struct err *add_block(const struct places *places, const struct block *block,
-			     uint64_t address, struct str *to)
+			     uint64_t address, const char *type, struct str *to)
 {
 	struct err *err = str_addf(to, "byte %" PRIu64 " of a block of %" PRIu64 " bytes at "
 				   PRI_ADDRESS, address - block->address, block->size,
@@ -27,11 +28,13 @@ static struct err *add_block(const struct places *places, const struct block *bl
 	if (err)
 		return err;
 	if (block->preattach)
-		return str_addf(to, " %s", no_stack_text(block->unrecorded));
-	return str_addf(to, ", allocated by %s",
-			stack_names_name(places->names,
-					 stack_names_key(places->names, block->stack,
-							 SITE_FUNCTION)));
+		err = str_addf(to, " %s", no_stack_text(block->unrecorded));
+	else
+		err = str_addf(to, ", allocated by %s",
+			       stack_names_name(places->names,
+						stack_names_key(places->names, block->stack,
+								SITE_FUNCTION)));
+	return err || !type ? err : str_addf(to, ", %s", type);
 }
 
 /* A variable with debug information has members. */
@@ -83,20 +86,40 @@ static struct err *add_mapping(const struct places *places, uint64_t address, st
 	return err;
 }
 
-struct err *place_add(const struct places *places, uint64_t address, struct str *to)
+/* NULL: it is not known, or was not asked for. */
+static const char *type_name(const struct places *places, const struct block *block)
+{
+	uint32_t number = places->typed ? typed_blocks_of(places->typed, block).number : TYPED_UNKNOWN;
+
+	return number == TYPED_UNKNOWN ? NULL : typed_blocks_name(places->typed, number);
+}
+
+struct err *place_find(const struct places *places, uint64_t address, struct found_place *ret,
+		       struct str *to)
 {
 	const struct symbol_frame *frame;
 	struct found_at found;
 	size_t nr;
 	struct err *err = address_text_in(places->call->session, places->heap, address, &found);
 
+	*ret = (struct found_place){ .block = 0 };
 	if (err)
 		return err;
-	if (found.what == FOUND_BLOCK && address - found.block.address <= found.block.size)
-		return add_block(places, &found.block, address, to);
+	if (found.what == FOUND_BLOCK && address - found.block.address <= found.block.size) {
+		ret->block = found.block.address;
+		ret->type = type_name(places, &found.block);
+		return add_block(places, &found.block, address, ret->type, to);
+	}
 	frame = symbols_resolve(types_symbols(places->world->types), address,
 				places->world->generation, false, &nr) + nr - 1;
 	if (frame->function && frame->module)
 		return add_symbol(places, frame, address, to);
 	return add_mapping(places, address, to);
+}
+
+struct err *place_add(const struct places *places, uint64_t address, struct str *to)
+{
+	struct found_place found;
+
+	return place_find(places, address, &found, to);
 }

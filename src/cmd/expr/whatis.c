@@ -17,7 +17,7 @@ static struct err *what_is_at(const struct call *call, const struct value_world 
 {
 	CLEANUP(heaps_free) struct heaps heap = HEAPS_INIT;
 	CLEANUP(stack_names_free) struct stack_names names;
-	struct places places = { call, world, &heap, &names };
+	struct places places = { call, world, &heap, &names, NULL };
 	struct err *err;
 
 	stack_names_init(&names, call->session);

@@ -169,7 +169,7 @@ static struct err *dump_pointers(struct dump *dump, uint64_t address)
 {
 	CLEANUP(heaps_free) struct heaps heap = HEAPS_INIT;
 	CLEANUP(stack_names_free) struct stack_names names;
-	struct places places = { dump->call, dump->world, &heap, &names };
+	struct places places = { dump->call, dump->world, &heap, &names, NULL };
 	struct err *err;
 
 	stack_names_init(&names, dump->call->session);

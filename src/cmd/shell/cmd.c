@@ -60,7 +60,7 @@ static bool is_argument(const char *word)
 	return word[0] == '-' || !strcmp(word, "at") || !redirect_kind_find(1, &word, false, &kind);
 }
 
-struct err *cmd_find(int nr, const char *const *words, const struct cmd **ret, int *used_ret)
+struct err *cmd_lookup(int nr, const char *const *words, const struct cmd **ret, int *used_ret)
 {
 	const struct cmd *base = NULL, *match = NULL;
 	unsigned i, matches = 0;

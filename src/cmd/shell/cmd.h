@@ -123,7 +123,7 @@ struct cmd {
 	X(probe_pool) X(probe_delete)							\
 	X(memory) X(memory_account) X(memory_maps) X(memory_watch) X(memory_system)	\
 	X(memory_service)								\
-	X(print) X(whatis) X(x) X(list)							\
+	X(print) X(whatis) X(x) X(find) X(list)							\
 	X(where) X(frame) X(up) X(down) X(dump) X(thread) X(registers) X(map) X(proc)	\
 	X(replay) X(replay_only) X(replay_processes) X(replay_shares)					\
 	X(replay_events) X(replay_watch) X(recordings)							\
@@ -174,7 +174,7 @@ bool cmd_next_word(unsigned *at, char ret[CMD_WORD_MAX]);
  * ERR_USAGE, with a list of those that there are, for an unknown or ambiguous subcommand; *ret is
  * NULL if words[0] is no command of mdbg.
  */
-struct err *cmd_find(int nr, const char *const *words, const struct cmd **ret,
+struct err *cmd_lookup(int nr, const char *const *words, const struct cmd **ret,
 		     int *used_ret) MUST_CHECK;
 /* A command that ran a script returns this if the script failed: the interpreter has the error. */
 extern struct err err_in_script[1];

@@ -256,7 +256,7 @@ static int command_tcl(ClientData data, Tcl_Interp *tcl, int objc, Tcl_Obj *cons
 	if (group->original && group->for_tcl(objc - 1, argv + 1))
 		return group->original->info.objProc(group->original->info.objClientData, tcl, objc,
 						     objv);
-	err = cmd_find(objc, argv, &cmd, &used);
+	err = cmd_lookup(objc, argv, &cmd, &used);
 	Tcl_ResetResult(tcl);
 	if (!err)
 		err = call_command(group->shell, cmd, objc - used, argv + used, objv + used,

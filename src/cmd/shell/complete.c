@@ -360,7 +360,7 @@ void complete_find(struct shell *shell, int nr, const char *const *typed, struct
 	}
 	if (nr == 1)
 		offer_subcommands(words[0], matches);
-	if (!cmd_find(nr, words, &cmd, &used) && cmd && cmd->flags & CMD_RAW)
+	if (!cmd_lookup(nr, words, &cmd, &used) && cmd && cmd->flags & CMD_RAW)
 		return;
 	if (cmd)
 		offer_arguments(shell, cmd, nr - used, words + used, matches);

@@ -136,7 +136,7 @@ static const struct cmd *flagged(const struct shell *shell, const struct words *
 
 	nr = alias_expand(shell, (int)words->vec.nr, (const char *const *)words->vec.at,
 			  ARRAY_SIZE(full), full);
-	if (!nr || cmd_find(nr, full, &cmd, &used) || !cmd || !(cmd->flags & flag))
+	if (!nr || cmd_lookup(nr, full, &cmd, &used) || !cmd || !(cmd->flags & flag))
 		return NULL;
 	return cmd;
 }

@@ -219,7 +219,7 @@ static const char *shell_part(const struct shell *shell, struct scan *scan)
 		return NULL;
 	name = strndup(first, level->words[0].end - level->words[0].start);
 	if (!name || !alias_expand(shell, 1, (const char *const[]){ name }, ARRAY_SIZE(full), full) ||
-	    cmd_find(1, full, &cmd, &used) || !cmd || !(cmd->flags & CMD_RAW))
+	    cmd_lookup(1, full, &cmd, &used) || !cmd || !(cmd->flags & CMD_RAW))
 		return NULL;
 	return scan->line + level->words[0].end;
 }

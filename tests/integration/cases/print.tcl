@@ -577,3 +577,77 @@ case print-locals-as-gdb 60 {
 	lassign [compare_locals_build g++ -O2 -g] of_gdb of_mdbg
 	check {$of_mdbg > $of_gdb * 3 / 4} {$of_mdbg of $of_gdb are known}
 }
+
+# Where the kernel says that some bytes are, in all that may be read, one after the other.
+proc places_in {pid bytes} {
+	set mem [open /proc/$pid/mem rb]
+	set places {}
+	foreach line [split [slurp /proc/$pid/maps] \n] {
+		if {![regexp {^(\w+)-(\w+) r.*?(\[v\w+\])?$} $line -> start end virtual] || $virtual ne ""} {
+			continue
+		}
+		scan $start %llx start
+		scan $end %llx end
+		seek $mem $start
+		if {[catch {read $mem [expr {$end - $start}]} memory]} {
+			continue
+		}
+		for {set at 0} {[set at [string first $bytes $memory $at]] >= 0} {incr at} {
+			lappend places [format 0x%x [expr {$start + $at}]]
+		}
+	}
+	close $mem
+	return $places
+}
+
+proc found_at {places} {
+	return [lmap place $places {dict get $place address}]
+}
+
+# All places, and no other, of a process that runs, of a snapshot, and of a core; each with its name.
+case find-in-memory 60 {
+	set t [start places]
+	set pid [pid_of $t]
+	set truth [places_in $pid "a needle in"]
+	set marked [places_in $pid [binary format w 0x6e65656400000001]]
+	set pair [places_in $pid [binary format ii 7 8]]
+	check {[llength $truth] >= 3 && [llength $marked] >= 2 && [llength $pair] >= 2} {$truth $marked $pair}
+	set m [live_start -p $pid]
+	foreach option {{} -snapshot} {
+		check {[found_at [live_value $m "mdbg::places $option {\"a needle in\"}"]] eq $truth} {$option, $truth}
+		check {[found_at [live_value $m "mdbg::places $option 0x6e65656400000001"]] eq $marked} {$option, $marked}
+	}
+	check {[found_at [live_value $m "mdbg::places {pairs\[0\]} limit 100000"]] eq $pair} {$pair}
+	# A whole word has the same bytes as two that are smaller.
+	check {[found_at [live_value $m "mdbg::places /g 0x6e65656400000001"]] eq $marked} {$marked}
+	check {[llength [live_value $m "mdbg::places /w 0x6e656564"]] >= [llength $marked]} {units}
+	set said [live $m {find {"a needle in"} limit 3}]
+	# The first two are those of the constant, in a page that is mapped twice.
+	check {[regexp "\n0x\[0-9a-f\]{16}  in_data\\\[0\\\] \\(char \\\[17\\\]\\) in places\n" $said]} {$said}
+	check {[string match "*\n[llength $truth] places, of which the first 3 are shown; * bytes were searched, and * others *" $said]} {$said}
+	set said [live $m {find {"needle"} in &in_data +17}]
+	check {[string match "*in_data\\\[2\\\]*\n1 place; 17 bytes were searched" $said]} {$said}
+	set said [live $m {find {"needle"} size == 104}]
+	check {[string match "*  byte 2 of a block of 1?? bytes at *\n1 place; 1?? bytes were searched\n*" $said]} {$said}
+	set place [lindex [live_value $m "mdbg::places -v {\"needle in the heap\"}"] end]
+	check {[dict get $place offset] == 2 && [dict exists $place block]} {$place}
+	live_end $m
+	exec [need gcore] -o $::tmp/core $pid 2>@1
+	set places [lindex [split [mdbg_ok --core $::tmp/core.$pid -c {puts [mdbg::places {"a needle in"}]}] \n] 0]
+	check {[lsort [concat $truth [found_at $places]]] eq [lsort [concat $truth $truth]]} {$truth, in the core $places}
+	finish $t
+}
+
+case find-wrong-input 30 {
+	set t [start places]
+	foreach {line pattern} {
+		{find} "an expression is missing"  {find "open} "*"  {find ""} "empty"  {find nosuch} "no variable"
+		{find/q 1} "no unit"  {find/w "text"} "no unit"  {find 1 in 5} "two addresses"  {find 1 limit} "number"
+		{find 1 sizee > 4} "sizee"  {find -snapshot 1 size > 4} "FILTER"  {find struct pair} "*"
+		{find "a" b} "*"  {find 1 limit 99999999999} "at most"
+	} {
+		mdbg -in [spit $::tmp/one "$line\n"] --no-arm -p [pid_of $t]
+		check {[regexp {^mdbg: find[: ].*\n(hint: .*\n)?$} $::err] && [string match *$pattern* $::err]} {$line: $::err}
+	}
+	finish $t
+}
