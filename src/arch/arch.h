@@ -236,6 +236,13 @@ struct arch {
 	 */
 	uint8_t dwarf_to_word[32];
 
+	/*
+	 * DWARF's number of the first vector register, how many follow one another from there, and how
+	 * the kernel gives them (note_extended, NT_FPREGSET): the offset of the first, and bytes from
+	 * each to the next.
+	 */
+	uint8_t dwarf_vectors, nr_vectors, vectors_at, vector_size;
+
 	uint32_t red_zone;	/* bytes below SP that belong to the function */
 	uint64_t entry_flags;	/* contents of the flags register at a function's entry */
 	/*

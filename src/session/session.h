@@ -341,6 +341,7 @@ void session_thread_stacks_free(struct session_stacks *stacks);
 struct err *session_thread_registers(struct session *session, pid_t lwp,
 				     struct regs *ret) MUST_CHECK;
 #define SESSION_FRAMES	16u	/* at most */
+#define SESSION_VECTORS	16u
 
 /* Frames of a stack, each the caller of the one before it, and a copy of their part of the stack. */
 struct session_frame {
@@ -349,6 +350,9 @@ struct session_frame {
 	uint64_t start;		/* of the copy */
 	size_t len;
 	uint8_t *copy;		/* malloc'ed; NULL: it could not be read */
+	/* of the thread, if the first frame is its innermost one: later frames do not keep them */
+	uint8_t vectors[SESSION_VECTORS][16];
+	uint32_t nr_vectors;	/* 0: not known */
 };
 
 /*
@@ -358,6 +362,13 @@ struct session_frame {
 struct err *session_thread_frame(struct session *session, pid_t lwp, uint32_t nr,
 				 struct session_frame *ret) MUST_CHECK;
 void session_thread_frame_free(struct session_frame *frame);
+/*
+ * Where the data of the thread begin that belong to the module which begins there. Stops the target
+ * for a moment, if it runs. ERR_NOTFOUND: the thread has made none so far, or (musl, a static program)
+ * where they are is not known.
+ */
+struct err *session_thread_data(struct session *session, pid_t lwp, uint64_t module,
+				uint64_t *ret) MUST_CHECK;
 const struct arch *session_arch(const struct session *session);
 struct err *session_maps(struct session *session, struct proc_maps *ret) MUST_CHECK;
 

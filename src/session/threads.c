@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The threads of the target: their states, stacks and registers. */
 
+#include <string.h>
+
 #include "arch/host.h"
 #include "inspect/ended.h"
+#include "inspect/tls.h"
 #include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"
+#include "session/view_take.h"
 #include "tracee/backtrace.h"
 #include "tracee/target.h"
 
@@ -214,6 +218,30 @@ static void copy_frame(struct target *target, struct session_frame *frame)
 	}
 }
 
+#define VECTORS_MOST	512u	/* bytes: XSAVE begins with what FXSAVE makes, and that has them */
+
+/* They are the innermost frame's. */
+static void copy_vectors(const struct thread *thread, struct session_frame *frame)
+{
+	const struct arch *arch = thread->target->arch;
+	uint8_t state[VECTORS_MOST];
+	size_t len, end = 0;
+	struct err *err = target_vector(thread, state, sizeof(state), &len);
+
+	if (err) {
+		err_ignore(err);
+		return;
+	}
+	for (uint32_t i = 0; i < MIN(arch->nr_vectors, SESSION_VECTORS) && end <= len; i++) {
+		end = arch->vectors_at + (size_t)arch->vector_size * i + sizeof(frame->vectors[i]);
+		if (end > len)
+			break;
+		memcpy(frame->vectors[i], &state[end - sizeof(frame->vectors[i])],
+		       sizeof(frame->vectors[i]));
+		frame->nr_vectors = i + 1;
+	}
+}
+
 static struct err *frame_held(struct session *session, bool stood UNUSED, void *arg)
 {
 	struct frame_job *job = arg;
@@ -238,6 +266,8 @@ static struct err *frame_held(struct session *session, bool stood UNUSED, void *
 	if (!job->ret->nr)
 		return err_create(ERR_NOTFOUND, "thread %d has no frame %u", job->lwp, job->nr);
 	copy_frame(target, job->ret);
+	if (!job->nr)
+		copy_vectors(thread, job->ret);
 	return NULL;
 }
 
@@ -262,6 +292,46 @@ struct err *session_thread_frame(struct session *session, pid_t lwp, uint32_t nr
 	if (err)
 		session_thread_frame_free(ret);
 	return err;
+}
+
+struct data_job {
+	pid_t lwp;
+	uint64_t module, *ret;
+};
+
+static struct err *data_held(struct session *session, bool stood UNUSED, void *arg)
+{
+	struct data_job *job = arg;
+	struct target *target = session->current->target;
+	struct memory_view view = MEMORY_VIEW_INIT;
+	const struct module *module = NULL;
+	struct err *err = view_take_unmapped(session, false, &view);
+	struct tls tls = { VEC_INIT, VEC_INIT };
+	bool found = false;
+
+	if (!err)
+		tls_read(&view, &tls);
+	if (!err)
+		module = modules_find(&target->modules, job->module);
+	vec_each(block, &tls.blocks)
+		if (module && block->tid == job->lwp && block->module >= module->start &&
+		    block->module < module->end) {
+			*job->ret = block->start;
+			found = true;
+		}
+	tls_free(&tls);
+	memory_view_free(&view);
+	return err || found ? err :
+		err_create(ERR_NOTFOUND, "thread %d has no data of this module, or it is not known "
+			   "where", job->lwp);
+}
+
+struct err *session_thread_data(struct session *session, pid_t lwp, uint64_t module, uint64_t *ret)
+{
+	struct data_job job = { lwp, module, ret };
+	struct err *err = session_need_view(session);
+
+	return err ? err : session_pause_call(session, data_held, &job, NULL);
 }
 
 static struct err *ended_job(struct session *session, void *arg)

@@ -15,5 +15,6 @@ bool function_die_at(struct symbols *symbols, uint64_t address, uint32_t generat
 	    !image_dwarf(module->image, &ret->bias))
 		return false;
 	ret->bias += module->bias;
+	ret->module = module->start;
 	return true;
 }

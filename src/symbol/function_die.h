@@ -12,6 +12,7 @@ struct symbols;
 struct function_die {
 	Dwarf_Die die;		/* of the real function; what is inlined is below it */
 	uint64_t bias;		/* address in the process - address in the debug information */
+	uint64_t module;	/* where its module begins */
 };
 
 /*

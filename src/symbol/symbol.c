@@ -167,14 +167,15 @@ struct image *symbols_image(const struct symbols *symbols, size_t i, const char 
 	return module->image;
 }
 
-Dwarf *symbols_image_dwarf(const struct symbols *symbols, size_t i, const char **path_ret,
-			   uint64_t *bias_ret)
+Dwarf *symbols_image_dwarf(const struct symbols *symbols, size_t i, struct symbol_dwarf *ret)
 {
-	struct image *image = symbols_image(symbols, i, path_ret);
-	Dwarf *dwarf = image ? image_dwarf(image, bias_ret) : NULL;
+	struct image *image = symbols_image(symbols, i, &ret->path);
 
-	*bias_ret += symbols->modules.at[i].bias;
-	return dwarf;
+	ret->bias = 0;
+	ret->module = symbols->modules.at[i].start;
+	ret->dwarf = image ? image_dwarf(image, &ret->bias) : NULL;
+	ret->bias += symbols->modules.at[i].bias;
+	return ret->dwarf;
 }
 
 size_t symbols_modules(const struct symbols *symbols)

@@ -157,6 +157,7 @@ struct err *symbol_file_each(struct symbols *symbols,
 struct symbol_dwarf {
 	struct Dwarf *dwarf;	/* it lives as long as the symbols */
 	uint64_t bias;		/* address in the process - address in the debug information */
+	uint64_t module;	/* where the module begins */
 	const char *path;	/* of the module */
 };
 

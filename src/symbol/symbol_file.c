@@ -112,14 +112,9 @@ bool symbol_file_place(struct symbols *symbols, uint64_t address, uint32_t gener
 
 bool symbol_file_dwarf(struct symbols *symbols, size_t *at, struct symbol_dwarf *ret)
 {
-	while (*at < symbols_modules(symbols) && !cancel_requested()) {
-		uint64_t bias = 0;
-
-		ret->dwarf = symbols_image_dwarf(symbols, (*at)++, &ret->path, &bias);
-		ret->bias = bias;
-		if (ret->dwarf)
+	while (*at < symbols_modules(symbols) && !cancel_requested())
+		if (symbols_image_dwarf(symbols, (*at)++, ret))
 			return true;
-	}
 	return false;
 }
 

@@ -36,9 +36,8 @@ size_t symbols_modules(const struct symbols *symbols);
  * else NULL.
  */
 struct image *symbols_image(const struct symbols *symbols, size_t i, const char **path_ret);
-/* The debug information of that image, and what to add to its addresses for those of the process. */
-Dwarf *symbols_image_dwarf(const struct symbols *symbols, size_t i, const char **path_ret,
-			   uint64_t *bias_ret);
+/* The debug information of that image; the rest of *ret is set after NULL, too. */
+Dwarf *symbols_image_dwarf(const struct symbols *symbols, size_t i, struct symbol_dwarf *ret);
 
 /* A module's name without brackets: "[vdso]" has them already. */
 static inline const char *symbol_private_bare(const char *name, int *len_ret)

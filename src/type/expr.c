@@ -182,7 +182,7 @@ static struct err *member_value(struct parser *p, struct value *value)
 		err = str_add_bytes(&name, p->in.token.at, p->in.token.len);
 	if (!err)
 		err = advance(p);
-	return err || p->skipped ? err : expr_member_value(p->world, name.at, value);
+	return err || p->skipped ? err : expr_member_value(p->world, name.at, p->out->unknown, value);
 }
 
 static struct err *parse_postfix(struct parser *p, struct value *ret)

@@ -4,7 +4,6 @@
 #include "type/expr_member.h"
 
 #include "type/container.h"
-#include "type/expr_name.h"
 
 struct err *expr_member_unwrap(const struct value_world *world, struct value *value)
 {
@@ -19,7 +18,7 @@ struct err *expr_member_unwrap(const struct value_world *world, struct value *va
 }
 
 static struct err *static_member(const struct value_world *world, const struct member *member,
-				 struct value *ret)
+				 char unknown[EXPR_UNKNOWN], struct value *ret)
 {
 	struct variable variable;
 	bool found;
@@ -29,11 +28,11 @@ static struct err *static_member(const struct value_world *world, const struct m
 		return err;
 	if (!found)
 		variable = (struct variable){ .type = member->type, .where = VARIABLE_NOWHERE };
-	return expr_name_variable(member->name, &variable, ret);
+	return expr_name_variable(world, member->name, &variable, unknown, ret);
 }
 
 struct err *expr_member_value(const struct value_world *world, const char *name,
-			      struct value *value)
+			      char unknown[EXPR_UNKNOWN], struct value *value)
 {
 	struct type *type = type_plain(value->type);
 	const struct member *member;
@@ -57,5 +56,5 @@ struct err *expr_member_value(const struct value_world *world, const char *name,
 	if (!err && !member)
 		err = err_create(ERR_NOTFOUND, "there is no member %s in %s", name,
 				 type->name ? type->name : "it");
-	return err || !member->is_static ? err : static_member(world, member, value);
+	return err || !member->is_static ? err : static_member(world, member, unknown, value);
 }

@@ -6,10 +6,32 @@
 #include <stdio.h>
 
 #include "symbol/symbol.h"
+#include "type/frame.h"
 #include "type/locals.h"
 #include "type/type_index.h"
 
-struct err *expr_name_variable(const char *name, const struct variable *variable,
+/* What takes no memory, as sizeof, needs no thread. */
+static struct err *thread_value(const struct value_world *world, const char *name,
+				const struct variable *variable, char unknown[EXPR_UNKNOWN],
+				struct value *ret)
+{
+	const struct frame *frame = world->frame;
+	uint64_t start = 0;
+	struct err *err = NULL;
+
+	if (world->memory != value_zeros() && (!frame || !frame->thread_data)) {
+		snprintf(unknown, EXPR_UNKNOWN, "%s", name);
+		return err_hint(err_create(ERR_NOTFOUND, "%s is thread-local, and no thread is looked at",
+					   name), "`thread` shows the threads");
+	}
+	if (world->memory != value_zeros())
+		err = frame->thread_data(frame->ctx, variable->module, &start);
+	*ret = value_at(variable->type, start + variable->address);
+	return err ? err_wrap(err, "%s", name) : NULL;
+}
+
+struct err *expr_name_variable(const struct value_world *world, const char *name,
+			       const struct variable *variable, char unknown[EXPR_UNKNOWN],
 			       struct value *ret)
 {
 	switch (variable->where) {
@@ -21,8 +43,7 @@ struct err *expr_name_variable(const char *name, const struct variable *variable
 		ret->type = variable->type;
 		return NULL;
 	case VARIABLE_THREAD:
-		return err_create(ERR_UNSUPPORTED,
-				  "%s is thread-local: each thread has its own", name);
+		return thread_value(world, name, variable, unknown, ret);
 	default:
 		*ret = (struct value){ .type = variable->type, .nowhere = true };
 		return NULL;
@@ -87,7 +108,7 @@ struct err *expr_name_value(const struct value_world *world, const char *file, c
 	if (found && named.kind == NAME_TYPE)
 		return err_create(ERR_USAGE, "%.200s is a type, not a value", name);
 	if (found)
-		return expr_name_variable(name, &named.is, ret);
+		return expr_name_variable(world, name, &named.is, unknown, ret);
 	if (file)
 		return err_create(ERR_NOTFOUND, "no variable %.200s in a file %.200s", name, file);
 	return symbol_value(world, name, unknown, ret);

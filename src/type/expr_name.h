@@ -14,6 +14,7 @@
  */
 struct err *expr_name_value(const struct value_world *world, const char *file, const char *name,
 			    char unknown[EXPR_UNKNOWN], struct value *ret) MUST_CHECK;
-/* ERR_UNSUPPORTED: each thread has its own. */
-struct err *expr_name_variable(const char *name, const struct variable *variable,
+/* One that each thread has is that of the frame's thread; without a frame it is not known. */
+struct err *expr_name_variable(const struct value_world *world, const char *name,
+			       const struct variable *variable, char unknown[EXPR_UNKNOWN],
 			       struct value *ret) MUST_CHECK;

@@ -15,10 +15,21 @@
 
 struct arch;
 
+#define FRAME_VECTOR	16u	/* bytes of a vector register that are looked at */
+
 struct frame {
 	struct walk_frame at;
 	const struct arch *arch;
 	struct frame *caller;		/* NULL: it is not known */
+	/* The first vector registers, where they are known: only the innermost frame has its own. */
+	const uint8_t (*vectors)[FRAME_VECTOR];
+	uint32_t nr_vectors;
+	/*
+	 * Find where the data of the frame's thread begin that belong to the module which begins there;
+	 * ERR_NOTFOUND. NULL: it cannot be asked.
+	 */
+	struct err *(*thread_data)(void *ctx, uint64_t module, uint64_t *ret);
+	void *ctx;
 	bool sought, has_function;	/* frame_has_function */
 	struct function_die function;	/* at the frame's PC */
 };

@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "arch/arch.h"
 #include "type/call_site.h"
 #include "type/die.h"
 #include "type/frame.h"
+#include "type/location.h"
 #include "type/types.h"
 
 #define STACK		64u
@@ -181,10 +183,24 @@ static void lose(struct run *run, uint64_t size)
 	run->lost |= (uint16_t)(((1u << size) - 1) << run->len);
 }
 
+/* Of a general register, or of one for vectors. */
+static bool register_bytes(struct run *run, uint8_t bytes[BYTES])
+{
+	const struct frame *frame = run->world->frame;
+	uint64_t vector = run->reg - frame->arch->dwarf_vectors;
+
+	if (run->reg < FRAME_REGS && frame->at.known >> run->reg & 1)
+		memcpy(bytes, &frame->at.regs[run->reg], sizeof(uint64_t));
+	else if (run->reg >= FRAME_REGS && vector < frame->nr_vectors)
+		memcpy(bytes, frame->vectors[vector], FRAME_VECTOR);
+	else
+		return fail(run, "it is in a register that is not known in this frame");
+	return true;
+}
+
 /* The bytes of what was said last: a part of the variable. */
 static bool end_piece(struct run *run, uint64_t size)
 {
-	const struct walk_frame *at = &run->world->frame->at;
 	uint8_t bytes[BYTES] = { 0 };
 
 	if (size > BYTES - run->len)
@@ -198,9 +214,8 @@ static bool end_piece(struct run *run, uint64_t size)
 					       size);
 		break;
 	case PLACE_REGISTER:
-		if (run->reg >= FRAME_REGS || !(at->known >> run->reg & 1))
-			return fail(run, "it is in a register that is not known in this frame");
-		memcpy(bytes, &at->regs[run->reg], MIN(size, sizeof(uint64_t)));
+		if (!register_bytes(run, bytes))
+			return false;
 		break;
 	case PLACE_VALUE:
 		if (!need(run, 1))
@@ -286,11 +301,25 @@ static bool place(struct run *run, const Dwarf_Op *op)
 	}
 }
 
+/* The place in the data of the frame's thread, of its module. */
+static bool thread_place(struct run *run)
+{
+	const struct frame *frame = run->world->frame;
+	uint64_t start = 0;
+
+	if (!need(run, 1))
+		return false;
+	if (!frame->thread_data)
+		return fail(run, "it is thread-local");
+	run->err = frame->thread_data(frame->ctx, frame->function.module, &start);
+	run->stack[run->nr - 1] += start;
+	return !run->err;
+}
+
 static bool step(struct run *run, const Dwarf_Op *op)
 {
 	const struct frame *frame = run->world->frame;
-	Dwarf_Attribute result;
-	Dwarf_Addr address;
+	uint64_t number;
 
 	if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31)
 		return push(run, op->atom - DW_OP_lit0);
@@ -305,13 +334,18 @@ static bool step(struct run *run, const Dwarf_Op *op)
 	case DW_OP_const1u ... DW_OP_consts:
 		return push(run, op->number);
 	case DW_OP_addr:
-		return push(run, op->number + frame->function.bias);
 	case DW_OP_addrx:
 	case DW_OP_GNU_addr_index:
-		if (dwarf_getlocation_attr(run->attr, op, &result) ||
-		    dwarf_formaddr(&result, &address))
-			return fail(run, "its expression is damaged");
-		return push(run, address + frame->function.bias);
+		return location_number(run->attr, op, &number) ?
+			push(run, number + frame->function.bias) :
+			fail(run, "its expression is damaged");
+	case DW_OP_constx:
+	case DW_OP_GNU_const_index:
+		return location_number(run->attr, op, &number) ? push(run, number) :
+			fail(run, "its expression is damaged");
+	case DW_OP_form_tls_address:
+	case DW_OP_GNU_push_tls_address:
+		return thread_place(run);
 	case DW_OP_bregx:
 		return push_register(run, op->number, op->number2);
 	case DW_OP_fbreg:

@@ -8,20 +8,30 @@
 
 #define STACK	8u
 
-static bool address_of(Dwarf_Attribute *attr, const Dwarf_Op *op, uint64_t *ret)
+bool location_is_thread(const Dwarf_Op *op)
 {
-	Dwarf_Attribute result;
-	Dwarf_Addr address;
+	return op->atom == DW_OP_GNU_push_tls_address || op->atom == DW_OP_form_tls_address;
+}
 
-	if (op->atom == DW_OP_addr) {
+static bool is_address(const Dwarf_Op *op)
+{
+	return op->atom == DW_OP_addr || op->atom == DW_OP_addrx || op->atom == DW_OP_GNU_addr_index;
+}
+
+bool location_number(Dwarf_Attribute *attr, const Dwarf_Op *op, uint64_t *ret)
+{
+	bool in_table = op->atom == DW_OP_constx || op->atom == DW_OP_GNU_const_index;
+	Dwarf_Attribute result;
+	Dwarf_Word number;
+
+	if (op->atom == DW_OP_addr || (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts)) {
 		*ret = op->number;
 		return true;
 	}
-	if (op->atom != DW_OP_addrx && op->atom != DW_OP_GNU_addr_index)
+	if ((!in_table && !is_address(op)) || dwarf_getlocation_attr(attr, op, &result) ||
+	    (in_table ? dwarf_formudata(&result, &number) : dwarf_formaddr(&result, &number)))
 		return false;
-	if (dwarf_getlocation_attr(attr, op, &result) || dwarf_formaddr(&result, &address))
-		return false;
-	*ret = address;
+	*ret = number;
 	return true;
 }
 
@@ -45,11 +55,11 @@ enum location_kind location_of(Dwarf_Die *die, uint64_t *ret)
 		return constant_of(die, ret);
 	if (dwarf_getlocation(attr, &ops, &nr) || !nr)
 		return LOCATION_NONE;
-	if (ops[nr - 1].atom == DW_OP_GNU_push_tls_address ||
-	    ops[nr - 1].atom == DW_OP_form_tls_address)
+	if (nr > 2 || !location_number(attr, &ops[0], ret))
+		return LOCATION_NONE;
+	if (nr == 2 && location_is_thread(&ops[1]))
 		return LOCATION_THREAD;
-	if (nr > 2 || !address_of(attr, &ops[0], ret) ||
-	    (nr == 2 && ops[1].atom != DW_OP_plus_uconst))
+	if (!is_address(&ops[0]) || (nr == 2 && ops[1].atom != DW_OP_plus_uconst))
 		return LOCATION_NONE;
 	if (nr == 2)
 		*ret += ops[1].number;

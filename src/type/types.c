@@ -268,6 +268,8 @@ struct err *types_describe(struct seek *seek, Dwarf_Die *die, struct variable *r
 		return NULL;
 	case LOCATION_THREAD:
 		ret->where = VARIABLE_THREAD;
+		ret->address = value;
+		ret->module = seek->file.module;
 		return NULL;
 	default:
 		ret->where = VARIABLE_NOWHERE;

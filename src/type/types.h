@@ -30,14 +30,15 @@ size_t types_files(struct types *types);
 enum variable_where {
 	VARIABLE_ADDRESS,
 	VARIABLE_CONSTANT,	/* it has this value and is nowhere */
-	VARIABLE_THREAD,	/* each thread has its own */
+	VARIABLE_THREAD,	/* each thread has its own, in its data of the module */
 	VARIABLE_NOWHERE,	/* optimised out, or in parts */
 };
 
 struct variable {
 	struct type *type;
 	enum variable_where where;
-	uint64_t address;	/* of VARIABLE_ADDRESS, in the process */
+	uint64_t address;	/* of VARIABLE_ADDRESS, in the process; of VARIABLE_THREAD, in the data */
+	uint64_t module;	/* of VARIABLE_THREAD: where it begins */
 	int64_t value;		/* of VARIABLE_CONSTANT */
 };
 

@@ -315,6 +315,12 @@ void session_thread_frame_free(struct session_frame *frame)
 	(void)frame;
 }
 
+struct err *session_thread_data(struct session *session UNUSED, pid_t lwp, uint64_t module UNUSED,
+				uint64_t *ret UNUSED)
+{
+	return err_create(ERR_NOTFOUND, "thread %d has no data", lwp);
+}
+
 /* The fake's memory is searched from its first byte to its last. */
 struct err *session_search(struct session *session UNUSED, struct session_search *search)
 {

@@ -148,6 +148,12 @@ const struct arch arch_x86_64 = {
 		[16 ... 31] = 0xff,
 	},
 
+	/* FXSAVE in the Intel SDM, volume 1, 10.5.1: so begins what XSAVE makes as well. */
+	.dwarf_vectors		= 17,
+	.nr_vectors		= 16,
+	.vectors_at		= 160,
+	.vector_size		= 16,
+
 	.red_zone		= 128,
 	.entry_flags		= 0x202,	/* IF, and the bit that is always set; no DF */
 	.dtv			= 8,

@@ -34,6 +34,13 @@ struct err *expression_words(const struct call *call, bool needed, char format[3
 	return err;
 }
 
+static struct err *thread_data(void *ctx, uint64_t module, uint64_t *ret)
+{
+	const struct expression_at *at = ctx;
+
+	return session_thread_data(at->session, at->lwp, module, ret);
+}
+
 struct err *expression_enter(const struct call *call, struct expression_at *at)
 {
 	struct session *session = call->session;
@@ -42,7 +49,9 @@ struct err *expression_enter(const struct call *call, struct expression_at *at)
 
 	if (at->world.frame)
 		return NULL;
-	err = session_thread_frame(session, thread_current(shell), shell->frame, &at->held);
+	at->session = session;
+	at->lwp = thread_current(shell);
+	err = session_thread_frame(session, at->lwp, shell->frame, &at->held);
 	if (err)
 		return err;
 	at->world.generation = session_generation(session);
@@ -50,6 +59,9 @@ struct err *expression_enter(const struct call *call, struct expression_at *at)
 		at->frame[i] = (struct frame){
 			.at = at->held.at[i], .arch = session_arch(session),
 			.caller = i + 1 < at->held.nr ? &at->frame[i + 1] : NULL,
+			.vectors = (const uint8_t (*)[FRAME_VECTOR])at->held.vectors,
+			.nr_vectors = i ? 0 : at->held.nr_vectors,
+			.thread_data = thread_data, .ctx = at,
 		};
 	memory_patch_init(&at->memory, at->world.memory, at->held.start, at->held.copy, at->held.len);
 	at->world.memory = &at->memory.memory;

@@ -25,6 +25,8 @@ struct err *expression_words(const struct call *call, bool needed, char format[3
  */
 struct expression_at {
 	struct value_world world;
+	struct session *session;
+	pid_t lwp;		/* the thread that the frames are of, if world.frame is set */
 	struct frame frame[SESSION_FRAMES];	/* the current one, and its callers */
 	struct session_frame held;
 	struct memory_patch memory;	/* with their part of the stack */

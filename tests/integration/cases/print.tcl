@@ -578,6 +578,61 @@ case print-locals-as-gdb 60 {
 	check {$of_mdbg > $of_gdb * 3 / 4} {$of_mdbg of $of_gdb are known}
 }
 
+# Thread-local variables of the program, of a function, and of a library that was loaded later.
+set own_words {own own_pair own_pair.y own_text counted::calls &own *&own}
+
+# The orders for gdb and mdbg, and what they say: each thread's own, and what is in vector registers.
+proc compare_threads {pid core} {
+	set gdb {}
+	set mdbg {}
+	set i 0
+	foreach lwp [lsort -integer [glob -tails -directory /proc/$pid/task *]] {
+		lappend gdb "thread [incr i]"
+		lappend mdbg "thread $lwp"
+		set names $::own_words
+		if {$i == 2} {
+			lappend names sum part
+		} else {
+			lappend names {lib_own[3]} {&lib_own[3]}
+		}
+		foreach name $names {
+			lappend gdb "echo @@$i/$name\\n" "print $name"
+			lappend mdbg "puts {@@$i/$name}" "print $name"
+		}
+	}
+	set of_gdb [by_name [expr {$core eq "" ? [gdb_orders $pid {*}$gdb] : [gdb_core_orders $core {*}$gdb]}]]
+	mdbg -in [spit $::tmp/mdbg.lines [join $mdbg \n]\n] {*}[expr {$core eq "" ? [list --no-arm -p $pid] : [list --core $core]}]
+	set of_mdbg [by_name $::out]
+	check {[dict size $of_gdb] == 2 * [llength $::own_words] + 4} {$of_gdb}
+	dict for {name said} $of_gdb {
+		check {$said ne ""} {gdb says nothing of $name}
+		check {[dict get $of_mdbg $name] eq $said} {$name: [dict get $of_mdbg $name], and gdb says $said; $::err}
+	}
+	check {[dict get $of_gdb 1/own] == 1 && [dict get $of_gdb 2/own] == 11} {$of_gdb}
+	check {[dict get $of_gdb 2/sum] == 4.5 && [dict get $of_gdb 2/part] == 2.75} {$of_gdb}
+}
+
+proc gdb_core_orders {core args} {
+	catch {exec env LC_ALL=C.UTF-8 [need gdb] -nx -q -batch -ex "set pagination off" -ex "set style enabled off" \
+		$::build/targets/places $core {*}[concat {*}[lmap order $args {list -ex $order}]] 2>@1} text
+	return $text
+}
+
+case print-each-thread 60 {
+	set t [start places]
+	set pid [pid_of $t]
+	compare_threads $pid ""
+	exec [need gcore] -o $::tmp/core $pid 2>@1
+	compare_threads $pid $::tmp/core.$pid
+	# Nobody is stopped for what needs no thread.
+	set out [mdbg_ok --no-arm -p $pid -c {whatis own_pair} -c {print sizeof(own_pair)}]
+	check {$out eq "struct pair\n8\n"} {$out}
+	# The other thread has not asked for the library's so far.
+	mdbg -in [spit $::tmp/one "thread [lindex [lsort -integer [glob -tails -directory /proc/$pid/task *]] 1]\nprint lib_own\n"] --no-arm -p $pid
+	check {[string match "*lib_own: thread * has no data of this module*" $::err]} {$::err}
+	finish $t
+}
+
 # Where the kernel says that some bytes are, in all that may be read, one after the other.
 proc places_in {pid bytes} {
 	set mem [open /proc/$pid/mem rb]
