@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Containers of libstdc++ and of Rust: what is in them, in place of how they are made. Titles are
+ * Containers of libstdc++, libc++ (LLVM 14) and Rust: what is in them, in place of how they are made. Titles are
  * those of libstdc++'s printers for gdb: "std::vector of length 3, capacity 4".
  *
  * A container is known by its type's name and by members that must be there; where one is missing
@@ -32,6 +32,11 @@ struct container {
 	/* Go to the next node; NULL: the elements lie one behind the other. */
 	struct err *(*advance)(struct memory *memory, struct container *container);
 	bool bits;
+	/* Elements in blocks, or in a table: where it is, the place in it, and how many are left there. */
+	uint64_t table, node, left;
+	uint64_t room;			/* of a block */
+	/* Names of members: of an element that wraps its value, and of the key and the value of a pair. */
+	const char *wraps, *key, *mapped;
 };
 
 struct container_item {

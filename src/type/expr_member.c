@@ -12,7 +12,7 @@ struct err *expr_member_unwrap(const struct value_world *world, struct value *va
 	struct err *err = container_of_value(world->memory, value, type_plain(value->type),
 					     &container, &is);
 
-	if (!err && is && container.style == CONTAINER_NAMED)
+	if (!err && is && container.style == CONTAINER_NAMED && container.count)
 		*value = container.one;
 	return err;
 }

@@ -363,7 +363,7 @@ proc mdbg_says {how expressions} {
 	set lines [lmap expression [lines_of $expressions] {string cat "puts @@[incr i]\n" $expression}]
 	set in [spit $::tmp/mdbg.lines "[join $lines \n]\n"]
 	mdbg -in $in {*}$how
-	return [by_mark $::out]
+	return [by_mark [regsub -all -line {^The process stood still for .*\n} $::out {}]]
 }
 
 # Where mdbg and gdb differ; lines of gdb's with the program's own addresses are the same, since both ask one process.
@@ -704,5 +704,98 @@ case find-wrong-input 30 {
 		mdbg -in [spit $::tmp/one "$line\n"] --no-arm -p [pid_of $t]
 		check {[regexp {^mdbg: find[: ].*\n(hint: .*\n)?$} $::err] && [string match *$pattern* $::err]} {$line: $::err}
 	}
+	finish $t
+}
+
+set container_words {
+p text
+p long_text
+p no_text
+p view
+p part
+p numbers
+p no_numbers
+p words
+p nested
+p queue
+p no_queue
+p moved
+p texts
+p large
+p list
+p no_list
+p letters
+p set
+p small_set
+p deep
+p map
+p of_vectors
+p no_map
+p multi
+p hashed
+p tight
+p hashed_set
+p five
+p nothing
+p number
+p fraction
+p unique
+p no_unique
+p shared
+p none
+p weak
+p expired
+}
+
+# What differs between libraries: namespaces, how much room there is, and addresses.
+proc without_library {text} {
+	regsub -all {__cxx11::|__1::} $text {} text
+	regsub -all {capacity \d+} $text {capacity N} text
+	return [regsub -all {0x[0-9a-f]+} $text {0xN}]
+}
+
+# libstdc++ is compared with gdb's printers; for libc++ gdb has none, and the program has the same in it.
+case print-containers 90 {
+	set words "$::container_words\np some\np either\n"
+	foreach {compiler args} {g++ {-O0 -gdwarf-5} clang++ {-O2 -gdwarf-4 -fstandalone-debug}} {
+		set t [built_by containers.cc $compiler {*}$args -std=gnu++17]
+		compare_with_gdb [pid_of $t] [list --no-arm -p [pid_of $t]] c++ $::container_words
+		set said [mdbg_says [list --no-arm -p [pid_of $t]] $words]
+		finish $t
+	}
+	set either [lindex [dict get $said [expr {[llength [lines_of $words]] - 1}]] 0]
+	check {$either eq {std::variant<char, std::vector<int, std::allocator<int> >, double> [index 1] = {std::vector of length 2, capacity 2 = {4, 5}}}} {$either}
+	if {![file exists /usr/include/c++/v1] && ![llength [glob -nocomplain /usr/lib/llvm-*/include/c++/v1]]} {
+		skip "libc++ is not installed"
+	}
+	foreach args {{-O0 -gdwarf-5} {-O2 -gdwarf-4}} {
+		set t [built_by containers.cc clang++ -stdlib=libc++ {*}$args -fstandalone-debug -std=gnu++17]
+		set there [mdbg_says [list --no-arm -p [pid_of $t]] $words]
+		foreach i [dict keys $said] line [lines_of $words] {
+			set ours [without_library [join [dict get $there $i]]]
+			check {$ours eq [without_library [join [dict get $said $i]]]} {$args $line: $ours, and of libstdc++ [dict get $said $i]}
+		}
+		finish $t
+	}
+}
+
+case print-containers-of-rust 60 {
+	set program $::tmp/containers
+	exec [need rustc] -g -o $program $::here/../targets/containers.rs 2>@1
+	set t [start_command $program]
+	mdbg --no-arm -p [pid_of $t] -c where
+	check {[regexp -line {^#(\d+) .* containers::main} $::out -> frame]} {$::out}
+	foreach {name want} {
+		map {HashMap(size=1) = {["one"] = 1}}  empty HashMap(size=0)  set {HashSet(size=1) = {7}}
+		rc {Rc(strong=2, weak=1) = {value = {x = 5, name = "rc"}}}  arc {Arc(strong=1, weak=0) = {value = 42}}
+		cell {Rc(strong=1, weak=0) = {value = {borrow = {value = {value = 0}}, value = {value = 3}}}}
+		vector {Vec(size=3) = {1, 2, 3}}  text {"text"}  slice {"slice"}  some {Some {__0 = 4}}
+	} {
+		set said [lindex [split [mdbg_ok --no-arm -p [pid_of $t] -c "frame $frame" -c "print $name"] \n] end-2]
+		check {$said eq $want} {$name: $said}
+	}
+	set said [mdbg_ok --no-arm -p [pid_of $t] -c "frame $frame" -c "print many"]
+	check {[regexp {HashMap\(size=3\) = \{(.*)\}\n} $said -> pairs]} {$said}
+	check {[lsort [split [string map {", " ,} $pairs] ,]] eq {{[0] = 0} {[1] = 3} {[2] = 6}}} {$said}
 	finish $t
 }
