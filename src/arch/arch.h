@@ -24,6 +24,13 @@
 /* Bytes of a count of calls: a word in each of COUNT_BYTES / 64 cache lines. */
 #define COUNT_BYTES		4096u
 
+/* A part of a register that has a name of its own; size 0 ends a list of them. */
+struct register_part {
+	char name[6];
+	uint8_t dwarf;		/* DWARF's number of the register */
+	uint8_t shift, size;	/* bits, bytes */
+};
+
 /* Registers of a thread, in the layout of NT_PRSTATUS. */
 struct regs {
 	uint64_t word[REGS_WORDS];
@@ -242,6 +249,8 @@ struct arch {
 	 * each to the next.
 	 */
 	uint8_t dwarf_vectors, nr_vectors, vectors_at, vector_size;
+
+	const struct register_part *parts;
 
 	uint32_t red_zone;	/* bytes below SP that belong to the function */
 	uint64_t entry_flags;	/* contents of the flags register at a function's entry */

@@ -99,12 +99,25 @@ struct type *type_builtin(struct type_pool *pool, enum type_builtin which)
 		[BUILTIN_INT128] = { TYPE_INT, "__int128", 16, true },
 		[BUILTIN_UINT128] = { TYPE_INT, "unsigned __int128", 16, false },
 		[BUILTIN_CODE] = { TYPE_FUNCTION, "<text variable, no debug info>", 1, false },
+		[BUILTIN_FUNCTION] = { TYPE_FUNCTION, NULL, 1, false },
+		[BUILTIN_INT8] = { TYPE_INT, "int8_t", 1, true },
+		[BUILTIN_INT16] = { TYPE_INT, "int16_t", 2, true },
+		[BUILTIN_INT32] = { TYPE_INT, "int32_t", 4, true },
+		[BUILTIN_INT64] = { TYPE_INT, "int64_t", 8, true },
 	};
 
-	if (!pool->builtins[which])
-		pool->builtins[which] = type_base(pool, all[which].kind, all[which].name,
-						  all[which].size, all[which].is_signed);
-	return pool->builtins[which];
+	struct type *type = pool->builtins[which];
+
+	if (type)
+		return type;
+	type = type_base(pool, all[which].kind, all[which].name, all[which].size,
+			 all[which].is_signed);
+	if (type->kind == TYPE_FUNCTION && !type->name) {
+		type->target = pool->nothing;
+		type->has_target = true;
+	}
+	pool->builtins[which] = type;
+	return type;
 }
 
 static struct type *refer(struct type *to, enum type_kind kind)

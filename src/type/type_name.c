@@ -110,7 +110,7 @@ static struct err *add_array(struct type *type, const char *declarator, struct r
 
 static struct err *add_parameters(struct type *type, struct reach reach, struct str *to)
 {
-	bool any = false, prototyped = type->cxx || die_flag(&type->die, DW_AT_prototyped);
+	bool any = false, prototyped = type->cxx || (type->die.addr && die_flag(&type->die, DW_AT_prototyped));
 	struct err *err = NULL;
 	Dwarf_Die die;
 

@@ -18,6 +18,20 @@ static const char *const reg_names[NR_WORDS] = {
 	[GS_BASE] = "gs_base", [DS] = "ds", [ES] = "es", [FS] = "fs", [GS] = "gs",
 };
 
+#define PARTS(dwarf, xx, lo)						\
+	{ "e" xx, dwarf, 0, 4 }, { xx, dwarf, 0, 2 }, { lo, dwarf, 0, 1 }
+#define NUMBERED(n)							\
+	{ "r" #n "d", n, 0, 4 }, { "r" #n "w", n, 0, 2 }, { "r" #n "l", n, 0, 1 }
+
+/* As gdb calls them. */
+static const struct register_part parts[] = {
+	PARTS(0, "ax", "al"), PARTS(1, "dx", "dl"), PARTS(2, "cx", "cl"), PARTS(3, "bx", "bl"),
+	PARTS(4, "si", "sil"), PARTS(5, "di", "dil"), PARTS(6, "bp", "bpl"), PARTS(7, "sp", "spl"),
+	{ "ah", 0, 8, 1 }, { "dh", 1, 8, 1 }, { "ch", 2, 8, 1 }, { "bh", 3, 8, 1 },
+	NUMBERED(8), NUMBERED(9), NUMBERED(10), NUMBERED(11), NUMBERED(12), NUMBERED(13),
+	NUMBERED(14), NUMBERED(15), { .size = 0 },
+};
+
 static struct err *x86_64_jump(uint64_t from, uint64_t to, uint8_t *code, size_t *len_ret)
 {
 	struct code out = { .bytes = code, .room = JUMP_NEAR_LEN, .start = from };
@@ -142,6 +156,7 @@ const struct arch arch_x86_64 = {
 	.syscall_arg		= { RDI, RSI, RDX, R10, R8, R9 },
 	.note_extended		= NT_X86_XSTATE,
 	.reg_names		= reg_names,
+	.parts			= parts,
 	/* System V ABI, figure 3.36; 17 and up are vector registers. */
 	.dwarf_to_word		= {
 		RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15,

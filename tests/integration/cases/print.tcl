@@ -799,3 +799,22 @@ case print-containers-of-rust 60 {
 	check {[lsort [split [string map {", " ,} $pairs] ,]] eq {{[0] = 0} {[1] = 3} {[2] = 6}}} {$said}
 	finish $t
 }
+
+# Registers and their parts, as gdb has them; the process stands in a system call.
+case print-registers-as-gdb 30 {
+	set t [start values]
+	set words {}
+	foreach name {rip pc rsp sp rbp rax rbx rcx rdx rsi rdi r8 r12 r15 eax ax al ah ebx bx bl bh esi sil r8d r12d r12w r12l} {
+		append words "p \$$name\nwhatis \$$name\n"
+	}
+	append words "p/x \$rax\np \$rsp == \$sp\np *(long *)\$rsp\np (char)\$al\n"
+	# libc's function has several names.
+	set gdb [gdb_says [pid_of $t] c $words]
+	set mdbg [mdbg_says [list --no-arm -p [pid_of $t]] $words]
+	foreach i [dict keys $gdb] line [lines_of $words] {
+		set said [regsub { <[^>]*>$} [string trim [join [dict get $gdb $i]]] {}]
+		check {$said ne "" && [regsub { <[^>]*>$} [string trim [join [dict get $mdbg $i]]] {}] eq $said} {
+			$line: [dict get $mdbg $i], and gdb says $said}
+	}
+	finish $t
+}
