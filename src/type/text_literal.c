@@ -66,6 +66,15 @@ static size_t run_of(const uint8_t *bytes, size_t len)
 	return run;
 }
 
+size_t text_literal_len(const uint8_t *bytes, size_t len)
+{
+	size_t shown = 0;
+
+	while (shown < len && shown < LITERAL_MOST)
+		shown += run_of(bytes + shown, len - shown);
+	return shown;
+}
+
 struct err *text_literal_string(const uint8_t *bytes, size_t len, bool more, struct str *to)
 {
 	struct err *err = NULL;

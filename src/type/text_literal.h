@@ -13,6 +13,8 @@
 
 /* 'a', '\n', '\000'. */
 struct err *text_literal_char(uint32_t c, struct str *to) MUST_CHECK;
+/* How many of these bytes are shown: LITERAL_MOST, and all of the run of one byte that they end in. */
+size_t text_literal_len(const uint8_t *bytes, size_t len);
 /*
  * "text", 'x' <repeats 20 times>, "more"... Bytes that are no text are escaped. more: there are
  * others behind these.

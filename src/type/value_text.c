@@ -4,9 +4,11 @@
 #include "type/value_text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "type/container.h"
 #include "type/enum_text.h"
@@ -17,7 +19,8 @@
 #include "type/variant.h"
 
 #define DEPTH		20u
-#define ELEMENTS	(1u << 14)	/* of an array that are looked at */
+#define ELEMENTS	(1u << 14)	/* of an array that are looked at, ... */
+#define STRING_BYTES	(64u << 10)	/* ... and of a string */
 
 /* A text that is being made. */
 struct showing {
@@ -136,47 +139,57 @@ static struct err *show_number(const struct showing *s, const struct value *valu
 	return number_text_add(s->world, &number, 0, s->to);
 }
 
-/* Strings are shown with their zeros, but for the last one. */
+/* Strings are shown with their zeros, but for the last one; a run of one byte is shown as a whole. */
 static struct err *show_string(const struct showing *s, const struct value *value, uint64_t count)
 {
-	uint8_t bytes[LITERAL_MOST + 1];
-	size_t len = (size_t)MIN(count, (uint64_t)LITERAL_MOST);
-	struct err *err = value_read(s->world->memory, value, bytes, len);
+	size_t len = (size_t)MIN(count, (uint64_t)STRING_BYTES), shown;
+	AUTO_FREE uint8_t *bytes = malloc(MAX(len, sizeof(value->bytes)));
+	struct err *err = bytes ? value_read(s->world->memory, value, bytes, len) : err_nomem;
 
 	if (err)
 		return err;
 	if (count == len && len && !bytes[len - 1])
 		len--;
-	return text_literal_string(bytes, len, count > LITERAL_MOST, s->to);
+	shown = text_literal_len(bytes, len);
+	return text_literal_string(bytes, shown, shown < len || count > STRING_BYTES, s->to);
 }
 
 /* Elements whose texts are the same are the same: that is what their reader sees. */
 struct list {
 	struct str last;	/* the text that was not yet added */
 	uint64_t repeats;
-	unsigned nr;		/* of texts that were added */
+	bool any;		/* texts were added */
+	unsigned things;	/* how many, where a run is worth LITERAL_REPEATS */
 };
 
-static struct err *list_flush(const struct showing *s, struct list *list)
+/* *cut_ret: not all of a run were added. */
+static struct err *list_flush(const struct showing *s, struct list *list, bool *cut_ret)
 {
 	struct err *err = NULL;
 
+	*cut_ret = false;
 	if (!list->repeats)
 		return NULL;
 	if (list->repeats >= LITERAL_REPEATS) {
-		err = str_addf(s->to, "%s%s <repeats %" PRIu64 " times>", list->nr ? ", " : "",
+		err = str_addf(s->to, "%s%s <repeats %" PRIu64 " times>", list->any ? ", " : "",
 			       str_text(&list->last), list->repeats);
-		list->nr++;
+		list->things += LITERAL_REPEATS;
+		list->any = true;
 	} else {
-		for (uint64_t i = 0; i < list->repeats && !err; i++)
-			err = str_addf(s->to, "%s%s", list->nr++ ? ", " : "",
-				       str_text(&list->last));
+		for (; list->repeats && list->things < LITERAL_MOST && !err; list->repeats--) {
+			err = str_addf(s->to, "%s%s", list->any ? ", " : "", str_text(&list->last));
+			list->things++;
+			list->any = true;
+		}
+		*cut_ret = list->repeats;
 	}
 	list->repeats = 0;
 	return err;
 }
 
-static struct err *list_add(const struct showing *s, struct list *list, struct str *text)
+/* *full_ret: the text has no room any more. */
+static struct err *list_add(const struct showing *s, struct list *list, struct str *text,
+			    bool *full_ret)
 {
 	struct err *err = NULL;
 
@@ -184,7 +197,10 @@ static struct err *list_add(const struct showing *s, struct list *list, struct s
 		list->repeats++;
 		return NULL;
 	}
-	err = list_flush(s, list);
+	err = list_flush(s, list, full_ret);
+	*full_ret |= list->things >= LITERAL_MOST;
+	if (*full_ret)
+		return err;
 	str_clear(&list->last);
 	if (!err)
 		err = str_add(&list->last, str_text(text));
@@ -199,27 +215,27 @@ static struct err *show_elements(const struct showing *s, const struct value *va
 	struct showing inner = { s->world, s->format, &text };
 	struct list list = { .last = STR_INIT };
 	struct err *err = str_add(s->to, "{");
+	bool full = false, cut = false;
 	uint64_t i;
 
-	for (i = 0; i < count && !err; i++) {
+	for (i = 0; i < count && !err && !full; i++) {
 		struct value element;
 
-		if (i == ELEMENTS || list.nr + (list.repeats >= LITERAL_REPEATS ? 1 : list.repeats) >=
-		    LITERAL_MOST || s->to->len > VALUE_TEXT_MOST)
+		if (i == ELEMENTS || s->to->len > VALUE_TEXT_MOST)
 			break;
 		str_clear(&text);
 		err = value_element(s->world->memory, value, (int64_t)i, &element);
 		if (!err)
 			err = show(&inner, &element, depth + 1, false);
 		if (!err)
-			err = list_add(s, &list, &text);
+			err = list_add(s, &list, &text, &full);
 		if (!err)
 			err = cancel_check();
 	}
 	if (!err)
-		err = list_flush(s, &list);
+		err = list_flush(s, &list, &cut);
 	str_free(&list.last);
-	return err ? err : str_add(s->to, i < count ? "...}" : "}");
+	return err ? err : str_add(s->to, i < count || full || cut ? "...}" : "}");
 }
 
 /* Of an array without a length, at the end of a struct, gdb shows where it is. */

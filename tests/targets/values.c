@@ -62,6 +62,13 @@ struct whole whole = {
 };
 int garr[3][2] = { { 1, 2 }, { 3, 4 }, { 5, 6 } };
 int zeros[50], many[250];
+/* Runs at the limits of what is shown. */
+char text_run[300] = "abc", alternating[210], run_end[205], all_zero[2000];
+int tail_run[500] = { 1, 2, 3 }, runs[250], ends_run[240];
+short long_runs[400];
+double one_double[30];
+struct node zero_nodes[300];
+unsigned char one_byte[400];
 char big[300], buf8[8] = "hi", reps[30] = "aaaaaaaaaaaaaaaaaaaab";
 char cc = '\n';
 unsigned char uc = 200;
@@ -103,6 +110,19 @@ int main(void)
 		many[i] = i;
 	for (int i = 0; i < 299; i++)
 		big[i] = (char)('a' + i % 26);
+	for (int i = 0; i < 250; i++)
+		runs[i] = i / 7;
+	for (int i = 0; i < 400; i++)
+		long_runs[i] = (short)(i / 20);
+	for (int i = 0; i < 210; i++)
+		alternating[i] = (char)('a' + i % 2);
+	for (int i = 0; i < 202; i++)
+		run_end[i] = i < 198 ? (char)('a' + i % 3) : 'z';
+	for (int i = 0; i < 195; i++)
+		ends_run[i] = i;
+	one_double[2] = 1;
+	zero_nodes[1].v = 1;
+	one_byte[3] = 1;
 	say("ready %d", (int)getpid());
 	while ((line = hear()) && strcmp(line, "quit"))
 		say("ok %d %d", st, counter() - 43);
