@@ -179,3 +179,28 @@ sys.stdin.readline()
 	tell $t quit
 	ending $t
 }
+
+# No compiler of this system writes DW_AT_LLVM_alloc_type (0x3e0e), which LLVM's newer ones do: in place of what a call
+# site calls, its DIEs say that what is allocated is the struct. All that they allocate goes into void pointers.
+proc state_types {text} {
+	check {[regexp {\(DIE \((0x[0-9a-f]+)\) DW_TAG_structure_type\)\n[^\n]*: "stated"\n} $text -> struct]} {no struct}
+	set text [regsub -all {\.uleb128 0x7f\t# \(DW_AT_call_origin\)} $text {.uleb128 0x3e0e}]
+	return [regsub -all {\.long\t0x[0-9a-f]+\t# DW_AT_call_origin} $text ".long $struct"]
+}
+
+case types-stated-at-the-call 30 {
+	exec [need gcc] -g -gdwarf-5 -O2 -dA -I$::here/../targets -S -o $::tmp/stated.s $::here/../targets/stated.c
+	foreach stated {0 1} want {zeros {struct stated}} {
+		set text [slurp $::tmp/stated.s]
+		spit $::tmp/made.s [expr {$stated ? [state_types $text] : $text}]
+		exec gcc -o $::tmp/stated $::tmp/made.s
+		set t [start_command $::tmp/stated]
+		set m [live_start -p [pid_of $t]]
+		order $t go
+		set rows [live_value $m {mdbg::types size == 48 and function == keep_one}]
+		check {[llength $rows] == 1 && [dict get [lindex $rows 0] count] == 10 && [dict get [lindex $rows 0] type] eq $want} {$rows}
+		check {!$stated || [dict get [lindex $rows 0] how] eq "debug"} {$rows}
+		live_end $m
+		finish $t
+	}
+}
