@@ -6,11 +6,17 @@
 # -percent says, since a slow leak stays near a limit for hours and a tenth is enough for a report; and
 # what -seconds says, since a fast one takes the last tenth in less time than the report takes. For
 # the latter two looks in a row must agree: a start that loads its data grows fast as well.
+#
+# For a report of the process leaks are searched, and it stands still or is copied, when memory is what it
+# lacks. Where it is recorded the report is one of the recording, which another mdbg reads.
 
 set usage "usage: mdbg -p PID -x before-oom.tcl -- \[OPTION\]... \[FILE.html\]
        mdbg -x before-oom.tcl -- \[OPTION\]... -p PID \[FILE.html\]
+       mdbg -p PID --record DIR -x before-oom.tcl -- \[OPTION\]... \[FILE.html\]
 Wait until a memory limit above the process is near (of its control groups, or the machine's memory).
 Then print the sites that hold most, write the report to FILE.html, and end; the process runs on.
+If it is recorded, the report is one of the recording: the process is neither stopped nor copied for it,
+and mdbg ends with the process, whose end and last samples are in the recording.
 
   -percent N       near: so much of the limit is in use (90). Files that were not used lately are
                    not in use
@@ -125,6 +131,22 @@ proc near {} {
 	return ""
 }
 
+proc write_report {} {
+	global file
+
+	foreach record [mdbg::record] {
+		record now
+		try {
+			exec [info nameofexecutable] -n -q --replay [dict get $record recording] \
+				-c [list replay only [mdbg::pid]] -c [list report [file normalize $file]] </dev/null
+			return
+		} on error why {
+			puts stderr "before-oom: the report is of the process: $why"
+		}
+	}
+	report $file
+}
+
 # What can be said fast comes first: the process may be killed while the report is written.
 proc write {why} {
 	global file limit
@@ -134,7 +156,7 @@ proc write {why} {
 	malloc sites sort bytes limit $limit
 	flush stdout
 	if {$file ne ""} {
-		report $file
+		write_report
 		puts "the report is $file"
 	}
 	flush stdout
@@ -147,6 +169,9 @@ while {1} {
 	set why [near]
 	if {$why ne ""} {
 		write $why
+		if {[llength [mdbg::record]]} {
+			wait exit
+		}
 		exit 23
 	}
 	try {

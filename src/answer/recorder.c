@@ -3,8 +3,10 @@
 
 #include "answer/recorder.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -50,7 +52,7 @@ struct recorder {
 	bool taken[PARTS], lacking[PARTS];
 	struct record_table written;	/* totals of the last sample */
 	uint64_t sample_ns;		/* by the clock since boot; 0: none of this target */
-	uint64_t begun_ns;		/* time of day */
+	uint64_t begun_ns, attached_ns;	/* time of day */
 	uint64_t kills_ns, marks_ns;	/* the last kill and the last mark that are recorded */
 	uint32_t generation;		/* of the module map, whose modules are recorded */
 	bool troubled;
@@ -68,7 +70,7 @@ static uint64_t time_of_day(void)
 	return procfs_clock(CLOCK_REALTIME);
 }
 
-static struct record_names *names_of(struct recorder *recorder)
+static struct record_names *names_of(const struct recorder *recorder)
 {
 	return record_writer_names(recorder->writer);
 }
@@ -205,6 +207,7 @@ struct err *recorder_attached(struct recorder *recorder, pid_t before)
 	if (!err)
 		err = begin_names(recorder);
 	recorder->over = false;
+	recorder->attached_ns = time_of_day();
 	recorder->sample_ns = 0;
 	recorder->generation = 0;
 	recorder->marks_ns = 0;
@@ -432,10 +435,49 @@ static struct err *take_sample(struct recorder *recorder, bool all)
 	return err;
 }
 
+static bool is_killed(const struct recorder *recorder, const struct machine_look *look)
+{
+	const struct record_target *target =
+		record_names_get_target(names_of(recorder), recorder->target);
+	const char *name = record_names_get_string(names_of(recorder), target->name, &(size_t){ 0 });
+
+	/* Pids in the messages are those of the first namespace: the name must fit as well. */
+	vec_each(kill, &look->kills.vec)
+		if (kill->pid == target->pid && name && !strcmp(kill->name.bytes, name) &&
+		    machine_look_kill_time(look, kill) + SECOND > recorder->attached_ns)
+			return true;
+	return false;
+}
+
+/* Whom the kernel has killed for lack of memory only its messages say. */
+static struct err *find_reason(struct recorder *recorder, struct record_event *end, struct str *why)
+{
+	struct machine_look look;
+	struct err *err;
+
+	if (end->kind != RECORD_EVENT_EXIT ||
+	    (end->number != RECORD_UNKNOWN && (int)end->number != SIGKILL))
+		return NULL;
+	err = machine_look_read(0, true, &look);
+	if (err)
+		return err;
+	err = record_kills(recorder, &look);
+	if (!err && is_killed(recorder, &look)) {
+		end->number = SIGKILL;
+		err = str_add(why, RECORD_END_OOM);
+	} else if (!err && *look.kills.why) {
+		err = str_addf(why, "whether for lack of memory is not known: %s", look.kills.why);
+	}
+	machine_look_free(&look);
+	return err;
+}
+
 /* The target is gone: its log has what it held. */
 static struct err *end_target(struct recorder *recorder, enum record_event_kind kind,
 			      uint64_t number)
 {
+	struct record_event end = { .kind = kind, .number = number };
+	AUTO_STR struct str why = STR_INIT;
 	struct err *err;
 
 	if (!recorder->target || recorder->over)
@@ -443,8 +485,14 @@ static struct err *end_target(struct recorder *recorder, enum record_event_kind 
 	recorder->over = kind != RECORD_EVENT_DETACH;
 	err = take_sample(recorder, true);
 	recorder->over = true;
-	return err ? err : put_event(recorder, (struct record_event){ .kind = kind,
-								      .number = number }, NULL);
+	if (!err)
+		err = find_reason(recorder, &end, &why);
+	return err ? err : put_event(recorder, end, why.len ? str_text(&why) : NULL);
+}
+
+struct err *recorder_now(struct recorder *recorder)
+{
+	return recorder->target && !recorder->over ? take_sample(recorder, true) : NULL;
 }
 
 struct err *recorder_poll(struct recorder *recorder, uint64_t *ns_ret)

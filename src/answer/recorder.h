@@ -44,6 +44,8 @@ struct err *recorder_event(struct recorder *recorder, const struct session_event
  * part that cannot be read is left out of the sample.
  */
 struct err *recorder_poll(struct recorder *recorder, uint64_t *ns_ret) MUST_CHECK;
+/* Take a sample with all sites now, whether it is due or not. */
+struct err *recorder_now(struct recorder *recorder) MUST_CHECK;
 /*
  * Something that has to be said, once: that nothing can be written, or can be again; NULL: there is
  * nothing.

@@ -4,7 +4,8 @@
  *
  * They are read twice: first it is chosen which samples stay, then these are written. Of each
  * target and each time of `every` seconds the sample with the most bytes stays; so do a target's
- * first and last sample, and those on both sides of a gap. All events stay.
+ * first and last sample, those on both sides of a gap, and those of the last seconds before its end.
+ * All events stay. The end may be in the next segment, so the last seconds of the whole stay, too.
  *
  * The new file has all that it needs before it gets the name of the first of the old ones, and says
  * up to which number it reaches: if mdbg is killed before the others are removed, nobody reads
@@ -27,12 +28,20 @@
 #define BLOCK		(1u << 20)	/* bytes of a block before it is compressed, about */
 #define SECOND		1000000000ull
 #define NO_SAMPLE	SIZE_MAX
+#define END_NS		(10 * SECOND)	/* before the end of a target: all of that stays */
 
 /* The samples of one target while they are chosen. */
 struct choice {
 	uint32_t target;
 	uint64_t slice, most;		/* the time that is under way, and the most bytes in it */
 	size_t best, last;		/* by number among all samples; NO_SAMPLE */
+};
+
+/* A sample, and whether it stays. */
+struct chosen {
+	uint32_t target;
+	uint64_t time_ns;
+	bool stays;
 };
 
 struct pack {
@@ -42,7 +51,7 @@ struct pack {
 	uint64_t every;
 	struct record_names names;
 	VEC(struct choice) choices;
-	VEC(uint8_t) keeps;		/* by number of the sample */
+	VEC(struct chosen) chosen;	/* by number of the sample */
 	struct record_output output;
 	struct str block;		/* frames that are not in the file yet */
 	int fd;
@@ -69,7 +78,7 @@ static struct err *visit_items(struct pack *pack, const struct visitor *visitor,
 			return err;
 		if (item == RECORD_ITEM_SAMPLE)
 			err = visitor->sample(pack, &sample, (*at)++);
-		else if (visitor->event)
+		else
 			err = visitor->event(pack, &event);
 		if (err)
 			return err;
@@ -120,7 +129,26 @@ static struct choice *choice_of(struct pack *pack, uint32_t target)
 static void keep(struct pack *pack, size_t at)
 {
 	if (at != NO_SAMPLE)
-		pack->keeps.at[at] = true;
+		pack->chosen.at[at].stays = true;
+}
+
+/* Keep what was before a time; target 0: of all. */
+static void keep_end(struct pack *pack, uint32_t target, uint64_t time_ns)
+{
+	for (size_t i = pack->chosen.nr; i-- > 0;) {
+		struct chosen *chosen = &pack->chosen.at[i];
+
+		if (chosen->time_ns + END_NS < time_ns)
+			break;
+		chosen->stays |= !target || chosen->target == target;
+	}
+}
+
+static struct err *choose_event(struct pack *pack, const struct record_event *event)
+{
+	if (event->kind == RECORD_EVENT_EXIT)
+		keep_end(pack, event->target, event->time_ns);
+	return NULL;
 }
 
 static uint64_t bytes_of(const struct pack *pack, const struct record_sample *sample)
@@ -135,7 +163,7 @@ static struct err *choose_sample(struct pack *pack, const struct record_sample *
 {
 	uint64_t slice = sample->time_ns / (pack->every * SECOND), bytes = bytes_of(pack, sample);
 	struct choice *choice = choice_of(pack, sample->target);
-	struct err *err = vec_push(&pack->keeps, false);
+	struct err *err = vec_push(&pack->chosen, ((struct chosen){ sample->target, sample->time_ns, false }));
 
 	if (!choice || err)
 		return err_nomem;
@@ -207,7 +235,7 @@ static struct err *write_sample(struct pack *pack, const struct record_sample *s
 {
 	struct err *err;
 
-	if (at >= pack->keeps.nr || !pack->keeps.at[at])
+	if (at >= pack->chosen.nr || !pack->chosen.at[at].stays)
 		return NULL;
 	note_time(pack, sample->time_ns);
 	err = record_output_sample(&pack->output, sample);
@@ -260,7 +288,7 @@ static struct err *replace(struct pack *pack)
 
 static struct err *pack_all(struct pack *pack)
 {
-	static const struct visitor chooser = { NULL, choose_sample };
+	static const struct visitor chooser = { choose_event, choose_sample };
 	struct err *err = visit(pack, &chooser);
 
 	if (err)
@@ -269,6 +297,8 @@ static struct err *pack_all(struct pack *pack)
 		keep(pack, choice->best);
 		keep(pack, choice->last);
 	}
+	if (pack->chosen.nr)
+		keep_end(pack, 0, pack->chosen.at[pack->chosen.nr - 1].time_ns);
 	unlinkat(pack->dir_fd, RECORD_FOLDER_NEXT, 0);
 	pack->fd = openat(pack->dir_fd, RECORD_FOLDER_NEXT,
 			  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -299,7 +329,7 @@ struct err *record_pack(int dir_fd, const uint64_t *numbers, size_t nr, uint64_t
 	record_output_free(&pack.output);
 	record_names_free(&pack.names);
 	vec_free(&pack.choices);
-	vec_free(&pack.keeps);
+	vec_free(&pack.chosen);
 	str_free(&pack.block);
 	return err;
 }

@@ -168,7 +168,8 @@ enum record_event_kind {
 	RECORD_EVENT_ATTACH,	/* the target is attached to */
 	RECORD_EVENT_DETACH,
 	RECORD_EVENT_EXEC,	/* text: the new program */
-	RECORD_EVENT_EXIT,	/* number: the status as wait(2) gives it, or RECORD_UNKNOWN */
+	/* number: the status as wait(2) gives it, or RECORD_UNKNOWN; text: why, as RECORD_END_OOM */
+	RECORD_EVENT_EXIT,
 	RECORD_EVENT_FORK,	/* number: the child's pid */
 	RECORD_EVENT_RESTART,	/* the next process of that name; number: the pid of the one before */
 	RECORD_EVENT_OOM,	/* a kill for lack of memory; text: name; number: pid; also: bytes */
@@ -179,6 +180,8 @@ enum record_event_kind {
 	RECORD_EVENT_NOTE,	/* text: something that the answers lack */
 	RECORD_EVENT_KINDS,
 };
+
+#define RECORD_END_OOM	"for lack of memory"	/* the kernel has killed it */
 
 struct record_event {
 	uint64_t time_ns;	/* since the epoch */

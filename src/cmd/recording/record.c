@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* record: record to a folder. */
+/* record, mdbg::record: record to a folder. */
 
 #include <inttypes.h>
 
+#include "answer/answer.h"
 #include "answer/recorder.h"
 #include "cmd/recording/recording.h"
 #include "cmd/shell/cmd.h"
@@ -54,28 +55,79 @@ static struct err *begin(struct call *call)
 	return err ? err : recording_begin(call->shell, call->argv[0], &limits);
 }
 
+static struct err *sample_now(struct call *call)
+{
+	struct recorder *recorder = call->shell->recording.recorder;
+
+	return recorder ? recorder_now(recorder) : err_create(ERR_STATE, "nothing is recorded");
+}
+
 static struct err *run(struct call *call)
 {
 	if (!call->argc)
 		return print_state(call);
 	if (call->argc == 1 && !strcmp(call->argv[0], "off"))
 		return recording_end(call->shell, "record off");
+	if (call->argc == 1 && !strcmp(call->argv[0], "now"))
+		return sample_now(call);
 	return begin(call);
 }
 
+struct state_row {
+	struct record_writer_state is;
+	const char *trouble;
+};
+
+#define IS(kind, member)	COLUMN(kind, struct state_row, member)
+
+static const struct column state_columns[] = {
+	{ "recording", NULL, "the folder", IS(TEXT, is.path) },
+	{ "files", NULL, NULL, IS(NUMBER, is.segments) },
+	{ "bytes", NULL, "of the files", IS(BYTES, is.bytes) },
+	{ "from", NULL, "the first sample", IS(TIME, is.from_ns), .flags = COLUMN_0_UNKNOWN },
+	{ "samples", NULL, "that this mdbg has written", IS(NUMBER, is.samples) },
+	{ "lost", NULL, "samples and events that could not be written", IS(NUMBER, is.lost) },
+	{ "keep", NULL, "how old files may be", IS(AGE, is.limits.keep_ns) },
+	{ "size", NULL, "bytes that the files may have", IS(BYTES, is.limits.size) },
+	{ "trouble", NULL, "why nothing can be written now, or empty", IS(TEXT, trouble) },
+};
+
+static const struct relation state_relation = RELATION("record", state_columns, struct state_row);
+
+static struct err *rows(struct call *call, struct answer *ret)
+{
+	const struct recorder *recorder = call->shell->recording.recorder;
+
+	*ret = (struct answer)ANSWER_KEPT(&state_relation);
+	if (call->argc)
+		return call_bad_word(call->argv[0]);
+	return !recorder ? NULL : answer_add(ret, &(struct state_row){
+		recorder_state(recorder), recorder_trouble(recorder) });
+}
+
+static const struct twin twin = {
+	.name		= "mdbg::record",
+	.usage		= "",
+	.brief		= "list of one dict: what is recorded; or none",
+	.of		= &state_relation,
+	.rows		= rows,
+};
+
 const struct cmd cmd_record = {
 	.name		= "record",
-	.usage		= "?DIR ?keep AGE? ?size BYTES?|off?",
+	.usage		= "?DIR ?keep AGE? ?size BYTES?|now|off?",
 	.brief		= "record to a folder, for days",
 	.help		= "Without a word it says what is recorded. `record off` ends it; so does the\n"
-			  "end of mdbg, but not that of the process.\n"
+			  "end of mdbg, but not that of the process. `record now` takes a sample with all\n"
+			  "sites at once.\n"
 			  "\n"
 			  "A sample has the totals, and as often as the cost allows all sites with their\n"
 			  "stacks, memory by kind, the account, growth, and the machine's memory. A\n"
 			  "second has one if anything has changed, and a minute has one in any case.\n"
 			  "Older samples are thinned: 60 s after an hour, 3 minutes after six, 15\n"
-			  "minutes after a day, an hour after a week. Events are kept: attach, exec,\n"
-			  "end, kills for lack of memory, marks, new modules.\n"
+			  "minutes after a day, an hour after a week. The last 10 s before the end of a\n"
+			  "process are not. Events are kept: attach, exec, end (with its reason, if the\n"
+			  "kernel killed it for lack of memory), marks, new modules.\n"
 			  "\n"
 			  "AGE (28d) and BYTES (1G) bound the folder, which is made if it is missing.\n"
 			  "Nobody else may be able to write to it. One mdbg records to a folder; any\n"
@@ -91,6 +143,7 @@ const struct cmd cmd_record = {
 			  "(another mdbg records to DIR), {MDBG PERM}.\n",
 	.example	= "record /var/lib/mdbg/web keep 7d size 200M\n",
 	.run		= run,
+	.twin		= &twin,
 	.max_args	= 5,
 	.complete	= COMPLETE_FILES,
 };

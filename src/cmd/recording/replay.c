@@ -108,7 +108,7 @@ const struct cmd cmd_replay_only = {
 
 struct process_row {
 	uint64_t pid;
-	const char *name, *command, *recording, *state;
+	const char *name, *command, *recording, *state, *why;
 	uint64_t from, to, samples, time, bytes, count, rss;
 	double share;
 	int64_t growth, rss_growth;
@@ -136,6 +136,7 @@ static const struct column process_columns[] = {
 	  GROWTH(has_rss_growth), .flags = COLUMN_BRIEF },
 	{ "from", "FROM", "its first sample", IS(TIME, from), .flags = COLUMN_0_UNKNOWN | COLUMN_BRIEF },
 	{ "to", "TO", "its last sample", IS(TIME, to), .flags = COLUMN_0_UNKNOWN | COLUMN_BRIEF },
+	{ "why", NULL, "why it has ended, if that is known: for lack of memory", IS(TEXT, why) },
 	{ "samples", NULL, NULL, IS(NUMBER, samples) },
 	{ "time", NULL, "of the sample that the figures are of", IS(TIME, time),
 	  .flags = COLUMN_0_UNKNOWN },
@@ -174,6 +175,7 @@ static struct process_row row_of(const struct session_replay_process *process,
 		.pid = (uint64_t)process->pid, .name = process->name.bytes,
 		.command = process->command.bytes, .recording = process->folder,
 		.state = state_of(process, now_ns), .from = process->from_ns, .to = process->to_ns,
+		.why = process->why.bytes,
 		.samples = process->samples, .time = process->time_ns,
 		.bytes = live ? process->bytes : UINT64_MAX,
 		.count = live ? process->count : UINT64_MAX,

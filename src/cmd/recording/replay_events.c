@@ -47,13 +47,16 @@ static const char *const kind_names[RECORD_EVENT_KINDS] = {
 static struct err *add_exit(const struct session_replay_event *event, struct str *ret)
 {
 	int status = (int)event->number;
+	struct err *err;
 
 	if (event->number == RECORD_UNKNOWN)
-		return str_add(ret, "its status is not known");
-	if (WIFSIGNALED(status))
-		return str_addf(ret, "by %s (%s)", signal_name(WTERMSIG(status)),
-				strsignal(WTERMSIG(status)));
-	return str_addf(ret, "with status %d", WEXITSTATUS(status));
+		err = str_add(ret, "its status is not known");
+	else if (WIFSIGNALED(status))
+		err = str_addf(ret, "by %s (%s)", signal_name(WTERMSIG(status)),
+			       strsignal(WTERMSIG(status)));
+	else
+		err = str_addf(ret, "with status %d", WEXITSTATUS(status));
+	return err || !event->text.bytes ? err : str_addf(ret, ", %s", event->text.bytes);
 }
 
 static struct err *add_what(const struct session_replay_event *event, struct str *ret)
@@ -107,6 +110,15 @@ static struct err *parse(struct call *call, uint64_t *from_ret, struct answer_or
 	return !err && at < query.argc ? call_bad_word(query.argv[at]) : err;
 }
 
+/* The end of a process comes behind its last sample: there the cursor is behind all. */
+static uint64_t last_time(struct session *session)
+{
+	const struct history *history = &session_history(session)->history;
+	uint64_t now_ns = session_replay_now(session);
+
+	return now_ns == vec_end(&history->samples)[-1].time_ns ? UINT64_MAX : now_ns;
+}
+
 static struct err *rows(struct call *call, struct answer *ret)
 {
 	struct session_replay_events events = { VEC_INIT };
@@ -117,8 +129,8 @@ static struct err *rows(struct call *call, struct answer *ret)
 
 	*ret = (struct answer)ANSWER_KEPT(&event_relation);
 	if (!err)
-		err = session_replay_events(call->session, from_ns,
-					    session_replay_now(call->session), &events);
+		err = session_replay_events(call->session, from_ns, last_time(call->session),
+					    &events);
 	/* The last ones are wanted. */
 	if (events.vec.nr > order.limit)
 		skip = events.vec.nr - (size_t)order.limit;
@@ -150,10 +162,11 @@ const struct cmd cmd_replay_events = {
 	.name		= "replay events",
 	.usage		= "?since MOMENT? ?limit N?",
 	.brief		= "what happened: attach, exec, end, kills, marks",
-	.help		= "The events of all recordings that are open, the oldest first, up to the cursor:\n"
-			  "the beginning and end of recorders and processes, programs that were executed,\n"
-			  "forks, kills of any process for lack of memory, marks, modules, and what could\n"
-			  "not be written. `limit` leaves the last N.\n",
+	.help		= "The events of all recordings that are open, the oldest first, up to the cursor,\n"
+			  "and at the last sample those behind it, too: the beginning and end of recorders\n"
+			  "and processes, programs that were executed, forks, kills of any process for lack\n"
+			  "of memory, marks, modules, and what could not be written. `limit` leaves the\n"
+			  "last N.\n",
 	.example	= "replay events limit 20\n",
 	.need		= call_need_replay,
 	.run		= run,

@@ -71,6 +71,26 @@ static void print_processes(const struct session_replay_processes *processes, st
 	out_text(out, nr > NAMED_MOST ? ", ... (`replay processes`)\n" : "\n");
 }
 
+/* The moments to look at: the last ones of those that were killed. */
+static void print_killed(const struct session_replay_processes *processes, struct out *out)
+{
+	char time[32];
+	size_t nr = 0;
+
+	vec_each(process, &processes->vec) {
+		if (!process->oom || ++nr > NAMED_MOST)
+			continue;
+		number_text_time(time, sizeof(time), process->to_ns);
+		label(out, "killed for lack of memory");
+		out_outside(out, process->name);
+		out_f(out, " %d, last sample %s\n", process->pid, time);
+	}
+	if (nr > NAMED_MOST) {
+		label(out, "");
+		out_f(out, "... and %zu more (`replay events`)\n", nr - NAMED_MOST);
+	}
+}
+
 static void print_gaps(const struct history *history, struct out *out)
 {
 	uint64_t ns = history_unrecorded(history, 0, UINT64_MAX);
@@ -102,6 +122,7 @@ struct err *replay_text_print(struct session *session, struct out *out)
 	if (!err) {
 		out_heading(out, "The recording:");
 		print_processes(&processes, out);
+		print_killed(&processes, out);
 		time_line(out, "first sample", history->samples.at->time_ns);
 		time_line(out, "last sample",
 			  history->samples.at[history->samples.nr - 1].time_ns);

@@ -170,6 +170,7 @@ static struct err *end_target(struct replay_timeline *timeline, size_t at,
 		return NULL;
 	target->end_ns = MAX(event->time_ns, target->to_ns + 1);
 	target->exited = is_end(event->kind);
+	target->why = event->kind == RECORD_EVENT_EXIT ? event->text : 0;
 	if (!replay_timeline_shows(target, points->only))
 		return NULL;
 	/* Its recorder goes on, and sees that it is gone. */

@@ -23,6 +23,7 @@ struct replay_target {
 	uint64_t from_ns, to_ns;	/* of its first and last sample */
 	uint64_t end_ns;		/* nothing is known of it from then on; UINT64_MAX: it is */
 	bool exited;			/* ... because it has ended */
+	uint32_t why;			/* a string of the recording: the reason; 0: not known */
 	uint64_t samples;
 };
 

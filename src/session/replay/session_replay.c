@@ -181,6 +181,7 @@ static struct session_replay_process describe(const struct replay *replay,
 {
 	const struct replay_source *source = &replay->sources.at[target->source];
 	const struct record_target *is = record_reader_target(source->reader, target->number);
+	const char *why = record_reader_string(source->reader, target->why);
 
 	return (struct session_replay_process){
 		.folder = source->folder,
@@ -188,6 +189,7 @@ static struct session_replay_process describe(const struct replay *replay,
 		.command = { record_reader_string(source->reader, is->command) },
 		.pid = target->pid, .from_ns = target->samples ? target->from_ns : 0,
 		.to_ns = target->to_ns, .end_ns = target->end_ns, .exited = target->exited,
+		.why = { why }, .oom = why && !strcmp(why, RECORD_END_OOM),
 		.samples = target->samples,
 	};
 }

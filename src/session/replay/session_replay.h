@@ -86,6 +86,8 @@ struct session_replay_process {
 	uint64_t from_ns, to_ns;	/* of its first and last sample; 0: it has none */
 	uint64_t end_ns;		/* nothing is known of it from then on; UINT64_MAX: it is */
 	bool exited;			/* ... because it has ended */
+	struct outside why;		/* what is known of the reason; NULL: nothing */
+	bool oom;			/* the kernel has killed it for lack of memory */
 	uint64_t samples;
 	/* At the time that was asked for, as of its last sample before; 0 where it has none. */
 	uint64_t time_ns, bytes, count, rss;

@@ -321,6 +321,47 @@ case script-before-oom 120 {
 	}
 }
 
+# An OOM kill in the night. The report beforehand is of the recording, so the process is neither stopped nor copied for
+# it; the recording says why the process has ended, and what it held in its last second.
+case script-before-oom-of-a-recording 120 {
+	with_group 96M {
+		set t [start cases]
+		set pid [pid_of $t]
+		spit_into $group/cgroup.procs $pid
+		set m [open |[list {*}[mdbg_command -n -q --cost off -p $pid --record $::tmp/rec -x $::scripts/before-oom.tcl -- \
+			-every 0.2 $::tmp/last.html] 2> $::tmp/script.err] r]
+		check {[string match "process $pid is watched, *" [hear $m]]} {no first line}
+		order $t frames
+		while {![string match "the report is *" [hear $m 60]]} {}
+		check {[is_alive $pid]} {killed before the report was written}
+		check {[string match "*there is no process, only its recording*" [slurp $::tmp/last.html]]} {a report of the process}
+		check {[string match "*read_frame*" [slurp $::tmp/last.html]]} {the report does not name it}
+		check {[end_script $m] eq {exit 23}} {[slurp $::tmp/script.err]}
+		check {[ending $t] eq {signal SIGKILL}} {it was not killed}
+		check {![string match "*before-oom:*" [slurp $::tmp/script.err]]} {[slurp $::tmp/script.err]}
+	}
+	set r [live_start --replay $::tmp/rec]
+	if {[catch {open /dev/kmsg r} kmsg]} {
+		check {[string match "*whether for lack of memory is not known: /dev/kmsg: *" [live $r "replay events"]]} {$::result}
+	} else {
+		close $kmsg
+		check {[regexp -line "^    killed for lack of memory\\.* cases $pid, last sample " [live $r replay]]} {[live $r replay]}
+		check {[regexp -line " exit +$pid +cases +by SIGKILL \\(Killed\\), for lack of memory$" [live $r "replay events"]]} {
+			[live $r "replay events"]
+		}
+		set kill [lindex [lsearch -all -inline [live_value $r mdbg::events] {* event oom *}] end]
+		check {[dict get $kill number] == $pid && [dict get $kill also] > 50000000} {$kill}
+		check {[live_value $r {dict get [lindex [mdbg::processes] 0] why}] eq "for lack of memory"} {$::result}
+	}
+	# The last sample is of the time of the end.
+	set last [live_value $r {dict get [lindex [mdbg::history] end] time}]
+	set end [live_value $r {dict get [lindex [lsearch -all -inline [mdbg::events] {* event exit *}] end] time}]
+	check {$end >= $last && $end - $last < 5} {the last sample is of $last, the end of $end}
+	check {[live_value $r {dict get [mdbg::malloc] bytes}] > 50000000} {$::result}
+	check {[regexp {#1 [^#]* in read_frame} [live $r "malloc sites limit 1"]]} {[live $r "malloc sites limit 1"]}
+	live_end $r
+}
+
 # A process that ends, with no limit near.
 case script-before-oom-not-near 60 {
 	set t [start cases]

@@ -280,6 +280,37 @@ TEST("samples that were kept are what they were")
 	made_end(&made);
 }
 
+/* How many samples there are of the seconds from `from` to `to`. */
+static size_t count_samples(const struct made *made, uint64_t from, uint64_t to)
+{
+	struct record_moments moments = { VEC_INIT };
+	struct record_reader *reader = made_read(made);
+	size_t nr;
+
+	CU_ASSERT_PTR_NULL(record_reader_moments(reader, 0, BEGIN + from * SECOND, BEGIN + to * SECOND,
+						 &moments));
+	nr = moments.vec.nr;
+	vec_free(&moments.vec);
+	record_reader_close(reader);
+	return nr;
+}
+
+TEST("the last seconds before the end of a process stay whole")
+{
+	struct made made;
+
+	made_begin(&made, 5);
+	made_open(&made);
+	play(&made, 0, 1000);
+	CU_ASSERT_PTR_NULL(record_writer_event(made.writer, &(const struct record_event){
+		.time_ns = BEGIN + 1000 * SECOND, .target = made.target, .kind = RECORD_EVENT_EXIT }));
+	play(&made, 1100, 13 * 3600);
+	made_close(&made);
+	CU_ASSERT_EQUAL(count_samples(&made, 990, 999), 10);
+	CU_ASSERT(count_samples(&made, 0, 989) < 20);
+	made_end(&made);
+}
+
 TEST("age and size bound the folder, oldest first")
 {
 	struct made made;
