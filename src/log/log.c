@@ -152,6 +152,12 @@ bool log_set_cost(struct log *log, uint32_t cost)
 	return true;
 }
 
+void log_set_sampled(struct log *log, uint64_t mean, uint32_t cost)
+{
+	__atomic_store_n(&log->header->sample, mean, __ATOMIC_RELAXED);
+	__atomic_store_n(&log->header->sample_cost, cost, __ATOMIC_RELAXED);
+}
+
 struct err *log_set_free_history(struct log *log, uint32_t nr)
 {
 	struct err *err = check_free_history(log, log->header->sample, nr);

@@ -350,6 +350,8 @@ void log_set_rate(struct log *log, uint8_t rate);
  * recorded from now on. False: it is no such log.
  */
 bool log_set_cost(struct log *log, uint32_t cost);
+/* Of a log that nothing writes to: what is counted by its stacks was sampled so (struct log_config). */
+void log_set_sampled(struct log *log, uint64_t mean, uint32_t cost);
 /*
  * A view of a region that exists. ERR_FORMAT: it is not a log, or it has another version; the
  * message says which.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* replay, replay only, replay processes: where in a recording answers are from, and of whom. */
+/* replay, replay follow, only, processes: where in a recording answers are from, and of whom. */
 
 #include <string.h>
 
@@ -77,6 +77,36 @@ const struct cmd cmd_replay = {
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_WORDS,
+};
+
+static struct err *follow(struct call *call)
+{
+	struct session *session = call->session;
+	bool more;
+	struct err *err = session_replay_refresh(session, &more);
+
+	if (!err)
+		err = session_replay_to(session, vec_end(&session_history(session)->history.samples)[-1].time_ns);
+	if (err)
+		return err;
+	replay_text_print_now(session, call->out);
+	if (!session_replay_is_written(session))
+		out_text(call->out, "Nothing is added to it now: no recorder writes to it\n");
+	return NULL;
+}
+
+const struct cmd cmd_replay_follow = {
+	.name		= "replay follow",
+	.usage		= "",
+	.brief		= "go to the last sample of a recording that is being written",
+	.help		= "A recorder may write to the recording that is open. What it has written since\n"
+			  "is seen by `replay follow`, and by `replay next` and `replay watch` at the last\n"
+			  "sample; other commands answer from what has been seen, so that two of them are\n"
+			  "of one moment. A sample that is not whole yet is seen the next time.\n",
+	.example	= "replay follow\n"
+			  "malloc sites limit 5\n",
+	.need		= call_need_replay,
+	.run		= follow,
 };
 
 static struct err *only(struct call *call)

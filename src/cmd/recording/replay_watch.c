@@ -4,7 +4,8 @@
  *
  * On a terminal it stays where it is until a key goes on, with atop's keys: t to the next sample, T to
  * the one before, b and a time to that time. With SECONDS, and elsewhere, each reading is the next
- * sample, up to the last one. The cursor stays where it ends.
+ * sample, up to the last one; with SECONDS it waits for more as long as a recorder writes. The cursor
+ * stays where it ends.
  */
 
 #include <ctype.h>
@@ -44,16 +45,18 @@ static void step(struct watch *watch, int by)
 	keep_note(watch, session_replay_step(watch->loop.call->session, by));
 }
 
-/* Behind the last sample there is nothing to wait for. */
 static struct err *read_next(void *ctx)
 {
 	struct watch *watch = ctx;
-	struct session *session = watch->loop.call->session;
+	struct watch_loop *loop = &watch->loop;
+	struct session *session = loop->call->session;
 	uint64_t before = session_replay_now(session);
+	bool written = session_replay_is_written(session);
 
-	if (watch->begun && (watch->plays || !watch->loop.in_place)) {
+	if (watch->begun && (watch->plays || !loop->in_place)) {
 		step(watch, 1);
-		watch->loop.over = session_replay_now(session) == before && !watch->loop.in_place;
+		loop->waits = session_replay_now(session) == before && !loop->in_place;
+		loop->over = loop->waits && !(watch->plays && written);
 	}
 	watch->begun = true;
 	return NULL;
@@ -162,8 +165,9 @@ const struct cmd cmd_replay_watch = {
 	.brief		= "the largest sites of a recording, sample by sample",
 	.help		= "On a terminal the keys are atop's: t goes to the next sample, T to the one\n"
 			  "before, b to a time that is typed (03:10 is one of the cursor's day), q ends.\n"
-			  "With SECONDS the next sample comes by itself after so long. Elsewhere all\n"
-			  "samples from the cursor on are printed, or COUNT of them.\n"
+			  "With SECONDS the next sample comes by itself after so long, and at the end of a\n"
+			  "recording that is being written as soon as there is one. Elsewhere all samples\n"
+			  "from the cursor on are printed, or COUNT of them.\n"
 			  "\n"
 			  "The cursor stays where it ends: other commands answer of that moment.\n",
 	.example	= "replay watch 0.5\n",

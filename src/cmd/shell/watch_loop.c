@@ -111,10 +111,11 @@ static struct err *run_readings(struct watch_loop *loop)
 	uint64_t due = tracer_now(), now;
 
 	while (!loop->over && !out_done(loop->call->out)) {
+		loop->waits = false;
 		err = loop->kind->read(loop->ctx);
 		if (!err && loop->ended)
 			return await_end(loop);
-		if (!err && !loop->over) {
+		if (!err && !loop->over && !loop->waits) {
 			loop->readings++;
 			err = show(loop);
 		}

@@ -19,7 +19,10 @@ struct call;
 struct out;
 
 struct watch_kind {
-	/* Take a reading. It sets loop.ended, and nothing is printed, if the process has ended. */
+	/*
+	 * Take a reading. It sets loop.ended, and nothing is printed, if the process has ended; and
+	 * loop.waits, if there is none yet, and the last one stays.
+	 */
 	struct err *(*read)(void *ctx);
 	/* Print the last reading: for the screen if loop.in_place, else as lines. */
 	struct err *(*print)(void *ctx, struct out *out);
@@ -33,6 +36,7 @@ struct watch_loop {
 	void *ctx;
 	uint64_t every_ns, count, readings;
 	bool over;
+	bool waits;
 	bool ended;			/* a reading has found so; the session may not know it yet */
 	bool in_place;
 	bool was_in_place;		/* what is printed last stands below the text of before */

@@ -46,10 +46,20 @@ static uint64_t key_of(size_t source, uint32_t number)
 	return (uint64_t)source << 32 | number;
 }
 
+/* The index of a target; SIZE_MAX: it is none of them. */
+static size_t find_target(const struct replay_timeline *timeline, size_t source, uint32_t number)
+{
+	return (size_t)(uintptr_t)map_get(&timeline->numbers, key_of(source, number)) - 1;
+}
+
 static struct err *add_target(struct replay_timeline *timeline, struct record_reader *reader,
 			      size_t source, uint32_t number)
 {
-	struct err *err = vec_push(&timeline->targets, ((struct replay_target){
+	struct err *err;
+
+	if (find_target(timeline, source, number) != SIZE_MAX)
+		return NULL;
+	err = vec_push(&timeline->targets, ((struct replay_target){
 		.source = source, .number = number,
 		.pid = record_reader_target(reader, number)->pid }));
 
@@ -67,12 +77,6 @@ struct err *replay_timeline_add(struct replay_timeline *timeline, struct record_
 		err = add_target(timeline, reader, source, *number);
 	vec_free(&list.vec);
 	return err;
-}
-
-/* The index of a target; SIZE_MAX: it is none of them. */
-static size_t find_target(const struct replay_timeline *timeline, size_t source, uint32_t number)
-{
-	return (size_t)(uintptr_t)map_get(&timeline->numbers, key_of(source, number)) - 1;
 }
 
 static uint64_t figure(const struct record_reader *reader, const struct record_sample *sample,

@@ -36,7 +36,7 @@ struct replay_timeline {
 
 #define REPLAY_TIMELINE_INIT	{ VEC_INIT, MAP_INIT, 0 }
 
-/* Add the targets of a recording. */
+/* Add the targets of a recording that are not there yet. */
 struct err *replay_timeline_add(struct replay_timeline *timeline, struct record_reader *reader,
 				size_t source) MUST_CHECK;
 /*

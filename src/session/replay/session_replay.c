@@ -106,13 +106,81 @@ struct err *session_replay_to(struct session *session, uint64_t time_ns)
 	return err;
 }
 
+/* Make the history and the marks of the view anew. */
+static struct err *reload(struct session *session)
+{
+	struct replay *replay = session->replay;
+	struct history history = HISTORY_INIT;
+	struct marks marks = MARKS_INIT;
+	struct err *err = replay_view_history(replay, &history);
+
+	if (!err)
+		err = replay_view_marks(replay, &marks);
+	if (!err && !history.samples.nr)
+		err = err_create(ERR_NOTFOUND, "nothing was recorded of a process %d", replay->only);
+	if (err) {
+		history_clear(&history);
+		marks_free(&marks);
+		return err;
+	}
+	history_clear(&session->history.history);
+	marks_free(&session->history.marks);
+	session->history.history = history;
+	session->history.marks = marks;
+	set_now(session, sample_at(session, replay->now_ns)->time_ns);
+	return NULL;
+}
+
+struct err *session_replay_refresh(struct session *session, bool *more_ret)
+{
+	struct replay *replay = session->replay;
+	struct err *err = NULL;
+	bool more;
+
+	*more_ret = false;
+	for (size_t i = 0; !err && i < replay->sources.nr; i++) {
+		err = record_reader_refresh(replay->sources.at[i].reader, &more);
+		*more_ret |= more;
+		if (!err && more)
+			err = replay_timeline_add(&replay->timeline, replay->sources.at[i].reader, i);
+	}
+	if (err || !*more_ret)
+		return err;
+	err = reload(session);
+	log_set_sampled(session_log(session), replay->timeline.sample,
+			(uint32_t)MIN(replay->timeline.cost, (uint64_t)SAMPLE_COST_MOST));
+	return err;
+}
+
+bool session_replay_is_written(const struct session *session)
+{
+	vec_each(source, &session->replay->sources)
+		if (record_reader_is_written(source->reader))
+			return true;
+	return false;
+}
+
+static size_t cursor_index(const struct session *session)
+{
+	return (size_t)(sample_at(session, session->replay->now_ns) -
+			session->history.history.samples.at);
+}
+
 struct err *session_replay_step(struct session *session, int by)
 {
 	const struct history *history = &session->history.history;
-	size_t at = (size_t)(sample_at(session, session->replay->now_ns) - history->samples.at);
+	size_t at = cursor_index(session);
+	struct err *err;
+	bool more;
 
 	if (by < 0 && !at)
 		return outside("begins", history->samples.at->time_ns);
+	if (by > 0 && at + 1 == history->samples.nr) {
+		err = session_replay_refresh(session, &more);
+		if (err)
+			return err;
+		at = cursor_index(session);
+	}
 	if (by > 0 && at + 1 == history->samples.nr)
 		return outside("ends", history->samples.at[at].time_ns);
 	set_now(session, history->samples.at[by > 0 ? at + 1 : at - 1].time_ns);
@@ -259,22 +327,12 @@ struct err *session_replay_events(struct session *session, uint64_t from_ns, uin
 
 struct err *session_replay_only(struct session *session, pid_t pid)
 {
-	struct replay *replay = session->replay;
-	struct history history = HISTORY_INIT;
-	pid_t before = replay->only;
+	pid_t before = session->replay->only;
 	struct err *err;
 
-	replay->only = pid;
-	err = replay_view_history(replay, &history);
-	if (!err && !history.samples.nr)
-		err = err_create(ERR_NOTFOUND, "nothing was recorded of a process %d", pid);
-	if (err) {
-		replay->only = before;
-		history_clear(&history);
-		return err;
-	}
-	history_clear(&session->history.history);
-	session->history.history = history;
-	set_now(session, sample_at(session, replay->now_ns)->time_ns);
-	return NULL;
+	session->replay->only = pid;
+	err = reload(session);
+	if (err)
+		session->replay->only = before;
+	return err;
 }

@@ -71,7 +71,17 @@ const char *session_replay_now_text(const struct session *session);
  * earlier, or nothing was recorded then; the message says from when to when.
  */
 struct err *session_replay_to(struct session *session, uint64_t time_ns) MUST_CHECK;
-/* Set the cursor to the next sample (1) or the one before (-1). ERR_RANGE: there is none. */
+/*
+ * See what was written since. *more_ret: there is something. The cursor stays at its sample, or, if that
+ * was thinned, at the nearest one.
+ */
+struct err *session_replay_refresh(struct session *session, bool *more_ret) MUST_CHECK;
+/* Does a recorder write to any of them now? */
+bool session_replay_is_written(const struct session *session);
+/*
+ * Set the cursor to the next sample (1) or the one before (-1). What was written since is seen: ERR_RANGE
+ * means that there is none yet.
+ */
 struct err *session_replay_step(struct session *session, int by) MUST_CHECK;
 /* Was something recorded at that time? ERR_RANGE as above. */
 struct err *session_replay_check(struct session *session, uint64_t time_ns) MUST_CHECK;

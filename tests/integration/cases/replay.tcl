@@ -71,6 +71,27 @@ case replay-equals-live 60 {
 	finish $t
 }
 
+# While it is written: what has come since is seen at the end of the recording, by its commands.
+case replay-follows-its-recorder 60 {
+	set t [start grower]
+	set m [live_start -p [pid_of $t]]
+	order $t "fill 10"
+	live $m "record $::tmp/rec"
+	set r [live_start --replay $::tmp/rec]
+	check {[live_value $r {dict get [mdbg::malloc] active}] == 10} {$::result}
+	order $t "fill 30"
+	live $m "record now"
+	check {[live_value $r {dict get [mdbg::malloc] active}] == 10} {another command has moved on: $::result}
+	check {[regexp {^\S+ \S+: 1280 bytes in 40 blocks, [^\n]*$} [live $r "replay follow"]]} {[live $r "replay follow"]}
+	order $t "fill 5"
+	check {[regexp {40 blocks.*45 blocks} [live $r "replay watch 0.1 2"]]} {the watch has not waited for it}
+	live $m "record off"
+	check {[string match "*45 blocks*\nNothing is added to it now: *" [live $r "replay follow"]]} {[live $r "replay follow"]}
+	live_end $r
+	live_end $m
+	finish $t
+}
+
 case replay-says-what-it-lacks 30 {
 	set t [start grower]
 	set m [live_start -p [pid_of $t]]

@@ -123,6 +123,50 @@ TEST("the cursor goes by samples and times, and not beyond")
 	CU_ASSERT_EQUAL(session_replay_now(session), BEGIN + 9 * SECOND);
 }
 
+/* The beginning of a frame behind what is whole: the recorder is about to write it. */
+static void tear(void)
+{
+	char path[128];
+	int fd;
+
+	made_file(&made, 1, path);
+	fd = open(path, O_WRONLY | O_APPEND);
+	CU_ASSERT_EQUAL(write(fd, "MDRF\x40\0\0\0\x08", 9), 9);
+	close(fd);
+}
+
+TEST("what a recorder writes meanwhile is seen behind the last sample")
+{
+	const struct history *history;
+	struct moment moment = MOMENT_INIT;
+	bool more;
+
+	made_open(&made);
+	for (uint64_t t = 0; t < 10; t++)
+		made_add(&made, t);
+	CU_ASSERT_PTR_NULL_FATAL(open_at(0));
+	CU_ASSERT(session_replay_is_written(session));
+	tear();
+	CU_ASSERT_EQUAL(session_replay_step(session, 1)->code, ERR_RANGE);
+	CU_ASSERT_EQUAL(session_replay_now(session), BEGIN + 9 * SECOND);
+	for (uint64_t t = 10; t < 15; t++)
+		made_add(&made, t);
+	CU_ASSERT_PTR_NULL_FATAL(session_replay_step(session, 1));
+	CU_ASSERT_EQUAL(session_replay_now(session), BEGIN + 10 * SECOND);
+	history = &session_history(session)->history;
+	CU_ASSERT_EQUAL_FATAL(history->samples.nr, 15);
+	CU_ASSERT_PTR_NULL_FATAL(session_history_unpack(session, &history->samples.at[14], &moment));
+	check_moment(&moment, 14, 1);
+	moment_free(&moment);
+	CU_ASSERT_PTR_NULL(session_replay_refresh(session, &more));
+	CU_ASSERT(!more);
+	made_close(&made);
+	CU_ASSERT(!session_replay_is_written(session));
+	CU_ASSERT_PTR_NULL(session_replay_refresh(session, &more));
+	CU_ASSERT(more);
+	CU_ASSERT_EQUAL(session_replay_now(session), BEGIN + 10 * SECOND);
+}
+
 /* A recorder that was killed, and another one later. */
 TEST("a time at which nothing was recorded is an error")
 {
