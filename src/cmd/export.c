@@ -561,6 +561,7 @@ const struct cmd cmd_export = {
 			  "export csv blocks.csv allocations size > 1M\n"
 			  "export flamegraph pins.svg pins\n"
 			  "export flamegraph week.svg diff monday.db tuesday.db\n"
+			  "export pprof night.pb.gz diff rec@2026-11-02T23:00 rec\n"
 			  "export sqlite monday.db\n",
 	.run		= run,
 	.twin		= &twin,

@@ -225,7 +225,8 @@ struct err *session_create(struct session **ret)
 	session->current = session->process;
 	session->nr_processes = 1;
 	fake->asked.cont_signal = -1;
-	last = fake;
+	if (!last)
+		last = fake;
 	*ret = session;
 	return NULL;
 }
@@ -247,8 +248,9 @@ void session_destroy(struct session *session)
 	close(session->event_fd);
 	vec_free(&session->events);
 	pthread_mutex_destroy(&session->lock);
+	if (last == fake_of(session))
+		last = NULL;
 	free(fake_of(session));
-	last = NULL;
 }
 
 struct err *session_recording_set_free_history(struct session *session, uint32_t nr)

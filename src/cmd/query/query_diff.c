@@ -12,11 +12,26 @@
 #include "base/path.h"
 #include "cmd/moments.h"
 #include "cmd/shell/cmd.h"
+#include "cmd/shell/target_commands.h"
 #include "export/sqlite_read.h"
 #include "os/procfs.h"
 #include "session/history.h"
+#include "session/replay/session_replay.h"
 #include "session/session.h"
 #include "symbol/name_glob.h"
+
+/* DIR, or DIR@TIME */
+static bool is_recording(const char *word)
+{
+	AUTO_FREE char *folder = strdup(word);
+	uint64_t time_ns = 0;
+	struct stat stat_;
+
+	if (!folder)
+		return false;
+	err_ignore(target_command_split_recording(folder, &time_ns));
+	return !stat(folder, &stat_) && S_ISDIR(stat_.st_mode);
+}
 
 static bool is_file(const struct call *call, const char *word)
 {
@@ -28,8 +43,8 @@ static bool is_file(const struct call *call, const char *word)
 	if (!strcmp(word, "now") || !strcmp(word, "peak") || *word == '-' ||
 	    moments_is_mark(call, word))
 		return false;
-	return (strchr(word, '.') && parse_time(word, &time_ns)) ||
-	       (!stat(word, &stat_) && !S_ISDIR(stat_.st_mode));
+	return (strchr(word, '.') && parse_time(word, &time_ns)) || !stat(word, &stat_) ||
+	       is_recording(word);
 }
 
 void query_diff_free(struct query_diff *diff)
@@ -39,8 +54,11 @@ void query_diff_free(struct query_diff *diff)
 	model_free(&diff->from);
 	model_free(&diff->to);
 	query_free(&diff->words);
-	if (diff->asked)
-		query_free(&diff->query);
+	for (unsigned i = 0; i < 2; i++) {
+		if (diff->ends[i].asked)
+			query_free(&diff->ends[i].query);
+		session_destroy(diff->ends[i].session);
+	}
 }
 
 static struct err *read_export(const char *name, struct model *ret)
@@ -56,39 +74,59 @@ static struct err *read_export(const char *name, struct model *ret)
 	return err;
 }
 
-/* Take the sites of the process at a moment, as `malloc sites at` has them. */
-static struct err *take_sites(const struct call *call, const char *word, struct query_diff *diff,
+static struct err *open_recording(const char *word, struct session **ret)
+{
+	AUTO_FREE char *folder = strdup(word);
+	uint64_t time_ns = 0;
+	struct err *err = folder ? session_create(ret) : err_nomem;
+
+	if (!err)
+		err = target_command_split_recording(folder, &time_ns);
+	if (!err)
+		err = session_replay_open(*ret, (const char *const[]){ folder }, 1, time_ns);
+	return !err || err->code != ERR_NOTFOUND ? err :
+		err_hint(err, "a FILE is what `export sqlite` or `mdbg --record` has written");
+}
+
+/* Take the sites of a session at a moment, as `malloc sites at` has them. */
+static struct err *take_sites(const struct call *call, const char *word, struct query_diff_end *end,
 			      struct model *ret)
 {
 	const char *const words[] = { "at", word, NULL };
 	const struct early early = { 0 };
-	struct query *query = &diff->query;
+	struct query *query = &end->query;
 	struct call at = *call;
 	struct filter_env env;
 	struct err *err;
 
 	at.argc = 2;
 	at.argv = words;
-	diff->asked = true;
+	at.session = end->session ? end->session : call->session;
+	end->asked = true;
 	err = query_sites(&at, query);
 	if (err)
 		return err;
-	env = query_env(call, query);
+	env = query_env(&at, query);
 	return model_build(&(struct model_source){
-		.session = call->session, .sites = &query->sites, .limit = UINT64_MAX,
+		.session = at.session, .sites = &query->sites, .limit = UINT64_MAX,
 		.now_ns = query->at.word ? query->at.moment.time_ns : query->now_ns,
 		.early = &early, .filter = &query->filter, .env = &env, .options = "",
 	}, ret);
 }
 
-static struct err *take_end(const struct call *call, struct query_diff *diff, struct compare_end *end,
-			    struct model *ret)
+static struct err *take_end(const struct call *call, struct query_diff *diff, bool to)
 {
-	struct err *err = end->file ? read_export(end->name.word, ret) :
-				      take_sites(call, end->name.word, diff, ret);
+	struct compare_end *end = to ? &diff->compare.to : &diff->compare.from;
+	struct model *model = to ? &diff->to : &diff->from;
+	bool recording = end->file && is_recording(end->name.word);
+	struct err *err = recording ? open_recording(end->name.word, &diff->ends[to].session) : NULL;
 
-	end->model = ret;
-	end->name.time_ns = ret->now_ns;
+	if (!err && end->file && !recording)
+		err = read_export(end->name.word, model);
+	else if (!err)
+		err = take_sites(call, recording ? "now" : end->name.word, &diff->ends[to], model);
+	end->model = model;
+	end->name.time_ns = model->now_ns;
 	return err;
 }
 
@@ -99,13 +137,13 @@ static struct err *compare_files(const struct call *call, struct query_diff *ret
 	struct err *err = ret->live ? call_need_moments(call) : NULL;
 
 	if (!err)
-		err = take_end(call, ret, &compare->from, &ret->from);
+		err = take_end(call, ret, false);
 	if (!err)
-		err = take_end(call, ret, &compare->to, &ret->to);
+		err = take_end(call, ret, true);
 	if (err)
 		return err;
 	compare->from.name.now_ns = compare->to.name.now_ns =
-		ret->live ? ret->query.now_ns : procfs_clock(CLOCK_REALTIME);
+		ret->live ? ret->ends[!compare->to.file].query.now_ns : procfs_clock(CLOCK_REALTIME);
 	return compare_build(compare);
 }
 
@@ -155,6 +193,29 @@ static struct err *compare_moments(const struct call *call, struct query_diff *d
 static struct compare_end end_of(const struct call *call, const char *word)
 {
 	return (struct compare_end){ .name.word = word, .file = is_file(call, word) };
+}
+
+static struct err *compare_ends(const struct call *call, const char *const words[2],
+				struct query_diff *diff)
+{
+	struct compare *compare = &diff->compare;
+	struct err *err;
+
+	compare->from = end_of(call, words[0]);
+	compare->to = end_of(call, words[1]);
+	diff->files = compare->from.file || compare->to.file;
+	diff->live = !compare->from.file || !compare->to.file;
+	if (diff->files)
+		return compare_files(call, diff);
+	err = compare_moments(call, diff);
+	if (err || !session_replay_is(call->session) || !session_replay_rebuilt(call->session))
+		return err;
+	difference_free(&compare->difference);
+	compare->difference = (struct difference)DIFFERENCE_INIT;
+	compare->from = end_of(call, words[0]);
+	compare->to = end_of(call, words[1]);
+	diff->files = true;
+	return compare_files(call, diff);
 }
 
 /* FILTER, sort and limit. */
@@ -294,7 +355,6 @@ struct err *query_diff(const struct call *as_typed, const struct relation *of,
 		       struct query_diff *ret)
 {
 	CLEANUP(diff_words_free) struct diff_words words = { .filter = { VEC_INIT } };
-	struct compare *compare = &ret->compare;
 	struct call joined = *as_typed, *call = &joined;
 	struct err *err = join_words(call, &ret->words);
 
@@ -302,14 +362,11 @@ struct err *query_diff(const struct call *as_typed, const struct relation *of,
 		err = parse_words(call, of, &words);
 	if (err)
 		return err;
-	compare->from = end_of(call, call->argv[0]);
-	compare->to = end_of(call, is_second(call) ? call->argv[1] : "now");
-	ret->files = compare->from.file || compare->to.file;
-	ret->live = !compare->from.file || !compare->to.file;
-	err = ret->files ? compare_files(call, ret) : compare_moments(call, ret);
+	err = compare_ends(call, (const char *const[]){
+		call->argv[0], is_second(call) ? call->argv[1] : "now" }, ret);
 	if (!err)
 		err = apply_filter(call, ret, &words.filter);
 	if (!err)
 		err = put_in_order(&words.order, &ret->allocated);
-	return err ? err : put_in_order(&words.order, &compare->difference);
+	return err ? err : put_in_order(&words.order, &ret->compare.difference);
 }

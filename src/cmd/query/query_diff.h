@@ -5,9 +5,12 @@
  * A word is a moment or a file: `now`, `peak` and -10m are moments, and a word with a slash is a
  * file. The name of a mark is a moment, also that of one from before a reset. Any other word is a
  * file if it has a dot and is no time, or if a file of that name exists, so that a mistyped file's
- * name is reported as such, and a mistyped mark as a mark.
+ * name is reported as such, and a mistyped mark as a mark. A file that is a folder, or a folder with
+ * @TIME, is a recording at that time, or at its end: it is opened in a session of its own.
  *
  * Two moments of the log are compared as they are. If one of the two is a file, both become models.
+ * So do two moments of a recording in which a module was built anew: its code has other places in
+ * the log then.
  */
 #pragma once
 
@@ -18,8 +21,15 @@
 struct call;
 struct relation;
 
+/* What an end was asked for that is no file with an export. */
+struct query_diff_end {
+	struct session *session;	/* of a recording; NULL: it is that of the call */
+	bool asked;			/* there is a query */
+	struct query query;
+};
+
 struct query_diff {
-	bool files;			/* at least one of the two is a file */
+	bool files;			/* both were made models: at least one is a file */
 	bool live;			/* at least one is not */
 	bool filtered;			/* not all sites are in the difference */
 	struct compare compare;		/* its difference also if none is a file */
@@ -27,8 +37,7 @@ struct query_diff {
 	struct difference allocated;	/* by stack, of what was allocated in all; ordered alike */
 	struct model from, to;		/* if `files` */
 	struct query words;		/* the words, where 'quoted text' is one */
-	bool asked;			/* there is a query, of the one that is not a file */
-	struct query query;
+	struct query_diff_end ends[2];	/* from, to */
 };
 
 /*

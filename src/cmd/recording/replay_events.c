@@ -162,11 +162,11 @@ const struct cmd cmd_replay_events = {
 	.name		= "replay events",
 	.usage		= "?since MOMENT? ?limit N?",
 	.brief		= "what happened: attach, exec, end, kills, marks",
-	.help		= "The events of all recordings that are open, the oldest first, up to the cursor,\n"
-			  "and at the last sample those behind it, too: the beginning and end of recorders\n"
-			  "and processes, programs that were executed, forks, kills of any process for lack\n"
-			  "of memory, marks, modules, and what could not be written. `limit` leaves the\n"
-			  "last N.\n",
+	.help		= "The events of all recordings that are open, the oldest first, up to the\n"
+			  "cursor, and at the last sample those behind it, too: the beginning and end of\n"
+			  "recorders and processes, programs that were executed, forks, kills of any\n"
+			  "process for lack of memory, marks, modules, and what could not be written.\n"
+			  "`limit` leaves the last N.\n",
 	.example	= "replay events limit 20\n",
 	.need		= call_need_replay,
 	.run		= run,

@@ -82,8 +82,7 @@ struct err *target_command_open_core(struct shell *shell, const char *path, cons
 	return err ? suggest_file_hint(err, path) : NULL;
 }
 
-/* Split DIR@TIME; a folder may have such a name itself. */
-static struct err *split_name(char *name, uint64_t *time_ret)
+struct err *target_command_split_recording(char *name, uint64_t *time_ret)
 {
 	char *at = access(name, F_OK) ? strrchr(name, '@') : NULL;
 	struct err *err;
@@ -105,7 +104,7 @@ struct err *target_command_open_recordings(struct shell *shell, const char *cons
 
 	for (size_t i = 0; !err && i < nr; i++) {
 		folders[i] = strdup(names[i]);
-		err = folders[i] ? split_name(folders[i], &time_ns) : err_nomem;
+		err = folders[i] ? target_command_split_recording(folders[i], &time_ns) : err_nomem;
 	}
 	progress_begin("replay");
 	if (!err)

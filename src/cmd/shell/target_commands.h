@@ -20,6 +20,11 @@ struct err *target_command_open_core(struct shell *shell, const char *path,
  */
 struct err *target_command_open_recordings(struct shell *shell, const char *const *names,
 					   size_t nr) MUST_CHECK;
+/*
+ * Split DIR@TIME, in place; a folder may have such a name itself. *time_ret, 0 before, gets the time if
+ * there is one; if it is none, the folder stands alone all the same.
+ */
+struct err *target_command_split_recording(char *name, uint64_t *time_ret) MUST_CHECK;
 struct err *target_command_run(struct shell *shell, char *const *argv) MUST_CHECK;
 /*
  * "1234", or the name of one process. ERR_USAGE for a number that is no process id, ERR_NOTFOUND

@@ -27,14 +27,17 @@ static struct err *find_module(struct replay_stacks *stacks, const char *path, c
 {
 	uint64_t start = FIRST_PLACE + stacks->modules.nr * PLACE;
 	struct symbol_place place;
+	bool another = false;
 	struct err *err;
 
 	*bias_ret = 0;
-	vec_each(module, &stacks->modules)
+	vec_each(module, &stacks->modules) {
 		if (is_module(module, path, build_id)) {
 			*bias_ret = module->bias;
 			return NULL;
 		}
+		another |= !strcmp(module->path, path);
+	}
 	if (stacks->modules.nr == MODULES_MOST)
 		return NULL;
 	err = symbols_add(stacks->symbols, &(const struct symbol_module){
@@ -45,6 +48,7 @@ static struct err *find_module(struct replay_stacks *stacks, const char *path, c
 	if (!symbol_file_place(stacks->symbols, start, REPLAY_GENERATION, &place))
 		return err_nomem;
 	*bias_ret = start;
+	stacks->rebuilt |= another;
 	return vec_push(&stacks->modules, ((struct replay_module){ place.path, place.build_id, start }));
 }
 

@@ -28,6 +28,7 @@ struct replay_stacks {
 	struct symbols *symbols;
 	struct map *entries;		/* address -> name of the allocator's function there */
 	VEC(struct replay_module) modules;
+	bool rebuilt;			/* there are several builds of one path */
 	bool full;			/* there was no room for a stack: its blocks have none */
 };
 

@@ -152,6 +152,11 @@ struct err *session_replay_refresh(struct session *session, bool *more_ret)
 	return err;
 }
 
+bool session_replay_rebuilt(const struct session *session)
+{
+	return session->replay->stacks.rebuilt;
+}
+
 bool session_replay_is_written(const struct session *session)
 {
 	vec_each(source, &session->replay->sources)

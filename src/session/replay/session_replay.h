@@ -76,6 +76,8 @@ struct err *session_replay_to(struct session *session, uint64_t time_ns) MUST_CH
  * was thinned, at the nearest one.
  */
 struct err *session_replay_refresh(struct session *session, bool *more_ret) MUST_CHECK;
+/* Has any answer so far had a module in more than one build? Its code has a place for each of them. */
+bool session_replay_rebuilt(const struct session *session);
 /* Does a recorder write to any of them now? */
 bool session_replay_is_written(const struct session *session);
 /*

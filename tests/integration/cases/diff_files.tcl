@@ -218,7 +218,7 @@ case diff-file-refused 120 {
 		plain.db "no export of mdbg" "export sqlite"
 		short.db "no export of mdbg" "export sqlite"
 		empty.db "no export of mdbg" "export sqlite"
-		. "no export of mdbg" "export sqlite"
+		. "there is no recording in this folder" "export sqlite"
 		cut.db "damaged" "export sqlite"
 		newer.db "newer mdbg" "by the mdbg"
 		sums.db "damaged" "export sqlite"

@@ -92,6 +92,42 @@ case replay-follows-its-recorder 60 {
 	finish $t
 }
 
+# The service was built anew in between: moments of one recording, and recordings without a process, are compared by
+# build-id where they can be, and by names else.
+case replay-diff-of-two-builds 120 {
+	set sources [file normalize $::here/../targets]
+	set samples 0
+	foreach {flags fill} {{-O2 -g} 100 {-O1 -g} 150} {
+		exec [need c++] -std=gnu++17 -fomit-frame-pointer {*}$flags -I$sources -o $::tmp/grower $sources/grower.cc -pthread -ldl 2>@1
+		set t [start_command $::tmp/grower]
+		set m [live_start -p [pid_of $t]]
+		order $t "table 100000"
+		order $t "fill $fill"
+		live $m "record $::tmp/rec"
+		replay_written $m $::tmp/rec [incr samples]
+		set samples [live_value $m "dict get \[lindex \[mdbg::recordings $::tmp/rec] 0] samples"]
+		live_end $m
+		finish $t
+	}
+	set r [live_start --replay $::tmp/rec]
+	set first [live_value $r {dict get [lindex [mdbg::history] 0] time}]
+	set said [live $r "malloc diff $first"]
+	check {[regexp {\n#1  \+1600 bytes in \+50 blocks\n    in grow_filled\S* \(grower\.cc:\d+\)\n} $said]} {$said}
+	check {[string match "*matched by build-id and offset: 0 sites; by names: 2 sites; only in one: 0 sites\n1 sites changed; grown 1600 bytes, shrunk 0 bytes*" $said]} {$said}
+	check {[live_value $r "dict get \[lindex \[mdbg::diff $first] 0] matched"] eq "names"} {$::result}
+	live_end $r
+	set ends "$::tmp/rec@$first $::tmp/rec"
+	check {[string match "*by names: 2 sites; only in one: 0 sites*" [mdbg_ok -q -c "malloc diff $ends"]]} {$::out}
+	check {[string match "*offset: 2 sites; by names: 0 sites; only in one: 0 sites\n0 sites changed;*" [mdbg_ok -q -c "malloc diff $::tmp/rec $::tmp/rec"]]} {$::out}
+	mdbg_ok -q -c "export folded $::tmp/folded diff $ends; export flamegraph $::tmp/a.svg diff $ends"
+	check {[regexp {^[^\n]*;grow_filled\(worker\*\);malloc 3200 4800\n$} [slurp $::tmp/folded]]} {[slurp $::tmp/folded]}
+	check {[regexp {<g class="grown"><title>grow_filled\(worker\*\) \(1600 bytes changed: 1600 grown, 0 shrunk, 100.00 %\)} [slurp $::tmp/a.svg]]} {the graph}
+	mdbg -q -c "malloc diff $::tmp/rec@yesterday $::tmp/rec"
+	check_refused 1 "$::tmp/rec@: 'yesterday' is not a time" ""
+	mdbg -q -c "malloc diff $::tmp $::tmp/rec"
+	check_refused 1 "$::tmp: there is no recording in this folder" ""
+}
+
 case replay-says-what-it-lacks 30 {
 	set t [start grower]
 	set m [live_start -p [pid_of $t]]

@@ -150,7 +150,7 @@ TEST("refuses other files")
 			       "export sqlite"));
 	CU_ASSERT_TRUE(refused("malloc diff a.db text.txt", "text.txt: this is no export of mdbg",
 			       "export sqlite"));
-	CU_ASSERT_TRUE(refused("malloc diff /", "read /: this is no export of mdbg", "export sqlite"));
+	CU_ASSERT_TRUE(refused("malloc diff /", "/: there is no recording", "export sqlite"));
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::diff text.txt}; lrange $errorCode 0 1"),
 			       "MDBG FORMAT");
 }
