@@ -10,7 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "answer/recorder_children.h"
 #include "answer/recorder_rows.h"
+#include "answer/recorder_target.h"
 #include "base/cleanup.h"
 #include "base/trace.h"
 #include "os/kernel_text.h"
@@ -24,20 +26,24 @@
 #define COST_TIMES	500u
 #define PAUSE_TIMES	100000u
 #define BYTES_A_SECOND	4096u
+#define FORKS_MOST	1000u		/* of a target, that are events */
 #define FIRST_PAUSE_NS	(5 * SECOND)	/* after the attach: the first table that stops the target */
 
 /* What is taken together, and when it is due. */
-enum part { PART_SITES, PART_MEMORY, PART_MACHINE, PART_LISTS, PART_STANDING, PARTS };
+enum part {
+	PART_SITES, PART_MEMORY, PART_MACHINE, PART_LISTS, PART_CHILDREN, PART_STANDING, PARTS
+};
 
 static const uint64_t least_ns[PARTS] = {
 	[PART_SITES] = SECOND, [PART_MEMORY] = 10 * SECOND, [PART_MACHINE] = 5 * SECOND,
-	[PART_LISTS] = 30 * SECOND, [PART_STANDING] = 300 * SECOND,
+	[PART_LISTS] = 30 * SECOND, [PART_CHILDREN] = 10 * SECOND, [PART_STANDING] = 300 * SECOND,
 };
 
 static const char *const part_names[PARTS] = {
 	[PART_SITES] = "sites are not recorded", [PART_MEMORY] = "memory is not recorded",
 	[PART_MACHINE] = "the machine is not recorded",
 	[PART_LISTS] = "slab caches and processes are not recorded",
+	[PART_CHILDREN] = "children are not recorded",
 	[PART_STANDING] = "the account and growth are not recorded",
 };
 
@@ -45,6 +51,9 @@ struct recorder {
 	struct session *session;
 	struct record_writer *writer;
 	struct recorder_rows rows;
+	struct recorder_children children;
+	bool without_children;
+	unsigned forks;			/* that have an event */
 	uint64_t epoch;
 	uint32_t target;		/* 0: there is none */
 	bool over;			/* the target has ended, or was detached from */
@@ -86,6 +95,24 @@ static struct err *put_event(struct recorder *recorder, struct record_event even
 	return err ? err : record_writer_event(recorder->writer, &event);
 }
 
+/* A part could not be taken: the recording says why, once. */
+static void note_lack(struct recorder *recorder, enum part part, const struct err *why)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err;
+
+	trace_line("record: %s", why->msg);
+	if (recorder->lacking[part])
+		return;
+	recorder->lacking[part] = true;
+	err = str_addf(&text, "%s: %s", part_names[part], why->msg);
+	if (!err)
+		err = put_event(recorder, (struct record_event){ .kind = RECORD_EVENT_NOTE },
+				str_text(&text));
+	if (err)
+		trace_line("record: %s", err->msg);
+}
+
 struct err *recorder_create(struct session *session, const char *dir,
 			    const struct record_limits *limits, const char *version,
 			    struct recorder **ret)
@@ -96,6 +123,7 @@ struct err *recorder_create(struct session *session, const char *dir,
 	if (!recorder)
 		return err_nomem;
 	recorder->session = session;
+	recorder->children = (struct recorder_children)RECORDER_CHILDREN_INIT;
 	recorder->begun_ns = recorder->kills_ns = time_of_day();
 	err = record_writer_open(dir, limits, version, &recorder->writer);
 	if (err) {
@@ -108,84 +136,6 @@ struct err *recorder_create(struct session *session, const char *dir,
 	return NULL;
 }
 
-static void read_word(const char *path, char *ret, size_t room)
-{
-	FILE *file = fopen(path, "re");
-
-	*ret = '\0';
-	if (!file)
-		return;
-	if (fgets(ret, (int)room, file))
-		ret[strcspn(ret, "\n")] = '\0';
-	fclose(file);
-}
-
-/* The words of the command line, with blanks between them. */
-static char *command_line(pid_t pid)
-{
-	size_t len = 0;
-	char *text = NULL;
-
-	if (procfs_file(pid, "cmdline", &text, &len))
-		return NULL;
-	for (size_t i = 0; i + 1 < len; i++)
-		if (!text[i])
-			text[i] = ' ';
-	return text;
-}
-
-static struct err *first_build_id(void *ctx, const struct symbol_file *file)
-{
-	struct str *to = ctx;
-
-	return to->at ? NULL : str_add(to, file->build_id);
-}
-
-/* The path of its memory's control group. */
-static void find_group(pid_t pid, char ret[MEMORY_GROUP_PATH])
-{
-	size_t len;
-	char *text;
-
-	*ret = '\0';
-	if (procfs_file(pid, "cgroup", &text, &len))
-		return;
-	memory_groups_parse(text, ret);
-	free(text);
-}
-
-static struct err *number_target(struct recorder *recorder)
-{
-	struct session *session = recorder->session;
-	struct record_target target = { .pid = session_pid(session) };
-	char boot[64], host[256] = "", group[MEMORY_GROUP_PATH];
-	AUTO_FREE char *program = NULL, *command = command_line(target.pid);
-	AUTO_STR struct str build_id = STR_INIT;
-	struct proc_status status = { .pid = 0 };
-	struct proc_stat stat;
-	struct err *err;
-
-	if (!procfs_stat(target.pid, &stat))
-		target.start = stat.start_time;
-	if (procfs_status(target.pid, &status) || procfs_link(target.pid, "exe", &program))
-		trace_line("record: process %d is not to be read", target.pid);
-	read_word("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
-	gethostname(host, sizeof(host) - 1);
-	find_group(target.pid, group);
-	err = symbol_file_each(session_symbols(session), first_build_id, &build_id);
-	if (err)
-		return err;
-	const struct { const char *text; uint32_t *ret; } texts[] = {
-		{ boot, &target.boot }, { host, &target.host }, { status.name.bytes, &target.name },
-		{ command, &target.command }, { program, &target.program },
-		{ build_id.at, &target.build_id }, { group, &target.group },
-		{ session_allocator(session), &target.allocator },
-	};
-	for (size_t i = 0; !err && i < ARRAY_SIZE(texts); i++)
-		err = record_names_string(names_of(recorder), texts[i].text, texts[i].ret);
-	return err ? err : record_names_target(names_of(recorder), &target, &recorder->target);
-}
-
 /* All names have to be made anew. */
 static struct err *begin_names(struct recorder *recorder)
 {
@@ -195,7 +145,15 @@ static struct err *begin_names(struct recorder *recorder)
 	memset(recorder->due_ns, 0, sizeof(recorder->due_ns));
 	memset(recorder->taken, 0, sizeof(recorder->taken));
 	memset(recorder->lacking, 0, sizeof(recorder->lacking));
-	return number_target(recorder);
+	return recorder_target_number(recorder->session, names_of(recorder), &recorder->target);
+}
+
+static void begin_children(struct recorder *recorder)
+{
+	struct err *err = recorder_children_begin(&recorder->children, session_pid(recorder->session));
+
+	if (err)
+		note_lack(recorder, PART_CHILDREN, err);
 }
 
 struct err *recorder_attached(struct recorder *recorder, pid_t before)
@@ -207,6 +165,7 @@ struct err *recorder_attached(struct recorder *recorder, pid_t before)
 	if (!err)
 		err = begin_names(recorder);
 	recorder->over = false;
+	recorder->forks = 0;
 	recorder->attached_ns = time_of_day();
 	recorder->sample_ns = 0;
 	recorder->generation = 0;
@@ -217,6 +176,8 @@ struct err *recorder_attached(struct recorder *recorder, pid_t before)
 								 .number = (uint64_t)before }, NULL);
 	if (!err)
 		err = put_event(recorder, (struct record_event){ .kind = RECORD_EVENT_ATTACH }, NULL);
+	if (!err && !recorder->without_children)
+		begin_children(recorder);
 	return err;
 }
 
@@ -300,6 +261,17 @@ static struct err *take_machine(struct recorder *recorder, bool lists, uint64_t 
 	return err;
 }
 
+/* They are rows as soon as there are some. */
+static struct err *take_children(struct recorder *recorder, uint64_t time_ns)
+{
+	struct recorder_children *children = &recorder->children;
+
+	if (!children->changed)
+		return NULL;
+	children->changed = false;
+	return recorder_rows_children(&recorder->rows, children, time_ns);
+}
+
 static struct err *take_part(struct recorder *recorder, enum part part, uint64_t time_ns)
 {
 	struct recorder_rows *rows = &recorder->rows;
@@ -312,6 +284,8 @@ static struct err *take_part(struct recorder *recorder, enum part part, uint64_t
 		return recorder_rows_sites(rows, time_ns);
 	case PART_MEMORY:
 		return recorder->over ? NULL : recorder_rows_memory(rows, time_ns);
+	case PART_CHILDREN:
+		return take_children(recorder, time_ns);
 	case PART_MACHINE:
 	case PART_LISTS:
 		return take_machine(recorder, part == PART_LISTS, time_ns);
@@ -323,22 +297,16 @@ static struct err *take_part(struct recorder *recorder, enum part part, uint64_t
 	}
 }
 
-/* A part could not be taken: the recording says why, once. */
-static void note_lack(struct recorder *recorder, enum part part, const struct err *why)
+/* The kernel does not keep the ends of children for long. */
+static void hear_children(struct recorder *recorder)
 {
-	AUTO_STR struct str text = STR_INIT;
-	struct err *err;
+	struct recorder_children *children = &recorder->children;
+	struct err *err = recorder_children_read(children);
 
-	trace_line("record: %s", why->msg);
-	if (recorder->lacking[part])
-		return;
-	recorder->lacking[part] = true;
-	err = str_addf(&text, "%s: %s", part_names[part], why->msg);
-	if (!err)
-		err = put_event(recorder, (struct record_event){ .kind = RECORD_EVENT_NOTE },
-				str_text(&text));
+	if (!err && children->lost)
+		err = err_create(ERR_RANGE, "there were more at a time than the kernel keeps");
 	if (err)
-		trace_line("record: %s", err->msg);
+		note_lack(recorder, PART_CHILDREN, err);
 }
 
 /* Take what is due. A part that fails is missing until it is due again. */
@@ -348,7 +316,8 @@ static void take_due(struct recorder *recorder, uint64_t time_ns, bool all)
 		uint64_t begun = procfs_clock(CLOCK_THREAD_CPUTIME_ID), wait;
 		struct err *err;
 
-		if (recorder->due_ns[part] > since_boot() && !(all && part == PART_SITES))
+		if (recorder->due_ns[part] > since_boot() &&
+		    !(all && (part == PART_SITES || part == PART_CHILDREN)))
 			continue;
 		recorder->rows.pause_ns = 0;
 		err = take_part(recorder, part, time_ns);
@@ -424,6 +393,7 @@ static struct err *take_sample(struct recorder *recorder, bool all)
 		err = begin_names(recorder);
 	if (err)
 		return err;
+	hear_children(recorder);
 	take_due(recorder, time_ns, all);
 	err = recorder_rows_totals(&recorder->rows, time_ns);
 	if (!err && !recorder->over)
@@ -508,6 +478,18 @@ struct err *recorder_poll(struct recorder *recorder, uint64_t *ns_ret)
 	return state == SESSION_ENDED ? NULL : take_sample(recorder, false);
 }
 
+/* A million short children are no million events: from some on they are sums (recorder_children.h). */
+static struct err *record_fork(struct recorder *recorder, pid_t pid)
+{
+	if (++recorder->forks > FORKS_MOST + 1)
+		return NULL;
+	if (recorder->forks > FORKS_MOST)
+		return put_event(recorder, (struct record_event){ .kind = RECORD_EVENT_NOTE },
+				 "forks are no events from here on: there are too many");
+	return put_event(recorder, (struct record_event){
+		.kind = RECORD_EVENT_FORK, .number = (uint64_t)pid }, NULL);
+}
+
 struct err *recorder_event(struct recorder *recorder, const struct session_event *event)
 {
 	struct err *err;
@@ -527,8 +509,7 @@ struct err *recorder_event(struct recorder *recorder, const struct session_event
 			err = recorder_attached(recorder, 0);
 		return err;
 	case SESSION_EVENT_FORK:
-		return put_event(recorder, (struct record_event){
-			.kind = RECORD_EVENT_FORK, .number = (uint64_t)event->pid }, NULL);
+		return record_fork(recorder, event->pid);
 	case SESSION_EVENT_WARNING:
 		return put_event(recorder, (struct record_event){ .kind = RECORD_EVENT_NOTE },
 				 event->text);
@@ -555,6 +536,12 @@ const char *recorder_trouble(const struct recorder *recorder)
 	return record_writer_trouble(recorder->writer);
 }
 
+void recorder_without_children(struct recorder *recorder)
+{
+	recorder->without_children = true;
+	recorder_children_end(&recorder->children);
+}
+
 void recorder_set_limits(struct recorder *recorder, const struct record_limits *limits)
 {
 	record_writer_set_limits(recorder->writer, limits);
@@ -566,6 +553,7 @@ struct err *recorder_end(struct recorder *recorder, const char *why)
 
 	err = err_first(err, record_writer_close(recorder->writer, time_of_day(), why));
 	recorder_rows_free(&recorder->rows);
+	recorder_children_end(&recorder->children);
 	record_table_free(&recorder->written);
 	free(recorder);
 	return err;

@@ -12,6 +12,7 @@
  *	memory		each 10 s
  *	machine		each 5 s; slab caches, processes and OOM kills each 30 s
  *	account, growth	each 5 minutes: for these the target stands still for a moment
+ *	children	each 10 s, if any has ended; the kernel's messages of that are read each time
  *
  * What took T of a processor is not done again for 500 T, so that all together take less than a
  * hundredth of a core; what has stopped the target for T not for 100,000 T; and sites are not
@@ -53,6 +54,8 @@ struct err *recorder_now(struct recorder *recorder) MUST_CHECK;
 const char *recorder_news(struct recorder *recorder);
 struct record_writer_state recorder_state(const struct recorder *recorder);
 const char *recorder_trouble(const struct recorder *recorder);
+/* Children that end are not listened to: each recorder hears those of the whole machine. */
+void recorder_without_children(struct recorder *recorder);
 void recorder_set_limits(struct recorder *recorder, const struct record_limits *limits);
 /* End it: a last sample, and the event `close`. recorder is gone, also after an error. */
 struct err *recorder_end(struct recorder *recorder, const char *why) MUST_CHECK;

@@ -362,6 +362,18 @@ struct err *recorder_rows_growth(struct recorder_rows *rows, uint64_t time_ns)
 	return finish(rows, RECORD_GROWTH, &made, time_ns, err);
 }
 
+struct err *recorder_rows_children(struct recorder_rows *rows,
+				   const struct recorder_children *children, uint64_t time_ns)
+{
+	struct record_table made;
+	struct err *err = NULL;
+
+	record_table_init(&made, RECORD_CHILDREN);
+	vec_each_while(child, &children->vec, !err)
+		err = add_named(rows, &made, child->name, child->value);
+	return finish(rows, RECORD_CHILDREN, &made, time_ns, err);
+}
+
 static struct err *add_group(struct recorder_rows *rows, const struct memory_group *group,
 			     uint64_t order, struct record_table *to)
 {

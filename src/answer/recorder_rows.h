@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "answer/recorder_children.h"
 #include "answer/recorder_stacks.h"
 #include "growth/machine_look.h"
 #include "record/table.h"
@@ -36,6 +37,9 @@ struct err *recorder_rows_memory(struct recorder_rows *rows, uint64_t time_ns) M
 struct err *recorder_rows_account(struct recorder_rows *rows, uint64_t time_ns) MUST_CHECK;
 /* Nothing is done if nothing of the kind is recorded (`growth start`). */
 struct err *recorder_rows_growth(struct recorder_rows *rows, uint64_t time_ns) MUST_CHECK;
+struct err *recorder_rows_children(struct recorder_rows *rows,
+				   const struct recorder_children *children,
+				   uint64_t time_ns) MUST_CHECK;
 /* The machine and the groups of a look; with lists caches and processes, too. */
 struct err *recorder_rows_machine(struct recorder_rows *rows, const struct machine_look *look,
 				  bool lists, uint64_t time_ns) MUST_CHECK;

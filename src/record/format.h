@@ -3,7 +3,7 @@
 #pragma once
 
 #define RECORD_FORMAT_MAIN	1u
-#define RECORD_FORMAT_MINOR	0u
+#define RECORD_FORMAT_MINOR	1u
 
 /* Flags of a sample. */
 #define RECORD_SAMPLE_WHOLE	1u

@@ -32,6 +32,8 @@ enum record_table_kind {
 	RECORD_CACHES,		/* slab caches; key: a string, the name; enum record_cache */
 	RECORD_GROUPS,		/* control groups; key: a string, the path; enum record_group */
 	RECORD_PROCESSES,	/* key: a pid; columns: enum record_process */
+	/* Children that have ended, by program. Key: a string, the name; enum record_child */
+	RECORD_CHILDREN,
 	RECORD_TABLES,
 };
 
@@ -86,6 +88,19 @@ enum record_process {
 	RECORD_PROCESS_COLUMNS,
 };
 
+/* Since the target was attached to. */
+enum record_child {
+	RECORD_CHILD_RUNS, RECORD_CHILD_FAILED,	/* how many, and with another status than 0 */
+	RECORD_CHILD_MOST,	/* bytes: the largest that was resident of one */
+	RECORD_CHILD_SUM,	/* ... and the sum of what was resident of each at most */
+	RECORD_CHILD_CPU,	/* ns */
+	RECORD_CHILD_FAULTS,	/* of pages */
+	RECORD_CHILD_COLUMNS,
+};
+
+#define RECORD_CHILDREN_OTHERS	"(others)"	/* beyond so many names: */
+#define RECORD_CHILDREN_MOST	256u
+
 #define RECORD_COLUMNS_MOST	32
 
 #define RECORD_ALL_TABLES	((1u << RECORD_TABLES) - 1)
@@ -112,6 +127,7 @@ static const struct record_table_form record_table_forms[RECORD_TABLES] = {
 	[RECORD_GROUPS] = { "groups", RECORD_KEY_STRING, RECORD_GROUP_COLUMNS, 0 },
 	[RECORD_PROCESSES] = { "processes", RECORD_KEY_NUMBER, RECORD_PROCESS_COLUMNS,
 			       1u << RECORD_PROCESS_NAME },
+	[RECORD_CHILDREN] = { "children", RECORD_KEY_STRING, RECORD_CHILD_COLUMNS, 0 },
 };
 
 static inline uint64_t record_growth_key(uint32_t stack, enum record_growth_kind kind)

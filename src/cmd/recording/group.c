@@ -64,7 +64,8 @@ static bool is_in_group(pid_t pid, const char *group)
 static char *record_command(const struct group *group, const struct worker *worker)
 {
 	char path[PATH_MAX], keep[32], size[32];
-	const char *words[] = { "record", path, "keep", keep, "size", size };
+	/* Each of so many recorders would hear of the children of all. */
+	const char *words[] = { "record", path, "keep", keep, "size", size, "children", "off" };
 
 	snprintf(path, sizeof(path), "%s/%d-%" PRIu64, group->options->dir, worker->pid,
 		 worker->start);

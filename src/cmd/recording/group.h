@@ -8,7 +8,8 @@
  * A mdbg has one target. So this one has none, and looks each second which processes are in the
  * group and in those below it. For each that is a second old it starts
  *
- *	mdbg -n -q -i -p PID -c {mdbg::on exit exit} -c {record DIR/PID-START keep AGE size BYTES}
+ *	mdbg -n -q -i -p PID -c {mdbg::on exit exit} \
+ *		-c {record DIR/PID-START keep AGE size BYTES children off}
  *
  * START is the start time of the process, so that an id that is used again is another folder. The
  * recorder ends with its process, and at the end of its standard input, a pipe: so it ends with this

@@ -41,18 +41,29 @@ static struct err *print_state(struct call *call)
 static struct err *begin(struct call *call)
 {
 	struct record_limits limits = RECORDING_LIMITS;
-	const char *keep = NULL, *size = NULL;
+	static const char *const words[] = { "keep", "size", "children" };
+	const char *value[ARRAY_SIZE(words)] = { NULL };
 	struct err *err;
 
 	for (int i = 1; i < call->argc; i += 2) {
-		if (strcmp(call->argv[i], "keep") && strcmp(call->argv[i], "size"))
+		size_t word = 0;
+
+		while (word < ARRAY_SIZE(words) && strcmp(call->argv[i], words[word]))
+			word++;
+		if (word == ARRAY_SIZE(words))
 			return call_bad_word(call->argv[i]);
 		if (i + 1 == call->argc)
 			return err_create(ERR_USAGE, "a value goes after %s", call->argv[i]);
-		*(call->argv[i][0] == 'k' ? &keep : &size) = call->argv[i + 1];
+		value[word] = call->argv[i + 1];
 	}
-	err = recording_limits(keep, size, &limits);
-	return err ? err : recording_begin(call->shell, call->argv[0], &limits);
+	if (value[2] && strcmp(value[2], "off"))
+		return err_create(ERR_USAGE, "'%s': children may be off", value[2]);
+	err = recording_limits(value[0], value[1], &limits);
+	if (!err)
+		err = recording_begin(call->shell, call->argv[0], &limits);
+	if (!err && value[2])
+		recorder_without_children(call->shell->recording.recorder);
+	return err;
 }
 
 static struct err *sample_now(struct call *call)
@@ -115,7 +126,7 @@ static const struct twin twin = {
 
 const struct cmd cmd_record = {
 	.name		= "record",
-	.usage		= "?DIR ?keep AGE? ?size BYTES?|now|off?",
+	.usage		= "?DIR ?keep AGE? ?size BYTES? ?children off?|now|off?",
 	.brief		= "record to a folder, for days",
 	.help		= "Without a word it says what is recorded. `record off` ends it; so does the\n"
 			  "end of mdbg, but not that of the process. `record now` takes a sample with all\n"
@@ -128,6 +139,10 @@ const struct cmd cmd_record = {
 			  "minutes after a day, an hour after a week. The last 10 s before the end of a\n"
 			  "process are not. Events are kept: attach, exec, end (with its reason, if the\n"
 			  "kernel killed it for lack of memory), marks, new modules.\n"
+			  "\n"
+			  "Children of the process are summed up by program when they end (`replay\n"
+			  "children`), however short they were. For that the kernel tells mdbg of all\n"
+			  "ends of processes of the machine; `children off` does without.\n"
 			  "\n"
 			  "AGE (28d) and BYTES (1G) bound the folder, which is made if it is missing.\n"
 			  "Nobody else may be able to write to it. One mdbg records to a folder; any\n"
@@ -144,6 +159,6 @@ const struct cmd cmd_record = {
 	.example	= "record /var/lib/mdbg/web keep 7d size 200M\n",
 	.run		= run,
 	.twin		= &twin,
-	.max_args	= 5,
+	.max_args	= 7,
 	.complete	= COMPLETE_FILES,
 };

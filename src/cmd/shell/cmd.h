@@ -125,7 +125,8 @@ struct cmd {
 	X(memory_service)								\
 	X(print) X(whatis) X(x) X(find) X(list)							\
 	X(where) X(frame) X(up) X(down) X(dump) X(thread) X(registers) X(map) X(proc)	\
-	X(replay) X(replay_follow) X(replay_only) X(replay_processes) X(replay_shares)		\
+	X(replay) X(replay_follow) X(replay_only) X(replay_processes) X(replay_children)	\
+	X(replay_shares)								\
 	X(replay_events) X(replay_watch) X(recordings)							\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid)		\

@@ -213,6 +213,51 @@ struct err *session_replay_figures_growth(struct session *session, unsigned kind
 	return replay_adding_end(&adding, time_ns, "growth", err, ret);
 }
 
+static struct session_replay_child *child_of(struct session_replay_children *children, const char *name)
+{
+	vec_each(child, &children->vec)
+		if (!strcmp(child->name, name))
+			return child;
+	return NULL;
+}
+
+static struct err *add_children(void *ctx, struct replay_source *source,
+				const struct record_sample *sample)
+{
+	const struct record_table *table = &sample->table[RECORD_CHILDREN];
+	struct session_replay_children *children = ctx;
+	struct err *err = NULL;
+
+	for (size_t i = 0; !err && i < table->nr; i++) {
+		const uint64_t *row = &table->values[i * table->columns];
+		const char *name = text_of(source, table->keys[i]);
+		struct session_replay_child *child = child_of(children, name);
+
+		if (!child) {
+			err = vec_push(&children->vec, ((struct session_replay_child){ .name = name }));
+			child = &vec_end(&children->vec)[-1];
+		}
+		for (unsigned k = 0; !err && k < MIN((unsigned)RECORD_CHILD_COLUMNS, table->columns); k++)
+			child->value[k] = k == RECORD_CHILD_MOST ? MAX(child->value[k], row[k]) :
+								   child->value[k] + row[k];
+	}
+	return err;
+}
+
+/* A process that has ended has had its children: they are of the whole recording up to then. */
+struct err *session_replay_figures_children(struct session *session, uint64_t time_ns,
+					    struct session_replay_children *ret)
+{
+	struct replay *replay = session->replay;
+	struct err *err = NULL;
+
+	vec_each_while(target, &replay->timeline.targets, !err)
+		if (replay_timeline_shows(target, replay->only))
+			err = replay_view_at(replay, target, MIN(time_ns, target->to_ns),
+					     1u << RECORD_CHILDREN, add_children, ret);
+	return err;
+}
+
 /* A look at the machine: the first sample that has one is taken. */
 struct looking {
 	struct machine_look *look;

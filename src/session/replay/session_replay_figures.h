@@ -12,6 +12,7 @@
 #include "growth/machine_look.h"
 #include "growth/memory_use.h"
 #include "heap/moment.h"
+#include "record/record.h"
 
 struct session;
 
@@ -45,6 +46,19 @@ unsigned session_replay_figures_growth_kinds(const struct session *session);
 /* The sums of the stacks of one kind at a time of the history. The caller calls moment_free. */
 struct err *session_replay_figures_growth(struct session *session, unsigned kind,
 					  uint64_t time_ns, struct moment *ret) MUST_CHECK;
+/* The children of all processes of the view that have ended by a time, of one program. */
+struct session_replay_child {
+	const char *name;		/* the session owns it; text from outside */
+	uint64_t value[RECORD_CHILD_COLUMNS];
+};
+
+struct session_replay_children {
+	VEC(struct session_replay_child) vec;
+};
+
+/* Where none has ended there are none. The caller frees the vector, also after an error. */
+struct err *session_replay_figures_children(struct session *session, uint64_t time_ns,
+					    struct session_replay_children *ret) MUST_CHECK;
 /*
  * ERR_NOTFOUND. before: that before the one at the cursor; there may be none. lists: processes and
  * caches, too. The caller calls machine_look_free.

@@ -83,3 +83,36 @@ case record-all-of-a-group 60 {
 	finish $other
 	until {![catch {file delete $group}]}
 }
+
+# Children that live for a millisecond are summed up by program: none is missed, and rows and bytes stay few.
+# CHILD_RUNS: how many (300). The program is /proc/self/exe, by which name it has executed itself.
+case record-short-lived-children 120 {
+	set runs [expr {[info exists ::env(CHILD_RUNS)] ? $::env(CHILD_RUNS) : 300}]
+	set t [start forker]
+	set m [live_start -q -p [pid_of $t]]
+	live $m "record $::tmp/rec"
+	foreach {order nr} [list spawn $runs system 20 vfork 10] {
+		order $t "$order $nr" 600
+	}
+	live $m "record off"
+	live_end $m
+	finish $t
+	set r [live_start --replay $::tmp/rec]
+	if {[regexp -line {note .* children are not recorded: (.*)$} [live $r "replay events"] -> why]} {
+		skip $why
+	}
+	foreach child [live_value $r mdbg::children] {
+		set is([dict get $child program]) $child
+	}
+	check {[lsort [array names is]] eq {exe sh}} {[array get is]}
+	check {[dict get $is(exe) runs] == $runs + 10 && [dict get $is(exe) failed] == $runs + 10} {$is(exe)}
+	check {[dict get $is(sh) runs] == 20 && [dict get $is(sh) failed] == 20} {$is(sh)}
+	check {[dict get $is(sh) mean] > 100000 && [dict get $is(sh) most] >= [dict get $is(sh) mean]} {$is(sh)}
+	check {[regexp -line "^exe +[expr {$runs + 10}] +[expr {$runs + 10}] " [live $r "replay children sort runs limit 1"]]} {
+		[live $r "replay children"]
+	}
+	set last [live_value $r {dict get [lindex [mdbg::history] end] time}]
+	check {[live_value $r "mdbg::children since $last"] eq {}} {since the last sample: $::result}
+	check {[file size $::tmp/rec/00000001.mrec] < 100000} {[file size $::tmp/rec/00000001.mrec] bytes}
+	live_end $r
+}
