@@ -218,7 +218,7 @@ static struct err *find_account(struct making *making)
 	struct session *session = making->report.session;
 	struct err *err;
 
-	/* The account of a recording has its parts alone. */
+	/* The account of a recording has its parts alone, which the page finds itself. */
 	if (session_replay_is(session))
 		return NULL;
 	err = session_account_of(session, &making->sites.heap, &making->account);
@@ -344,7 +344,8 @@ const struct cmd cmd_report = {
 			  "renamed, as by `export`.\n"
 			  "\n"
 			  "`since` makes it one of the time from MOMENT to now. Of a recording it is what\n"
-			  "is known at its cursor: sites, memory over time, and what has changed.\n",
+			  "is known at its cursor: sites, the account, memory over time, and what has\n"
+			  "changed.\n",
 	.example	= "report memory.html\n"
 			  "report night.html since -8h\n",
 	.need		= call_need_moments,

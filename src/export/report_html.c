@@ -23,6 +23,7 @@
 #include "report/out.h"
 #include "report/traceback.h"
 #include "session/account.h"
+#include "session/replay/session_replay.h"
 #include "session/session.h"
 
 #define FLAME_ROOM	(1200u << 10)	/* bytes of its frames */
@@ -277,29 +278,62 @@ static void write_facts(const struct page *page)
 	text(page, "</dl>\n");
 }
 
-/* The rows of `memory account`. */
-static struct err *write_account(const struct page *page)
+static bool has_account(const struct report *report)
 {
-	CLEANUP(answer_free) struct answer rows = { .nr = 0 };
-	const struct account_row *row;
-	struct err *err;
+	return report->account || session_replay_is(report->session);
+}
 
-	if (!page->report->account)
-		return NULL;
-	text(page, "<section id=\"account\"><h2>What is in memory</h2>\n<div class=\"scroll\"><table class=\"kinds\"><thead>"
+static struct err *write_parts(const struct page *page, struct answer *rows)
+{
+	const struct account_row *row;
+	struct err *err = NULL;
+
+	text(page, "<div class=\"scroll\"><table class=\"kinds\"><thead>"
 	     "<tr><th scope=\"col\">Part</th><th scope=\"col\">Bytes</th><th scope=\"col\">Percent"
 	     "</th><th scope=\"col\">What it is</th></tr></thead><tbody>\n");
-	err = account_rows(page->report->account, false, &rows);
-	while (!err && !(err = answer_next(&rows, (const void **)&row)) && row) {
-		export_file_f(page->file, "<tr><th scope=\"row\">%s</th><td>%" PRIu64 "</td><td>",
-			      row->part, row->bytes);
+	while (!err && !(err = answer_next(rows, (const void **)&row)) && row) {
+		text(page, "<tr><th scope=\"row\">");
+		markup_write(page->file, row->part, MARKUP_WHOLE);
+		export_file_f(page->file, "</th><td>%" PRIu64 "</td><td>", row->bytes);
 		if (row->shared)
 			export_file_f(page->file, "%.1f", row->share);
 		text(page, "</td><td class=\"text\">");
 		markup_write(page->file, row->note, MARKUP_WHOLE);
 		text(page, "</td></tr>\n");
 	}
-	text(page, "</tbody></table></div></section>\n");
+	text(page, "</tbody></table></div>\n");
+	return err;
+}
+
+/* The rows of `memory account`: of now, or as they were recorded last, if they were. */
+static struct err *write_account(const struct page *page)
+{
+	CLEANUP(answer_free) struct answer rows = { .nr = 0 };
+	const struct report *report = page->report;
+	char time[32] = "";
+	uint64_t time_ns;
+	struct err *err;
+
+	if (!has_account(report))
+		return NULL;
+	text(page, "<section id=\"account\"><h2>What is in memory</h2>\n");
+	if (report->account) {
+		err = account_rows(report->account, false, &rows);
+	} else {
+		err = account_rows_recorded(report->session, false, &time_ns, &rows);
+		number_text_time(time, sizeof(time), time_ns);
+	}
+	if (err && err->code == ERR_NOTFOUND) {
+		text(page, "<p>");
+		markup_write(page->file, err->msg, MARKUP_WHOLE);
+		text(page, ": it is taken every five minutes, or more rarely.</p></section>\n");
+		return NULL;
+	}
+	if (!err && *time)
+		export_file_f(page->file, "<p>This was taken at %s.</p>\n", time);
+	if (!err)
+		err = write_parts(page, &rows);
+	text(page, "</section>\n");
 	return err;
 }
 
@@ -490,7 +524,7 @@ static void write_head(const struct page *page)
 	text(page, "</style></head>\n<body><header><h1>");
 	write_title(page);
 	text(page, "</h1>\n<nav aria-label=\"Sections\"><a href=\"#verdict\">Verdict</a> ");
-	if (page->report->account)
+	if (has_account(page->report))
 		text(page, "<a href=\"#account\">Memory</a> ");
 	text(page, "<a href=\"#time\">Time</a> <a href=\"#flame\">Flame graph</a> "
 	     "<a href=\"#owners\">Owners</a> <a href=\"#types\">Types</a> <a href=\"#sites\">Sites</a> <a href=\"#leaks\">Leaks</a> "

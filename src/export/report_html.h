@@ -51,7 +51,10 @@ struct report {
 	const struct leaks *leaks;
 	const struct leak_marks *found;
 	const char *no_leaks;
-	/* Its account, and the judge's words; NULL: there is none, as the process has ended. */
+	/*
+	 * Its account, and the judge's words; NULL: there is none, as the process has ended. That of
+	 * a recording is the session's.
+	 */
 	const struct session_account *account;
 	const struct memory_verdict *judged;
 	/* Who keeps what, and what it is; NULL: not known, and no_owners or no_types says why. */

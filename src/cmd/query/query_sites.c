@@ -143,22 +143,28 @@ static struct err *add_up(const struct call *call, struct query *query, struct s
 	return err;
 }
 
-static struct err *not_of_then(const char *what)
+static struct err *not_of_then(const struct call *call, const char *what)
 {
+	char text[96];
+
+	snprintf(text, sizeof(text), "%s is not answered by a recording", what);
+	if (session_replay_is(call->session))
+		return call_not_recorded(text);
 	return err_hint(err_create(ERR_USAGE, "%s is not known for an earlier moment", what),
 			"known are: by stack, function or module; a filter on function and module");
 }
 
 /* A moment has sums by stack only; the names of a stack are known. */
-static struct err *check_past(const struct query *query, const struct site_spec *spec)
+static struct err *check_past(const struct call *call, const struct query *query,
+			      const struct site_spec *spec)
 {
 	if (spec->by >= SITE_THREAD)
-		return not_of_then(query_by[spec->by]);
+		return not_of_then(call, query_by[spec->by]);
 	if (spec->sort == SITE_SORT_AGE || site_sort_is_all_time(spec->sort) || spec->idle)
-		return not_of_then(spec->sort == SITE_SORT_AGE ? "age" : "what was freed");
+		return not_of_then(call, spec->sort == SITE_SORT_AGE ? "age" : "what was freed");
 	vec_each(cond, &query->filter.conds)
 		if (!(1u << cond->attr & NAME_ATTRS))
-			return not_of_then(filter_parse_attr_name(cond->attr));
+			return not_of_then(call, filter_parse_attr_name(cond->attr));
 	return NULL;
 }
 
@@ -198,7 +204,7 @@ static struct err *build_past(const struct call *call, struct query *query, stru
 {
 	CLEANUP(moment_free) struct moment sampled = MOMENT_INIT;
 	const struct filter_env env = query_env(call, query);
-	struct err *err = check_past(query, spec);
+	struct err *err = check_past(call, query, spec);
 
 	if (!err && (query->since.word || session_replay_is(call->session)))
 		err = find_since(call, query, spec, &sampled);

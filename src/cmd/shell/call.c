@@ -21,12 +21,16 @@ int call_word_index(const char *word, const char *const *words)
 	return -1;
 }
 
-/* The one answer to all that takes a process, its memory, or records of single blocks. */
-static struct err *only_a_recording(void)
+struct err *call_not_recorded(const char *what)
 {
-	return err_hint(err_create(ERR_STATE, "there is no process, only its recording"),
+	return err_hint(err_create(ERR_STATE, "%s", what),
 			"a recording answers: malloc, malloc sites, tree, diff, history; memory, account, "
 			"system; growth, export, report. `mdbg -p PID` asks the process");
+}
+
+static struct err *only_a_recording(void)
+{
+	return call_not_recorded("there is no process, only its recording");
 }
 
 struct err *call_need_target(const struct call *call)

@@ -50,6 +50,11 @@ struct err *call_need_log(const struct call *call) MUST_CHECK;
  */
 struct err *call_need_moments(const struct call *call) MUST_CHECK;
 /*
+ * The one answer to all that takes a process, its memory, or records of single blocks: ERR_STATE, with
+ * what a recording answers.
+ */
+struct err *call_not_recorded(const char *what) MUST_CHECK;
+/*
  * Returns ERR_USAGE: `word` may not stand here. cmd_register.c adds the command's name and usage.
  */
 struct err *call_bad_word(const char *word) MUST_CHECK;

@@ -63,6 +63,10 @@ case replay-equals-live 60 {
 	set was [replay_memory [live $r "memory at $first"] $kinds]
 	check {$was eq $memory} {memory: [replay_differences $was $memory]}
 	check {[string match "*this is known of now only*" [live_error $m "memory at -1s"]]} {memory at, of a process}
+	# The report has the account as it was taken last.
+	live $r "report $::tmp/report.html"
+	check {[regexp {<p>This was taken at [^<]*</p>.*<th scope="row">held</th><td>(\d+)</td>} [slurp $::tmp/report.html] -> held]} {no account}
+	check {$held == [lindex [lsearch -inline $account held*] 1]} {the account has $held: $account}
 	# A file for other programs, and one that is compared with the recording.
 	live $r "export csv $::tmp/history.csv history"
 	check {[lindex [split [lindex [split [string trim [slurp $::tmp/history.csv]] \n] end] ,] 2] == 150} {[slurp $::tmp/history.csv]}
@@ -140,6 +144,15 @@ case replay-says-what-it-lacks 30 {
 		mdbg -q --replay $::tmp/rec -c $command
 		check_refused 1 "there is no process, only its recording" "a recording answers: malloc, malloc sites"
 	}
+	foreach {what command} {age {malloc sites sort age} age {malloc sites age > 5m} {what was freed} {malloc sites sort total}
+		{what was freed} {malloc sites all} {what was freed} {malloc tree sort calls} thread {malloc sites by thread}
+		size {export folded /dev/stdout size > 1K}} {
+		mdbg -q --replay $::tmp/rec -c $command
+		check_refused 1 "$what is not answered by a recording" "a recording answers: malloc, malloc sites"
+	}
+	# The report of a recording that has no account yet says so.
+	mdbg_ok -q --replay $::tmp/rec -c "report $::tmp/report.html"
+	check {[regexp {<h2>What is in memory</h2>\s*<p>the recording has no account at [^<]*: it is taken every} [slurp $::tmp/report.html]]} {no word of the account}
 	mdbg -q --replay $::tmp/rec -c "malloc sites at '2001-01-01 00:00'"
 	check_refused 1 "the recording begins at" ""
 	mdbg -q --replay $::tmp/rec@2001-01-01
