@@ -6,13 +6,17 @@
 #include "log/sample.h"
 
 #define WINDOW_NS	100000000u	/* of processor time */
+#define SHORT_NS	10000000u	/* ditto, at least */
 #define SPARE		0.9		/* of the bound is used */
 #define FINER		0.8		/* below this part of what is left, the rate gets finer */
 #define LEAST		0.1		/* of the bound is left to the slow path */
 #define DOUBLING	4u		/* rates */
+#define HARDLY_ANY	1e-6		/* of all blocks have a record */
+#define NEARLY_ALL	0.9999
+#define SIZES		24u		/* times the mean: all are recorded */
 #define FADES		0.9		/* in a window */
 #define CALLED		2.5		/* thunk and agent, by the agent alone, as measured once */
-#define DOUBT_NS	20e6		/* of the fast path: from there on, the task clock counts more */
+#define DOUBT_NS	5e6		/* of the fast path: from there on, the task clock counts more */
 #define ENOUGH_NS	400e6		/* of the task clock: older ones fade */
 
 /* Every call of the agent's is in one of these. */
@@ -38,19 +42,34 @@ double sample_cost_factor(const struct sample_cost_clock *clock)
 	return (ours + CALLED * DOUBT_NS) / (clock->fast + DOUBT_NS);
 }
 
-/* The task clock was read in this window, of process_ns: what did it say, and what the stamps? */
+/*
+ * The task clock was read in this window: what did it say, and what the stamps? It says little of the
+ * fast path where most blocks are recorded.
+ */
 static void add_clock(struct sample_cost_clock *clock, const struct sample_cost_look *from,
-		      const struct sample_cost_look *to, double slow, double fast,
-		      double process_ns)
+		      const struct sample_cost_look *to, const struct sample_cost_sums *sums,
+		      double slow, double fast)
 {
 	double watched = grown((double)from->watched_ns, (double)to->watched_ns);
 	double keep = clock->ours > ENOUGH_NS ? 0.5 : 1;
 
-	if (watched <= 0 || process_ns <= 0)
+	if (watched <= 0 || sums->process_ns <= 0 || sums->recorded > sums->blocks / 2)
 		return;
 	clock->ours = clock->ours * keep + grown((double)from->ours_ns, (double)to->ours_ns);
-	clock->slow = clock->slow * keep + slow * watched / process_ns;
-	clock->fast = clock->fast * keep + fast * watched / process_ns;
+	clock->slow = clock->slow * keep + slow * watched / sums->process_ns;
+	clock->fast = clock->fast * keep + fast * watched / sums->process_ns;
+	clock->seen += fast * watched / sums->process_ns;
+}
+
+/* What a call takes by the stamps of the last seconds; 0: there are none. */
+static double ticks_of_call(struct sample_cost *cost, const struct log_accounts *before,
+			    const struct log_accounts *now)
+{
+	struct sample_cost_timed *timed = &cost->timed;
+
+	timed->calls = timed->calls * FADES + GROWN(timed_calls);
+	timed->ticks = timed->ticks * FADES + GROWN(timed_ticks);
+	return timed->calls > 0 ? timed->ticks / timed->calls : 0;
 }
 
 /* What happened between two looks. *slow_ret and *fast_ret are ns. */
@@ -60,27 +79,44 @@ static struct sample_cost_sums between(struct sample_cost *cost, const struct sa
 	const struct sample_cost_look *from = &cost->last;
 	const struct log_accounts *before = &from->accounts, *now = &to->accounts;
 	double calls = grown(calls_of(before), calls_of(now));
-	double process = grown((double)from->process_ns, (double)to->process_ns);
-
-	*slow_ret = GROWN(slow_ticks) * to->tick_ns;
-	*fast_ret = now->timed_calls ? calls * (double)now->timed_ticks /
-				       (double)now->timed_calls * to->tick_ns : 0;
-	add_clock(&cost->clock, from, to, *slow_ret, *fast_ret, process);
-	*fast_ret *= sample_cost_factor(&cost->clock);
-	return (struct sample_cost_sums){
-		.agent_ns = *slow_ret + *fast_ret,
-		.process_ns = process,
+	struct sample_cost_sums sums = {
+		.process_ns = grown((double)from->process_ns, (double)to->process_ns),
 		.blocks = GROWN(allocs) + GROWN(unsampled),
 		.recorded = GROWN(allocs),
 	};
+
+	*slow_ret = GROWN(slow_ticks) * to->tick_ns;
+	*fast_ret = calls * ticks_of_call(cost, before, now) * to->tick_ns;
+	add_clock(&cost->clock, from, to, &sums, *slow_ret, *fast_ret);
+	*fast_ret *= sample_cost_factor(&cost->clock);
+	sums.agent_ns = *slow_ret + *fast_ret;
+	return sums;
 }
 
-/* The rate that is `steps` coarser. From a rate that records all, the finest one is next. */
-static uint8_t coarser(uint8_t rate, unsigned steps)
+/* The size of blocks of which this part is recorded with this mean. */
+static uint64_t size_recorded(uint64_t mean, double part)
 {
-	unsigned from = MAX((unsigned)rate, SAMPLE_RATE_FINEST - 1);
+	double weight = (double)SAMPLE_ONE / MIN(MAX(part, HARDLY_ANY), NEARLY_ALL);
+	uint64_t low = 1, high = SIZES * mean;
 
-	return (uint8_t)MIN(from + steps, SAMPLE_RATE_COARSEST);
+	while (low + 1 < high) {
+		uint64_t size = low + (high - low) / 2;
+
+		*((double)sample_weight(size, mean) >= weight ? &low : &high) = size;
+	}
+	return low;
+}
+
+/* The finest rate that records only one in `times` of what is recorded now, a `part` of all blocks. */
+static uint8_t coarser(uint8_t rate, double times, double part)
+{
+	uint8_t to = MAX(rate, (uint8_t)SAMPLE_RATE_FINEST);
+	uint64_t size = size_recorded(sample_rate_mean(to), part);
+	double weight = times * (double)sample_weight(size, sample_rate_mean(to));
+
+	while (to < SAMPLE_RATE_COARSEST && (double)sample_weight(size, sample_rate_mean(to)) < weight)
+		to++;
+	return to;
 }
 
 static uint8_t finer(uint8_t rate, unsigned steps)
@@ -103,13 +139,13 @@ static unsigned steps_for(double times)
 }
 
 static uint8_t next_rate(struct sample_cost *cost, double slow, double fast, double budget,
-			 uint8_t rate)
+			 double part, uint8_t rate)
 {
 	double left = MAX(budget - fast, LEAST * budget);
 
 	cost->fails = fast > budget || (slow > left && rate >= SAMPLE_RATE_COARSEST);
 	if (slow > left)
-		return coarser(rate, steps_for(slow / left));
+		return coarser(rate, slow / left, part);
 	if (slow < FINER * left && rate >= SAMPLE_RATE_FINEST)
 		return finer(rate, slow > 0 ? MIN(steps_for(left / slow), DOUBLING) : DOUBLING);
 	return rate;
@@ -123,6 +159,18 @@ static void add(struct sample_cost_sums *to, double keep, const struct sample_co
 	to->recorded = to->recorded * keep + is->recorded;
 }
 
+/* May what happened since the last look that counted be judged? */
+static bool counts(const struct sample_cost *cost, const struct sample_cost_look *look,
+		   uint32_t bound)
+{
+	const struct log_accounts *before = &cost->last.accounts, *now = &look->accounts;
+	double process = grown((double)cost->last.process_ns, (double)look->process_ns);
+
+	return process >= WINDOW_NS ||
+	       (bound && process >= SHORT_NS && GROWN(slow_ticks) * look->tick_ns >=
+			(double)WINDOW_NS * bound / SAMPLE_COST_MOST);
+}
+
 uint8_t sample_cost_look(struct sample_cost *cost, const struct sample_cost_look *look,
 			 uint32_t bound, uint8_t rate)
 {
@@ -134,7 +182,7 @@ uint8_t sample_cost_look(struct sample_cost *cost, const struct sample_cost_look
 		cost->begun = true;
 		return rate;
 	}
-	if (look->process_ns < cost->last.process_ns + WINDOW_NS)
+	if (!counts(cost, look, bound))
 		return rate;
 	sums = between(cost, look, &slow, &fast);
 	cost->last = *look;
@@ -143,7 +191,8 @@ uint8_t sample_cost_look(struct sample_cost *cost, const struct sample_cost_look
 	if (!bound || !rate)
 		return rate;
 	return next_rate(cost, slow, fast,
-			 SPARE * sums.process_ns * bound / SAMPLE_COST_MOST, rate);
+			 SPARE * sums.process_ns * bound / SAMPLE_COST_MOST,
+			 sums.blocks > 0 ? sums.recorded / sums.blocks : 0, rate);
 }
 
 double sample_cost_percent(const struct sample_cost_sums *sums)

@@ -14,7 +14,7 @@
 #include "tracee/region.h"
 
 #define CLOCK_NS	30000000000u	/* of processor time */
-#define CLOCK_OURS_NS	100000000u
+#define CLOCK_FAST_NS	100e6		/* of the fast path, by its stamps */
 #define CLOCK_EACH_NS	300000000000u
 #define RANGES		64u
 #define PAUSE_NS	2000000000u	/* after it nothing is known of the time before */
@@ -67,7 +67,7 @@ static void begin_clock(struct session_cost_state *is, pid_t pid)
 		end_clock(is, UINT64_MAX);
 		return;
 	}
-	is->clock_ours = is->now.ours_ns;
+	is->clock_seen = is->cost.clock.seen;
 	is->clock_watched = is->now.watched_ns;
 }
 
@@ -82,7 +82,7 @@ static void read_clock(struct session_cost_state *is, const struct process *proc
 			range[nr++] = (struct code_range){ area->address,
 							   area->address + area->len };
 	code_share_read(is->clock, range, nr, &is->now.ours_ns, &is->now.watched_ns);
-	if (is->now.ours_ns - is->clock_ours >= CLOCK_OURS_NS ||
+	if (is->cost.clock.seen - is->clock_seen >= CLOCK_FAST_NS ||
 	    is->now.watched_ns - is->clock_watched >= CLOCK_NS)
 		end_clock(is, is->now.process_ns + CLOCK_EACH_NS);
 }

@@ -3,8 +3,8 @@
  * What recording costs the process, and the bound on it (`--cost`, `set cost`): log/sample_cost.h,
  * applied to a session. The tracer thread takes the looks; the processes of the log are taken
  * together. A process that has ended keeps the processor time that it had at the last look. The task
- * clock is read of the current one, if there is a bound, for CLOCK_NS of its processor time or until it was in code of
- * mdbg's for CLOCK_OURS_NS, and again each CLOCK_EACH_NS.
+ * clock is read of the current one, if there is a bound, for CLOCK_NS of its processor time or until the
+ * fast path has taken CLOCK_FAST_NS of it, and again each CLOCK_EACH_NS.
  *
  * The bound is a property of the log, as sampling is: it is in its header, so that a later mdbg goes
  * on to keep it. A log that was begun without one records all for ever.
@@ -29,7 +29,8 @@ struct session_cost_state {
 	struct sample_cost_look now;	/* with the sums of the task clock */
 	struct code_share *clock;	/* NULL: it is not read now */
 	uint64_t clock_from;		/* of the processor time: it is read then; UINT64_MAX: never */
-	uint64_t clock_ours, clock_watched;	/* when this reading began */
+	double clock_seen;		/* when this reading began */
+	uint64_t clock_watched;
 };
 
 /* What is said of the cost. */

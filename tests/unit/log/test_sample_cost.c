@@ -86,6 +86,67 @@ TEST("keeps")
 	}
 }
 
+/* A busy process has only a few windows in which nearly all is recorded. */
+TEST("begins")
+{
+	struct process is = { .pairs = 500000, .size = 100, .slow_ns = 300, .fast_ns = 4,
+			      .thunk_ns = 6, .clocked = true };
+	struct sample_cost cost = { .begun = false };
+	uint8_t rate = SAMPLE_RATE_FIRST;
+	double from;
+
+	keep(&is, &cost, 3, 200, &rate);
+	from = is.truth;
+	keep(&is, &cost, 5, 200, &rate);
+	CU_ASSERT(is.truth - from <= 0.02 * 1.5 * 5 * SECOND / 10);
+	CU_ASSERT(is.truth - from >= 0.02 / 2 * 5 * SECOND / 10);
+}
+
+/* What the slow path takes while nearly all is recorded says little of the fast one. */
+TEST("clock of the fast path")
+{
+	struct process is = { .pairs = 500000, .size = 100, .slow_ns = 3000, .fast_ns = 4,
+			      .thunk_ns = 6, .clocked = true };
+	struct sample_cost cost = { .begun = false };
+	uint8_t rate = SAMPLE_RATE_FIRST;
+
+	keep(&is, &cost, 2, 200, &rate);
+	CU_ASSERT_EQUAL(cost.clock.seen, 0);
+	CU_ASSERT_EQUAL(sample_cost_factor(&cost.clock), 2.5);
+	keep(&is, &cost, 100, 200, &rate);
+	CU_ASSERT(cost.clock.seen > 0);
+}
+
+/* A short time counts, if the slow path has taken in it what it may in a whole window. */
+TEST("short windows")
+{
+	struct process is = { .pairs = 500000, .size = 100, .slow_ns = 300, .fast_ns = 4 };
+	struct sample_cost cost = { .begun = false };
+	uint8_t rate = sample_cost_look(&cost, &is.look, 100, SAMPLE_RATE_FIRST);
+
+	run(&is, SECOND / 50, rate);
+	CU_ASSERT(sample_cost_look(&cost, &is.look, 100, rate) > rate + 12);
+	cost = (struct sample_cost){ .begun = false };
+	sample_cost_look(&cost, &is.look, 100, rate);
+	is.pairs = 1000;
+	run(&is, SECOND / 50, rate);
+	CU_ASSERT_EQUAL(sample_cost_look(&cost, &is.look, 100, rate), rate);
+}
+
+/* The time of a call is that of the last seconds: a time long ago does not count. */
+TEST("calls that were measured")
+{
+	struct process is = { .pairs = 100000, .size = 100, .slow_ns = 300, .fast_ns = 400 };
+	struct sample_cost cost = { .begun = false };
+	uint8_t rate = SAMPLE_RATE_FIRST;
+
+	keep(&is, &cost, 100, 200, &rate);
+	is.fast_ns = 4;
+	keep(&is, &cost, 100, 200, &rate);
+	CU_ASSERT(!cost.fails);
+	CU_ASSERT(sample_cost_percent(&cost.lately) <= 2);
+}
+
 /* One that allocates little is recorded as a whole, and passes to sampling when it allocates more. */
 TEST("surges")
 {
