@@ -280,6 +280,13 @@ static bool is_unknown_name(const char *word)
 	       call_word_index(word, query_site_words) < 0;
 }
 
+static void skip_words(struct call *call, int nr)
+{
+	call->argc -= nr;
+	call->argv += nr;
+	call->objv += nr;
+}
+
 /*
  * Take KIND from the first word, if it is one, and parse the rest. Without KIND, a filter may have
  * what any source has; the machine's kinds alone have no process.
@@ -299,9 +306,11 @@ static struct err *parse_ask(struct call *call, struct growth_ask *ask, bool *ha
 		       bad_kind(call->argv[0], ALL_OF(kinds)) : err;
 	}
 	ask->kind = (enum growth_kind)kind;
-	rest.argc--;
-	rest.argv++;
-	rest.objv++;
+	skip_words(&rest, 1);
+	ask->by_process = kind == GROWTH_KERNEL && rest.argc > 1 && !strcmp(rest.argv[0], "by") &&
+			  !strcmp(rest.argv[1], "process");
+	if (ask->by_process)
+		skip_words(&rest, 2);
 	err = query_growth(&rest, source->attrs, source->logless, &ask->query);
 	if (!err && !answers(source, &ask->query.filter))
 		err = err_create(ERR_USAGE, "%s", source->lacks);
@@ -422,13 +431,15 @@ struct err *growth_sites(struct call *call, struct query *query, const char **un
 
 static const struct twin twin = {
 	.name		= "mdbg::growth",
-	.usage		= "KIND ?FILTER? ?sort bytes|count? ?limit N? ?since MOMENT?",
+	.usage		= "KIND ?by process? ?FILTER? ?sort bytes|count? ?limit N? "
+			  "?since MOMENT?",
 	.brief		= "list of dicts: what the stacks of `growth KIND` hold",
 	.help		= "    bytes count    held, and in how many mappings\n"
 			  "    stack\n"
 			  "fault also has pages, minor, major, file, and as bytes 4096 for each page;\n"
 			  "kernel has kind, seen, and as stack a list of dicts with pc, function,\n"
-			  "offset and module.\n",
+			  "offset and module. `kernel by process` also has pid (`-`: not known), process\n"
+			  "(its name), and as caller a list of dicts with pc, file and offset (bytes).\n",
 	.rows		= rows,
 };
 
@@ -451,7 +462,7 @@ static struct err *show(struct call *call)
 
 const struct cmd cmd_growth = {
 	.name		= "growth",
-	.usage		= "?brk|mmap|shm|fault|kernel? ?FILTER? "
+	.usage		= "?brk|mmap|shm|fault|kernel ?by process?? ?FILTER? "
 			  "?sort bytes|count? ?limit N? ?since MOMENT?",
 	.brief		= "memory that malloc does not show: stacks that hold mappings",
 	.help		= "Lists the stacks whose calls since `growth start` made what is still mapped:\n"
@@ -478,6 +489,9 @@ const struct cmd cmd_growth = {
 			  "programs at the kernel's tracepoints (root, or CAP_BPF and CAP_PERFMON; Linux\n"
 			  "6.1) and /proc/kallsyms. Where allocations come too fast the figures are\n"
 			  "estimates, and the answer says so; `set kernel-sampling off` records all.\n"
+			  "`kernel by process` says which process it was, and where in its code: files\n"
+			  "and offsets, by frame pointers. Without these a stack ends early. What an\n"
+			  "interrupt allocates is under the process that it has interrupted.\n"
 			  "Where the kernel has /proc/allocinfo, its largest lines follow, unless there\n"
 			  "is a FILTER or `since`.\n"
 			  "\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* growth kernel (growth.h). */
 
+#include <string.h>
 #include <time.h>
 
 #include "answer/answer.h"
@@ -46,7 +47,7 @@ static struct err *ask(struct call *call, const struct growth_ask *asked,
 
 	kernel_names_read(names);
 	err = kernel_add_up(session_kernel(call->session), names, &asked->query.filter,
-			    procfs_clock(CLOCK_REALTIME), sums);
+			    asked->by_process, procfs_clock(CLOCK_REALTIME), sums);
 	/* They are in order of bytes. */
 	if (err)
 		return err;
@@ -75,7 +76,7 @@ static struct err *show(struct call *call, struct growth_ask *asked)
 	struct err *err = ask(call, asked, &names, &sums);
 
 	if (!err)
-		err = kernel_print(session_kernel(call->session), &names, &sums,
+		err = kernel_print(session_kernel(call->session), &names, &sums, asked->by_process,
 				   asked->query.order.limit, call->out);
 	if (!err && !asked->query.filter.conds.nr)
 		show_lines(asked->query.order.limit, call->out);
@@ -101,6 +102,10 @@ struct sum_row {
 	uint64_t bytes, count, seen;
 	const char *kind, *function;	/* the innermost frame */
 	struct answer stack;
+	/* of `by process` */
+	uint64_t pid;			/* UINT64_MAX: it is not known */
+	const char *process;
+	struct answer caller;
 };
 
 static const struct column sum_columns[] = {
@@ -117,6 +122,41 @@ static const struct column sum_columns[] = {
 };
 
 static const struct relation sum_relation = RELATION("growth", sum_columns, struct sum_row);
+
+/* A frame of the process's own code. */
+struct caller_row {
+	uint64_t pc, offset;
+	const char *file;
+};
+
+static const struct column caller_columns[] = {
+	{ "pc", "PC", NULL, COLUMN(ADDRESS, struct caller_row, pc) },
+	{ "file", "FILE", NULL, COLUMN(TEXT, struct caller_row, file) },
+	{ "offset", ">OFFSET", NULL, COLUMN(NUMBER, struct caller_row, offset) },
+};
+
+static const struct relation caller_relation = RELATION("callers", caller_columns,
+							struct caller_row);
+
+static const struct column user_columns[] = {
+	{ "bytes", ">BYTES", NULL, COLUMN(BYTES, struct sum_row, bytes),
+	  .flags = COLUMN_BRIEF },
+	{ "count", ">COUNT", NULL, COLUMN(NUMBER, struct sum_row, count),
+	  .flags = COLUMN_BRIEF },
+	{ "seen", ">SEEN", NULL, COLUMN(NUMBER, struct sum_row, seen) },
+	{ "kind", "KIND", NULL, COLUMN(TEXT, struct sum_row, kind),
+	  .flags = COLUMN_BRIEF },
+	{ "pid", ">PID", NULL, COLUMN(NUMBER, struct sum_row, pid),
+	  .flags = COLUMN_BRIEF | COLUMN_MAX_UNKNOWN },
+	{ "process", "PROCESS", NULL, COLUMN(TEXT, struct sum_row, process),
+	  .flags = COLUMN_BRIEF },
+	{ "stack", NULL, NULL, COLUMN(ROWS, struct sum_row, stack), .rows = &frame_relation },
+	{ "caller", NULL, NULL, COLUMN(ROWS, struct sum_row, caller), .rows = &caller_relation },
+	{ "function", "FUNCTION", NULL, COLUMN(TEXT, struct sum_row, function),
+	  .flags = COLUMN_BRIEF | COLUMN_NOT_IN_TCL },
+};
+
+static const struct relation user_relation = RELATION("growth", user_columns, struct sum_row);
 
 static struct err *add_frames(struct kernel_growth *growth, const struct kernel_names *names,
 			      uint32_t stack, struct answer *ret)
@@ -140,6 +180,36 @@ static struct err *add_frames(struct kernel_growth *growth, const struct kernel_
 	return err;
 }
 
+static struct err *add_callers(const struct kernel_caller *caller, struct answer *ret)
+{
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = NULL;
+
+	*ret = (struct answer)ANSWER_KEPT(&caller_relation);
+	if (caller->nr)
+		err_ignore(procfs_maps(caller->pid, &maps));
+	for (uint32_t i = 0; !err && i < caller->nr; i++) {
+		struct caller_row row = { .pc = caller->pcs[i] };
+
+		row.file = kernel_caller_file(&maps, row.pc, &row.offset);
+		err = answer_add(ret, &row);
+	}
+	procparse_maps_free(&maps);
+	return err;
+}
+
+/* comm holds the name as long as the row is not added. */
+static struct err *add_user(struct kernel_growth *growth, uint32_t user, struct sum_row *row,
+			    char comm[sizeof(((struct kernel_caller *)0)->comm) + 1])
+{
+	struct kernel_caller caller = kernel_growth_caller(growth, user);
+
+	row->pid = caller.pid < 0 ? UINT64_MAX : (uint64_t)caller.pid;
+	memcpy(comm, caller.comm, sizeof(caller.comm));
+	row->process = comm;
+	return add_callers(&caller, &row->caller);
+}
+
 static struct err *rows(struct call *call, struct growth_ask *asked, struct answer *ret)
 {
 	CLEANUP(kernel_names_free) struct kernel_names names = { .known = false };
@@ -147,14 +217,17 @@ static struct err *rows(struct call *call, struct growth_ask *asked, struct answ
 	struct kernel_growth *growth = session_kernel(call->session);
 	struct err *err = ask(call, asked, &names, &sums);
 
-	*ret = (struct answer)ANSWER_KEPT(&sum_relation);
+	*ret = (struct answer)ANSWER_KEPT(asked->by_process ? &user_relation : &sum_relation);
 	for (size_t i = 0; !err && i < MIN(sums.vec.nr, asked->query.order.limit); i++) {
 		const struct kernel_sum *sum = &sums.vec.at[i];
-		struct sum_row row = { sum->bytes, sum->count, sum->seen,
-				       sum->pages ? "pages" : "objects", NULL, { .nr = 0 } };
+		struct sum_row row = { .bytes = sum->bytes, .count = sum->count, .seen = sum->seen,
+				       .kind = sum->pages ? "pages" : "objects" };
+		char comm[sizeof(((struct kernel_caller *)0)->comm) + 1] = "";
 		struct err *add_err;
 
 		err = add_frames(growth, &names, sum->stack, &row.stack);
+		if (!err && asked->by_process)
+			err = add_user(growth, sum->user, &row, comm);
 		if (row.stack.nr)
 			row.function = ((const struct frame_row *)row.stack.at)->function;
 		add_err = answer_add(ret, &row);

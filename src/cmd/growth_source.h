@@ -19,6 +19,7 @@ enum growth_kind { GROWTH_BRK, GROWTH_MMAP, GROWTH_SHM, GROWTH_FAULT, GROWTH_KER
 struct growth_ask {
 	enum growth_kind kind;
 	bool alone;		/* no other kind is shown: show_end is not called */
+	bool by_process;	/* of `kernel` alone: also by process, and the stack of its code */
 	struct query query;	/* filter, order.limit, since, names and now_ns are set */
 };
 

@@ -25,6 +25,8 @@
 const volatile __u32 bucket_mask, stack_mask, cpu_mask;
 /* KERNEL_SHIFT_MAX; 0: all are recorded. */
 const volatile __u32 shift_max;
+/* As the masks above. */
+const volatile __u32 user_mask;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -57,20 +59,31 @@ struct {
 	__type(value, struct kernel_cpu);
 } cpus SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kernel_user);
+} users SEC(".maps");
+
 struct kmem_cache {
 	unsigned int size;
 } __attribute__((preserve_access_index));
 
-/* Clear what is behind the last PC, and hash them all. */
-static __always_inline __u64 hash_pcs(struct kernel_cpu *cpu, __u32 nr)
+static __always_inline __u64 mix(__u64 hash, __u64 word)
 {
-	__u64 hash = nr;
+	hash = (hash ^ word) * MIX;
+	return hash ^ hash >> 29;
+}
 
-	for (__u32 i = 0; i < KERNEL_DEPTH; i++) {
+/* Clear what is behind the last PC, and hash them all. */
+static __always_inline __u64 hash_pcs(__u64 *pc, __u32 most, __u32 nr, __u64 hash)
+{
+	for (__u32 i = 0; i < most; i++) {
 		if (i >= nr)
-			cpu->pc[i] = 0;
-		hash = (hash ^ cpu->pc[i]) * MIX;
-		hash ^= hash >> 29;
+			pc[i] = 0;
+		hash = mix(hash, pc[i]);
 	}
 	return hash | 1;
 }
@@ -78,7 +91,7 @@ static __always_inline __u64 hash_pcs(struct kernel_cpu *cpu, __u32 nr)
 /* The number of the stack that cpu->pc has. */
 static __always_inline __u32 intern(struct kernel_cpu *cpu, __u32 nr)
 {
-	__u64 hash = hash_pcs(cpu, nr);
+	__u64 hash = hash_pcs(cpu->pc, KERNEL_DEPTH, nr, nr);
 
 	for (__u32 i = 0; i < KERNEL_PROBES; i++) {
 		__u32 id = ((__u32)(hash >> 32) + i) & stack_mask;
@@ -108,6 +121,48 @@ static __noinline __u32 stack_of(void *ctx, __u32 nr)
 		return KERNEL_NO_STACK;
 	bytes = bpf_get_stack(ctx, cpu->pc, KERNEL_DEPTH * sizeof(__u64), OWN_FRAMES);
 	return bytes <= 0 ? KERNEL_NO_STACK : intern(cpu, bytes / 8);
+}
+
+/* The number of cpu->who. */
+static __always_inline __u32 intern_user(struct kernel_cpu *cpu, __u64 hash)
+{
+	for (__u32 i = 0; i < KERNEL_PROBES; i++) {
+		__u32 id = ((__u32)(hash >> 32) + i) & user_mask;
+		struct kernel_user *user = bpf_map_lookup_elem(&users, &id);
+
+		if (!user)
+			break;
+		if (user->hash == hash)
+			return id;
+		if (user->hash || __sync_val_compare_and_swap(&user->hash, 0, hash))
+			continue;
+		user->who = cpu->who;
+		IN_ORDER();
+		user->ready = 1;
+		return id;
+	}
+	return KERNEL_NO_STACK;
+}
+
+/*
+ * The number of the process that allocates here, and of the place in its code. The kernel follows
+ * frame pointers there. A thread of its own has no such stack, nor a page that is not resident.
+ */
+static __noinline __u32 user_of(void *ctx, __u32 nr)
+{
+	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
+	__u64 hash;
+	long bytes;
+
+	if (!cpu)
+		return KERNEL_NO_STACK;
+	cpu->who.pid = bpf_get_current_pid_tgid() >> 32;
+	if (bpf_get_current_comm(cpu->who.comm, sizeof(cpu->who.comm)))
+		cpu->who.comm[0] = cpu->who.comm[1] = 0;
+	bytes = bpf_get_stack(ctx, cpu->who.pc, sizeof(cpu->who.pc), BPF_F_USER_STACK);
+	hash = mix(mix(mix(1, cpu->who.pid), cpu->who.comm[0]), cpu->who.comm[1]);
+	hash = hash_pcs(cpu->who.pc, KERNEL_USER_DEPTH, bytes <= 0 ? 0 : (__u32)bytes / 8, hash);
+	return intern_user(cpu, hash);
 }
 
 /*
@@ -201,13 +256,14 @@ static __always_inline struct kernel_slot *slot_for(struct kernel_bucket *bucket
 
 /*
  * An address is in the sample or not, whoever allocates it, so a free needs to know nothing of it.
- * The stack comes before the slot, or the verifier follows all of its paths for each slot.
+ * Both stacks come before the slot, or the verifier follows all of its paths for each slot.
  */
 static __always_inline void add(void *ctx, struct kernel_cpu *cpu, __u64 key, __u32 size,
 				__u32 pages)
 {
 	__u32 nr = bpf_get_smp_processor_id() & cpu_mask, at = bucket_nr(key);
 	__u32 stack = stack_of(ctx, nr) & KERNEL_NO_STACK;
+	__u32 user = user_of(ctx, nr);
 	struct kernel_bucket *bucket = bpf_map_lookup_elem(&buckets, &at);
 	struct kernel_slot *slot = bucket ? slot_for(bucket, key, at) : 0;
 	__u64 now = bpf_ktime_get_ns();
@@ -220,6 +276,7 @@ static __always_inline void add(void *ctx, struct kernel_cpu *cpu, __u64 key, __
 	IN_ORDER();
 	slot->size = size;
 	slot->stack = stack | pages | cpu->shift << KERNEL_SHIFT_AT;
+	slot->user = user;
 	IN_ORDER();
 	slot->time = now;
 	pace(cpu, now);

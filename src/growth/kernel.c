@@ -27,6 +27,7 @@
 #define BUCKETS_MAX	(1u << 18)	/* 2 million allocations, 50 MB */
 #define BUCKETS_MIN	(1u << 10)
 #define STACKS		(1u << 14)
+#define USERS		(1u << 14)
 #define CPUS_MAX	1024u
 
 /* gen/kernel.bpf.o, in obj/kernel_bpf.o */
@@ -37,6 +38,7 @@ struct kernel_growth {
 	struct bpf_object *object;
 	struct kernel_bucket *buckets;
 	const struct kernel_stack *stacks;
+	const struct kernel_user *users;
 	const struct kernel_cpu *cpus;
 	uint32_t nr_buckets, nr_cpus;
 	VEC(struct bpf_link *) links;
@@ -135,16 +137,18 @@ static struct err *set_constants(struct kernel_growth *growth, uint64_t most, bo
 			constants = map;
 	/* It is const volatile for the programs, and not loaded yet. */
 	masks = constants ? (uint32_t *)bpf_map__initial_value(constants, &len) : NULL;
-	if (len < 4 * sizeof(*masks))
+	if (len < 5 * sizeof(*masks))
 		return err_create(ERR_FORMAT, "the kernel's allocations: no constants");
 	masks[0] = growth->nr_buckets - 1;
 	masks[1] = STACKS - 1;
 	masks[2] = growth->nr_cpus - 1;
 	masks[3] = sample ? KERNEL_SHIFT_MAX : 0;
+	masks[4] = USERS - 1;
 	if (bpf_map__set_max_entries(map_of(growth, "buckets"), growth->nr_buckets) ||
 	    bpf_map__set_max_entries(map_of(growth, "counts"),
 				     growth->nr_buckets / KERNEL_COUNTS) ||
 	    bpf_map__set_max_entries(map_of(growth, "stacks"), STACKS) ||
+	    bpf_map__set_max_entries(map_of(growth, "users"), USERS) ||
 	    bpf_map__set_max_entries(map_of(growth, "cpus"), growth->nr_cpus))
 		return failed(EINVAL, "size the tables");
 	return NULL;
@@ -171,6 +175,9 @@ static struct err *map_tables(struct kernel_growth *growth)
 	if (!err)
 		err = map_table(growth, "stacks", STACKS * sizeof(*growth->stacks),
 				(const void **)&growth->stacks);
+	if (!err)
+		err = map_table(growth, "users", USERS * sizeof(*growth->users),
+				(const void **)&growth->users);
 	return err ? err : map_table(growth, "cpus", growth->nr_cpus * sizeof(*growth->cpus),
 				     (const void **)&growth->cpus);
 }
@@ -247,6 +254,7 @@ void kernel_growth_close(struct kernel_growth *growth)
 		return;
 	unmap(growth->buckets, growth->nr_buckets * sizeof(*growth->buckets));
 	unmap(growth->stacks, STACKS * sizeof(*growth->stacks));
+	unmap(growth->users, USERS * sizeof(*growth->users));
 	unmap(growth->cpus, growth->nr_cpus * sizeof(*growth->cpus));
 	vec_each_value(link, &growth->links)
 		bpf_link__destroy(link);
@@ -261,7 +269,7 @@ static bool read_slot(const struct kernel_slot *slot, uint64_t now, struct kerne
 	uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
 	uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
 	struct kernel_slot copy = { .key = key, .size = slot->size, .stack = slot->stack,
-				    .time = time };
+				    .time = time, .user = slot->user };
 
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	if (!key || !time || __atomic_load_n(&slot->time, __ATOMIC_RELAXED) != time ||
@@ -272,6 +280,7 @@ static bool read_slot(const struct kernel_slot *slot, uint64_t now, struct kerne
 		.age = now > copy.time ? now - copy.time : 0,
 		.size = copy.size,
 		.stack = copy.stack & KERNEL_NO_STACK,
+		.user = copy.user,
 		.weight = 1u << (copy.stack >> KERNEL_SHIFT_AT & 31),
 		.pages = copy.stack & KERNEL_PAGES,
 	};
@@ -300,6 +309,21 @@ const uint64_t *kernel_growth_stack(struct kernel_growth *growth, uint32_t stack
 		return NULL;
 	*nr_ret = MIN(growth->stacks[stack].nr, (uint32_t)KERNEL_DEPTH);
 	return (const uint64_t *)growth->stacks[stack].pc;
+}
+
+struct kernel_caller kernel_growth_caller(struct kernel_growth *growth, uint32_t user)
+{
+	struct kernel_caller caller = { .pid = -1 };
+	const struct kernel_user *is = &growth->users[MIN(user, USERS - 1)];
+
+	if (user >= USERS || !__atomic_load_n(&is->ready, __ATOMIC_ACQUIRE))
+		return caller;
+	caller.pid = (pid_t)is->who.pid;
+	memcpy(caller.comm, is->who.comm, sizeof(caller.comm));
+	caller.pcs = (const uint64_t *)is->who.pc;
+	while (caller.nr < KERNEL_USER_DEPTH && caller.pcs[caller.nr])
+		caller.nr++;
+	return caller;
 }
 
 /* What the kernel did not run, since a program ran on the same processor. */
@@ -362,6 +386,11 @@ const uint64_t *kernel_growth_stack(struct kernel_growth *growth UNUSED, uint32_
 {
 	*nr_ret = 0;
 	return NULL;
+}
+
+struct kernel_caller kernel_growth_caller(struct kernel_growth *growth UNUSED, uint32_t user UNUSED)
+{
+	return (struct kernel_caller){ .pid = -1 };
 }
 
 void kernel_growth_figures(struct kernel_growth *growth UNUSED, struct kernel_figures *ret)

@@ -19,6 +19,11 @@
  * the answer says what part of them is estimated. `set kernel-sampling off` records all at any
  * rate.
  *
+ * Who. Beside its own stack the kernel gives the process that runs, and the stack of its code by
+ * frame pointers: without them that is the function that has made the system call, and perhaps
+ * nothing more. What an interrupt allocates is under the process that it has interrupted. Numbers of
+ * processes are those of the first pid namespace. A process at one place of its code is a user.
+ *
  * What frees without a tracepoint (kmem_cache_free_bulk, kfree_rcu in bulk) seems held until its
  * address is used again. A block of pages that is split counts as freed with its first page.
  */
@@ -26,6 +31,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/vec.h"
@@ -36,8 +42,16 @@ struct kernel_held {
 	uint64_t key;			/* address of the object, or of its struct page */
 	uint64_t age;			/* ns */
 	uint32_t size, stack;
+	uint32_t user;
 	uint32_t weight;		/* allocations that it stands for */
 	bool pages;
+};
+
+struct kernel_caller {
+	pid_t pid;			/* 0: the kernel itself; -1: not known */
+	char comm[16];			/* of a thread of it; not terminated if it is long */
+	const uint64_t *pcs;		/* of its code, innermost first */
+	uint32_t nr;
 };
 
 /* Of the time since the start. */
@@ -63,4 +77,6 @@ struct err *kernel_growth_each(struct kernel_growth *growth,
  * the tracepoint.
  */
 const uint64_t *kernel_growth_stack(struct kernel_growth *growth, uint32_t stack, uint32_t *nr_ret);
+/* The process that is the user's, and its stack. */
+struct kernel_caller kernel_growth_caller(struct kernel_growth *growth, uint32_t user);
 void kernel_growth_figures(struct kernel_growth *growth, struct kernel_figures *ret);

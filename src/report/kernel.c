@@ -9,6 +9,8 @@
 #include "base/cancel.h"
 #include "base/compiler.h"
 #include "base/map.h"
+#include "base/path.h"
+#include "os/procfs.h"
 #include "report/out.h"
 #include "symbol/name_glob.h"
 
@@ -119,14 +121,16 @@ static bool keeps_stack(struct kernel_growth *growth, const struct kernel_names 
 struct adding {
 	const struct filter *filter;
 	uint64_t now_ns;
+	bool by_user;
 	struct kernel_sums *sums;
-	struct map at;			/* stack << 1 | pages → number of the sum + 1 */
+	struct map at;			/* user, stack << 1 | pages → number of the sum + 1 */
 };
 
 static struct err *add(const struct kernel_held *held, void *ctx)
 {
 	struct adding *adding = ctx;
-	uint64_t key = (uint64_t)held->stack << 1 | held->pages;
+	uint32_t user = adding->by_user ? held->user : 0;
+	uint64_t key = (uint64_t)user << 32 | held->stack << 1 | held->pages;
 	struct kernel_sum *sum;
 	uintptr_t nr;
 	struct err *err = NULL;
@@ -136,7 +140,8 @@ static struct err *add(const struct kernel_held *held, void *ctx)
 	nr = (uintptr_t)map_get(&adding->at, key);
 	if (!nr) {
 		err = vec_push(&adding->sums->vec,
-			       ((struct kernel_sum){ held->stack, held->pages, 0, 0, 0, 0 }));
+			       ((struct kernel_sum){ .stack = held->stack, .user = user,
+						     .pages = held->pages }));
 		nr = adding->sums->vec.nr;
 		if (!err)
 			err = map_put(&adding->at, key, (void *)nr);
@@ -165,9 +170,10 @@ static struct err *check_names(const struct kernel_names *names, const struct fi
 }
 
 struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_names *names,
-			  const struct filter *filter, uint64_t now_ns, struct kernel_sums *ret)
+			  const struct filter *filter, bool by_user, uint64_t now_ns,
+			  struct kernel_sums *ret)
 {
-	struct adding adding = { filter, now_ns, ret, MAP_INIT };
+	struct adding adding = { filter, now_ns, by_user, ret, MAP_INIT };
 	struct err *err = check_names(names, filter);
 	size_t nr = 0;
 
@@ -211,9 +217,58 @@ static void print_frame(const struct kernel_names *names, uint64_t pc, struct ou
 	out_text(out, "\n");
 }
 
-static void print_sum(struct kernel_growth *growth, const struct kernel_names *names,
-		      const struct kernel_sum *sum, size_t rank, struct out *out)
+/* The caller's name is that of one of its threads. */
+static void print_caller(const struct kernel_caller *caller, struct out *out)
 {
+	char comm[sizeof(caller->comm) + 1] = "";
+
+	if (caller->pid < 0) {
+		out_text(out, "a process that is not known");
+		return;
+	}
+	memcpy(comm, caller->comm, sizeof(caller->comm));
+	out_f(out, "process %d (", caller->pid);
+	out_outside(out, (struct outside){ comm });
+	out_text(out, ")");
+}
+
+const char *kernel_caller_file(const struct proc_maps *maps, uint64_t pc, uint64_t *offset_ret)
+{
+	const struct proc_map *map = procparse_maps_find(maps, pc);
+
+	if (!map || map->path[0] != '/')
+		return NULL;
+	*offset_ret = pc - map->start + map->offset;
+	return path_base(map->path);
+}
+
+/* The process may have ended: then there are addresses alone. */
+static void print_users_stack(const struct kernel_caller *caller, struct out *out)
+{
+	struct proc_maps maps = { VEC_INIT };
+
+	if (caller->nr)
+		err_ignore(procfs_maps(caller->pid, &maps));
+	for (uint32_t i = 0; i < caller->nr; i++) {
+		uint64_t offset;
+		const char *file = kernel_caller_file(&maps, caller->pcs[i], &offset);
+
+		out_blanks(out, INDENT);
+		out_address(out, caller->pcs[i]);
+		if (file) {
+			out_text(out, " [");
+			out_outside(out, (struct outside){ file });
+			out_f(out, "+0x%" PRIx64 "]", offset);
+		}
+		out_text(out, "\n");
+	}
+	procparse_maps_free(&maps);
+}
+
+static void print_sum(struct kernel_growth *growth, const struct kernel_names *names,
+		      const struct kernel_sum *sum, bool by_user, size_t rank, struct out *out)
+{
+	struct kernel_caller caller = { .pid = 0 };
 	uint32_t nr;
 	const uint64_t *pcs = kernel_stack(growth, names, sum->stack, &nr);
 
@@ -221,6 +276,11 @@ static void print_sum(struct kernel_growth *growth, const struct kernel_names *n
 	      sum->count, sum->pages ? "page allocations" : "objects");
 	if (sum->count != sum->seen)
 		out_f(out, " (estimated from %" PRIu64 ")", sum->seen);
+	if (by_user) {
+		caller = kernel_growth_caller(growth, sum->user);
+		out_text(out, " by ");
+		print_caller(&caller, out);
+	}
 	out_text(out, "\n");
 	for (uint32_t i = 0; i < nr; i++) {
 		out_blanks(out, INDENT);
@@ -230,18 +290,79 @@ static void print_sum(struct kernel_growth *growth, const struct kernel_names *n
 		out_blanks(out, INDENT);
 		out_text(out, "(no stack)\n");
 	}
+	print_users_stack(&caller, out);
 	out_text(out, "\n");
 }
 
+struct process_sum {
+	struct kernel_caller caller;
+	uint64_t bytes[2];		/* of objects, and of pages */
+};
+
+struct process_sums {
+	VEC(struct process_sum) vec;
+};
+
+COMPARE_BY(by_larger, struct process_sum, sum, ~MAX(sum->bytes[0], sum->bytes[1]))
+
+static struct err *add_processes(struct kernel_growth *growth, const struct kernel_sums *sums,
+				 struct process_sums *ret)
+{
+	struct map at = MAP_INIT;	/* process number + 2 → number of the sum + 1 */
+	struct err *err = NULL;
+
+	for (size_t i = 0; !err && i < sums->vec.nr; i++) {
+		const struct kernel_sum *sum = &sums->vec.at[i];
+		struct kernel_caller caller = kernel_growth_caller(growth, sum->user);
+		uint64_t key = (uint64_t)caller.pid + 2;
+		uintptr_t nr = (uintptr_t)map_get(&at, key);
+
+		if (!nr) {
+			err = vec_push(&ret->vec, ((struct process_sum){ .caller = caller }));
+			nr = ret->vec.nr;
+			if (!err)
+				err = map_put(&at, key, (void *)nr);
+		}
+		if (!err)
+			ret->vec.at[nr - 1].bytes[sum->pages] += sum->bytes;
+	}
+	map_free(&at, NULL);
+	return err;
+}
+
+static struct err *print_processes(struct kernel_growth *growth, const struct kernel_sums *sums,
+				   uint64_t limit, struct out *out)
+{
+	struct process_sums processes = { VEC_INIT };
+	struct err *err = add_processes(growth, sums, &processes);
+
+	if (!err)
+		vec_sort(&processes.vec, by_larger);
+	for (size_t i = 0; !err && i < MIN(processes.vec.nr, limit); i++) {
+		const struct process_sum *sum = &processes.vec.at[i];
+
+		print_caller(&sum->caller, out);
+		out_f(out, ": %s bytes of objects, ", number_text_size(out, sum->bytes[0]).at);
+		out_f(out, "%s bytes of pages\n", number_text_size(out, sum->bytes[1]).at);
+	}
+	if (!err)
+		out_text(out, "\n");
+	vec_free(&processes.vec);
+	return err;
+}
+
 struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names *names,
-			 const struct kernel_sums *sums, uint64_t limit, struct out *out)
+			 const struct kernel_sums *sums, bool by_user, uint64_t limit,
+			 struct out *out)
 {
 	struct kernel_figures figures;
 	struct err *err = NULL;
 
 	out_heading(out, "Held by the kernel, since `growth start`:");
+	if (by_user)
+		err = print_processes(growth, sums, limit, out);
 	for (size_t i = 0; !err && !out_done(out) && i < MIN(sums->vec.nr, limit); i++) {
-		print_sum(growth, names, &sums->vec.at[i], i + 1, out);
+		print_sum(growth, names, &sums->vec.at[i], by_user, i + 1, out);
 		err = cancel_check();
 	}
 	kernel_growth_figures(growth, &figures);

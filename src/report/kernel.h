@@ -9,9 +9,11 @@
 #include "os/kallsyms.h"
 
 struct out;
+struct proc_maps;
 
 struct kernel_sum {
 	uint32_t stack;
+	uint32_t user;			/* with by_user */
 	bool pages;
 	uint64_t bytes, count;		/* estimated, where one stands for several */
 	uint64_t seen;			/* records that they are from */
@@ -38,16 +40,22 @@ const uint64_t *kernel_stack(struct kernel_growth *growth, const struct kernel_n
 			     uint32_t stack, uint32_t *nr_ret);
 
 /*
- * Add up what a filter keeps: address, size, time, age, function and module. now_ns is the time
- * since the epoch. The caller frees vec, also after an error: ERR_PERM if a filter has names, and
+ * The file that is mapped at an address of a process's code, and the offset in it; NULL: none is, any
+ * more.
+ */
+const char *kernel_caller_file(const struct proc_maps *maps, uint64_t pc, uint64_t *offset_ret);
+
+/*
+ * Add up what a filter keeps: address, size, time, age, function and module; by_user: also by process
+ * and the stack of its code. now_ns is the time since the epoch. The caller frees vec, also after an error: ERR_PERM if a filter has names, and
  * the kernel hides them.
  */
 struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_names *names,
-			  const struct filter *filter, uint64_t now_ns,
+			  const struct filter *filter, bool by_user, uint64_t now_ns,
 			  struct kernel_sums *ret) MUST_CHECK;
-/* Print the first `limit` sums, and what is not in them. */
+/* Print the first `limit` sums, each with its process if they are by user, and what is not in them. */
 struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names *names,
-			 const struct kernel_sums *sums, uint64_t limit,
+			 const struct kernel_sums *sums, bool by_user, uint64_t limit,
 			 struct out *out) MUST_CHECK;
 /* Print the first `limit` lines of /proc/allocinfo. */
 void kernel_print_allocinfo(const struct allocinfo *info, uint64_t limit, struct out *out);

@@ -244,6 +244,47 @@ case kernel-sockets 60 {
 	live_end $m
 }
 
+# Who has allocated it: the process, by its name and number, and where in its code.
+case kernel-by-process 60 {
+	have_kernel_alone
+	set t [start faulter]
+	set m [live_start]
+	live $m {set kernel-sampling off}
+	start_growth $m kernel
+	order $t "sockets 400"
+	set count 0
+	set all 0
+	foreach site [live_value $m {mdbg::growth kernel by process function == unix_dgram_sendmsg}] {
+		incr all [dict get $site bytes]
+		set caller [lindex [dict get $site stack] 1]
+		if {[dict get $site pid] ne [pid_of $t] || $caller eq "" || [dict get $caller function] ne "kmalloc_reserve"} {
+			continue
+		}
+		check {[dict get $site process] eq "faulter"} {its name: $site}
+		check {[string match libc* [dict get [lindex [dict get $site caller] 0] file]]} {the system call: $site}
+		incr count [expr {[dict get $site kind] eq "objects" ? [dict get $site count] : 0}]
+	}
+	check {abs($count - 400) <= 4} {400 messages are held, and mdbg has $count of [pid_of $t]}
+	set sum 0
+	foreach site [live_value $m {mdbg::growth kernel function == unix_dgram_sendmsg}] {
+		check {![dict exists $site pid]} {by stack alone: $site}
+		incr sum [dict get $site bytes]
+	}
+	check {$sum == $all} {$sum bytes by stack are $all by process}
+	set text [live $m {growth kernel by process function == unix_dgram_sendmsg limit 1}]
+	check {[regexp -line "^process [pid_of $t] \\(faulter\\): (\\d+) bytes of objects, \\d+ bytes of pages\$" $text -> bytes]} {$text}
+	check {$bytes >= 400 * 1000} {the sum of the process: $text}
+	check {[regexp -line "^#1 .* by process [pid_of $t] \\(faulter\\)\$" $text]} {$text}
+	check {[regexp {\[libc\S*\+0x[0-9a-f]+\]} $text]} {its code: $text}
+	check {[string match {*unknown*} [live_error $m {growth kernel by thread}]] ||
+	       [string match {*by*} $::result]} {by what: $::result}
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {the target}
+	# What it held is gone with it; the rest has its number still, and addresses alone.
+	live $m {growth kernel by process}
+	live_end $m
+}
+
 # The marks of a process are moments for the kernel's memory, too.
 case kernel-since 60 {
 	have_kernel_alone
