@@ -285,8 +285,23 @@ proc ask_list {chan line {limit 30}} {
 	return $lines
 }
 
-# The target checks its data and ends with status 0.
-proc finish {chan} {
+# Such a program that an mdbg is attached to: start_watched {t m} mapper. With three names, {t before m}, the second one
+# becomes the target's state before that.
+proc start_watched {names args} {
+	set t [start {*}$args]
+	set before [expr {[llength $names] == 3 ? [list [state [pid_of $t]]] : {}}]
+	uplevel 1 [list lassign [list $t {*}$before [live_start -p [pid_of $t]]] {*}$names]
+}
+
+# First mdbg ends, if there is one; then the target must be as before, if that is given (options as for `state`). The
+# target checks its data and ends with status 0.
+proc finish {chan {m ""} {before ""} args} {
+	if {$m ne ""} {
+		live_end $m
+	}
+	if {$before ne ""} {
+		check_state $before [pid_of $chan] {*}$args
+	}
 	order $chan verify
 	tell $chan quit
 	set end [ending $chan]

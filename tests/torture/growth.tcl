@@ -34,9 +34,7 @@ proc start_and_stop {kind trials} {
 	order $t drop
 	check {[open_descriptors $m] eq $descriptors} {mdbg had $descriptors, and has [open_descriptors $m]}
 	check_state $attached [pid_of $t]
-	live_end $m
-	check_state $before [pid_of $t] -a
-	finish $t
+	finish $t $m $before -a
 }
 
 repeated growth-fault-load 60 {

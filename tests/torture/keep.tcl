@@ -107,9 +107,7 @@ repeated keep-killed-anywhere 180 {
 
 # Nobody watches for long: what the later mdbg shows is what the target holds, and every event was counted.
 repeated keep-under-load [expr {60 + $keep_seconds}] {
-	set t [start exact -t 8 -p {*}$::rest]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact -t 8 -p {*}$::rest
 	set since [since $m]
 	live $m "detach -keep"
 	live_end $m
@@ -127,7 +125,5 @@ repeated keep-under-load [expr {60 + $keep_seconds}] {
 	check {$held == $allocs - $frees} {$held listed, [expr {$allocs - $frees}] held}
 	check_stacks $::tmp/dump 0.9
 	note "$allocs allocations in $::keep_seconds s"
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }

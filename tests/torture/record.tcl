@@ -22,6 +22,5 @@ repeated torture-record-killed 120 {
 	until {![is_alive $recorder]}
 	check {![string match "*damaged*" [slurp $::tmp/err]]} {[slurp $::tmp/err]}
 	order $t pause
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }

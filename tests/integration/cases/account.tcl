@@ -94,14 +94,12 @@ case account-attached-later 60 {
 	check_mallinfo $t $is
 	check_part $is held 4100000 600000
 	check {[regexp -line {^Of \d+ blocks that are not recorded, } [live $m "memory account"]]} {no word of them}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Several arenas with blocks of all sizes, some free, while other threads go on.
 case account-arenas 60 {
-	set t [start heaps 20000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} heaps 20000
 	set is [account_parts $m]
 	check {[dict get $is free] > 1000000 && [dict get $is tops] > 0 && [dict get $is held] > 1000000} {$is}
 	order $t churn
@@ -110,8 +108,7 @@ case account-arenas 60 {
 		set rss [rss [pid_of $t]]
 		check {abs([dict get $is all] - $rss) <= 0.02 * $rss + 500000} {[dict get $is all], and Rss $rss}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A fork's child shares all until one of both writes.
@@ -125,8 +122,7 @@ case account-forked 60 {
 	order $t change
 	set now [dict get [account_parts $m] forked]
 	check {$shared - $now >= 6 << 20 && $shared - $now < 7 << 20} {$shared, then $now}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Other allocators' heaps are one part; what a program maps itself is another.
@@ -141,8 +137,7 @@ case account-other-allocators 60 {
 	set is [check_same_rss $m [pid_of $t]]
 	check {[dict get $is heaps] == 0 && [dict get $is held] >= 5000000} {$is}
 	check {![regexp -line {^Not all heaps are divided: } [live $m "memory account"]]} {[live $m "memory account"]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case account-errors 60 {
@@ -155,8 +150,7 @@ case account-errors 60 {
 	set m [live_start --core $core]
 	set error [live_error $m "memory account"]
 	check {[string match {*core file does not say what was in memory*} $error]} {$error}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Under load the sum is the kernel's figure of one moment or another: what the process grows or shrinks by between two

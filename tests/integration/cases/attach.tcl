@@ -47,14 +47,12 @@ case attach-already-traced-by-strace 30 {
 }
 
 case attach-already-traced-by-mdbg 30 {
-	set t [start exact]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact
 	mdbg -q -p [pid_of $t]
 	check_refused 3 mdbg
 	order $t each
 	check {[llength [parse_allocations [live $m "malloc allocations"]]] >= 20} {the first mdbg was disturbed}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A process becomes another program, and that one has no libraries yet, while mdbg attaches.
@@ -70,8 +68,7 @@ case attach-to-one-that-begins 60 {
 
 # What an mdbg has of its own target's log is nothing that was left in it.
 case attach-to-an-mdbg 60 {
-	set t [start exact]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact
 	mdbg_ok -q -p [pid $m] -c malloc
 	check {![string match "*earlier mdbg*" $::err]} {$::err}
 	order $t each
@@ -79,8 +76,7 @@ case attach-to-an-mdbg 60 {
 	live $m detach
 	mdbg_ok -q -p [pid $m] -c malloc
 	check {[llength [parse_allocations [live $m "malloc allocations"]]] >= 20} {its log is gone}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A program of a few bytes that pauses for ever: class 1 is 32-bit (machine 3), class 2 64-bit (62).

@@ -41,9 +41,7 @@ proc check_survives {does events} {
 		set said [slurp $::live_err($m)]
 		check {[string match "*warning: the log has *M and not *M: the control group */mdbg-test-* has a limit of memory, and *M are left*" \
 			$said]} {not said: $said}
-		live_end $m
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t $m $before
 	} finally {
 		end_group $t $group
 	}
@@ -83,8 +81,7 @@ case budget-shrinks 60 {
 		order $t "ways 401000"
 		set after [dict get [live_value $m mdbg::malloc] unstacked]
 		check {$after - $before < 401000} {still no stacks: $before, then $after blocks without one}
-		live_end $m
-		finish $t
+		finish $t $m
 	} finally {
 		end_group $t $group
 	}
@@ -100,8 +97,7 @@ case budget-refused 60 {
 		set before [state [pid_of $t]]
 		mdbg -p [pid_of $t] -c status
 		check_refused 3 "*no memory for a log: the control group */mdbg-test-* has a limit of memory, of which *" {*--no-arm*}
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t {} $before
 	} finally {
 		end_group $t $group
 	}
@@ -119,8 +115,7 @@ case budget-mirror 60 {
 		check {$kb < 200000} {$command: $kb kB}
 		check {[string match "*have more chunks than its memory has room for*" "$::out $::err"]} {$command: not said: $::out $::err}
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # If there is no memory the kernel kills mdbg and not the target; but not programs that mdbg starts for the user.

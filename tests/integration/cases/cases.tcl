@@ -59,8 +59,7 @@ proc investigate {heading command body} {
 	check {$::session eq {}} {the page also has: $::session}
 	live_end $m
 	if {[is_alive [pid_of $t]]} {
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t {} $before
 	}
 }
 

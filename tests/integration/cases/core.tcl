@@ -310,8 +310,7 @@ case core-refused 60 {
 
 # What was recorded still answers after a core file that could not be opened, and no longer after one that was.
 case core-refused-after-detach 60 {
-	set t [start pairs 1]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} pairs 1
 	order $t "run 1000"
 	live $m detach
 	set held [live_value $m "llength \[mdbg::allocations\]"]
@@ -320,8 +319,7 @@ case core-refused-after-detach 60 {
 		live_error $m "core $core"
 		check {[live_value $m "llength \[mdbg::allocations\]"] == $held} {after core $core: $::result}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Cut off where memory is: what is there answers, and what is missing is said.

@@ -62,9 +62,7 @@ proc gdb_rounds {} {
 	need gdb
 	for {set i 0} {$i < [rounds_of_each]} {incr i} {
 		foreach {where options} [list malloc {} *malloc {} malloc $::no_symbols *malloc $::no_symbols] {
-			set t [start counted 4]
-			set before [state [pid_of $t]]
-			set m [live_start -p [pid_of $t]]
+			start_watched {t before m} counted 4
 			check_engines $m
 			check_accounts_of $t $m "$i, break $where $options" {
 				set g [gdb_start $t {*}$options]
@@ -76,8 +74,7 @@ proc gdb_rounds {} {
 			live_end $m
 			check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
 			order $t calm
-			check_state $before [pid_of $t]
-			finish $t
+			finish $t {} $before
 		}
 	}
 }
@@ -87,9 +84,7 @@ set no_symbols [list -iex "set debug-file-directory /nonexistent"]
 # gdb stands at its breakpoint: mdbg can take nothing out, and says why; when gdb has left it can.
 case tools-gdb-holds 60 {
 	need gdb
-	set t [start counted 4]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} counted 4
 	check_accounts_of $t $m "gdb holds" {
 		set g [gdb_start $t]
 		gdb_break $g *malloc
@@ -106,16 +101,13 @@ case tools-gdb-holds 60 {
 	live $m detach
 	order $t calm
 	check_state $before [pid_of $t]
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # mdbg ends while gdb holds the process, and says that its jumps stay: until the next mdbg, which goes on with the log.
 case tools-gdb-holds-to-the-end 60 {
 	need gdb
-	set t [start counted 4]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} counted 4
 	order $t load
 	set g [gdb_start $t]
 	gdb_break $g *malloc
@@ -132,16 +124,13 @@ case tools-gdb-holds-to-the-end 60 {
 	check_same_counts $t $m "" "the next mdbg"
 	live_end $m
 	order $t calm
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # strace follows all threads for a while.
 proc strace_rounds {} {
 	set strace [need strace]
-	set t [start counted 4]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} counted 4
 	for {set i 0} {$i < [rounds_of_each]} {incr i} {
 		check_accounts_of $t $m "$i, strace" {
 			set tracer [exec $strace -f -o $::tmp/strace.out -p [pid_of $t] 2> $::tmp/strace.err &]
@@ -153,8 +142,7 @@ proc strace_rounds {} {
 	}
 	live_end $m
 	check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # The tracer of each thread.

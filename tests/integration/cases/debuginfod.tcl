@@ -67,8 +67,7 @@ proc has_lines {text} {
 }
 
 proc debuginfod_end {t m} {
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case debuginfod-off 20 {
@@ -184,27 +183,18 @@ case debuginfod-interrupted 30 {
 	set t [start_with_server hang]
 	order $t "make 20 777"
 	at_prompt $t {
-		send "where all\r"
-		see "without lines; `map -v` says which"
-		see "(mdbg) "
-		send "set debuginfod on\r"
-		see "(mdbg) "
+		type "where all\r" "without lines; `map -v` says which" "(mdbg) "
+		type "set debuginfod on\r" "(mdbg) "
 		send "where all\r"
 		set end [expr {[clock seconds] + $timeout}]
 		while {[file size $dir/requests] == 0} {
 			if {[clock seconds] > $end} { bad "the server is not asked" }
 			after 10
 		}
-		send "\003"
-		see "interrupted"
-		see "(mdbg) "
-		send "set debuginfod off\r"
-		see "(mdbg) "
-		send "where all\r"
-		see "Thread "
-		see "(mdbg) "
-		send "quit\r"
-		ended {0 1}
+		type "\003" "interrupted" "(mdbg) "
+		type "set debuginfod off\r" "(mdbg) "
+		type "where all\r" "Thread " "(mdbg) "
+		quits {0 1}
 	}
 	finish $t
 }
@@ -213,8 +203,7 @@ case debuginfod-interrupted 30 {
 case debuginfod-in-a-pipe 30 {
 	set t [start_with_server hang]
 	at_prompt $t {
-		send "set debuginfod-time 3; set debuginfod on\r"
-		see "(mdbg) "
+		type "set debuginfod-time 3; set debuginfod on\r" "(mdbg) "
 		send "where all | cat\r"
 		expect {
 			"mdbg: where: " { bad "progress beside the reader of a pipe" }
@@ -222,8 +211,7 @@ case debuginfod-in-a-pipe 30 {
 			timeout { bad "no answer" }
 		}
 		see "(mdbg) "
-		send "quit\r"
-		ended {0 1}
+		quits {0 1}
 	}
 	finish $t
 }

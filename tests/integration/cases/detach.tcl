@@ -21,8 +21,7 @@ by_both repeated detach-leaves-a-busy-target-as-it-was 60 {
 		check_state [state_running $before] [pid_of $t]
 	}
 	order $t pause
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # A signal came when a thread stood on a displaced instruction: its handler returns there.
@@ -49,8 +48,7 @@ by_both case detach-by-quit 60 {
 	mdbg_ok -q -p [pid_of $t] -c quit
 	check_state $before [pid_of $t]
 	mdbg_ok -q -p [pid_of $t]
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 proc stopped {pid} {
@@ -75,8 +73,7 @@ by_both repeated a-stopped-target-stays-stopped 60 {
 }
 
 by_both case stopped-while-attached 60 {
-	set t [start exact -t 2]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact -t 2
 	exec kill -STOP [pid_of $t]
 	until {[regexp {State:\t[Tt]} [slurp /proc/[pid_of $t]/status]]}
 	live $m "wait 0.2"
@@ -121,8 +118,7 @@ by_both repeated blocked-system-calls 60 {
 	}
 	order $t wake
 	note [join [ask_list $t report] "\n"]
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # A stop for the moment (where, interrupt) neither.
@@ -138,8 +134,7 @@ by_both case blocked-system-calls-and-stops 60 {
 	order $t wake
 	set answer [ask $t verify]
 	check {[lindex $answer 0] eq "ok"} {[join [ask_list $t report] {; }]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Somebody's patch at an entry: refused, named, left alone.
@@ -183,6 +178,5 @@ by_both case detach-large-stacks 60 {
 	live_end $m
 	check {[regexp {waited for process [0-9]+ in ([0-9]+) steps} [slurp $::tmp/trace] -> steps] && $steps > 1} \
 		{all in one stop: [slurp $::tmp/trace]}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }

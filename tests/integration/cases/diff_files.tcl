@@ -41,9 +41,7 @@ proc exported_changes {m words} {
 
 # At work and stopped at random: an export has what a mark of the same stop has.
 by_both case diff-file-is-as-a-mark 120 {
-	set t [start exact -t 3 {*}$::rest]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact -t 3 {*}$::rest
 	need_format $m sqlite
 	order $t go
 	set moments [expr {min(30, 3 * $::trials)}]
@@ -85,9 +83,7 @@ by_both case diff-file-is-as-a-mark 120 {
 	check {[llength [split [string trim [slurp $::tmp/changes.folded]] \n]] == 2} {limit: [slurp $::tmp/changes.folded]}
 	check {[string match "*what was allocated is not known*" [live_error $m "export folded /dev/null diff peak now sort total"]]} {samples}
 	order $t pause
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Other addresses, the same files: every stack that is there again is found by build-id and offset.
@@ -144,8 +140,7 @@ case diff-file-two-builds 120 {
 		order $t "table 100000"
 		order $t "fill $fill"
 		live $m "export sqlite $::tmp/$run.db"
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 	mdbg_ok -q -c "malloc diff $::tmp/one.db $::tmp/two.db"
 	check {[check_diff_file $::out] eq {1600 0 0 2 0}} {the ends: $::out}
@@ -251,8 +246,7 @@ case diff-file-refused 120 {
 
 # A core file has no log; two files do not need one.
 case diff-file-of-a-core 60 {
-	set t [start grower]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} grower
 	need_format $m sqlite
 	order $t "fill 100"
 	live $m "export sqlite $::tmp/a.db"
@@ -267,16 +261,14 @@ case diff-file-of-a-core 60 {
 
 # Bits flipped at random, pages cut: an error, or the sums of the export; in bounded memory, and never a crash.
 repeated diff-file-damaged 60 {
-	set t [start grower]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} grower
 	need_format $m sqlite
 	order $t "fill 100"
 	order $t "load 3"
 	live $m "wait until {\[llength \[mdbg::sites\]\] >= 4} timeout 30"
 	order $t calm
 	live $m "export sqlite $::tmp/good.db"
-	live_end $m
-	finish $t
+	finish $t $m
 	set whole [slurp_binary $::tmp/good.db]
 	set size [string length $whole]
 	set script ""
@@ -343,7 +335,5 @@ by_both case export-at 120 {
 	check {$sum == 5224} {growth in csv: $sum}
 	check {[string match "*there is no mark 'b'*" [live_error $m "export csv $::tmp/none at b"]]} {$::result}
 	check {![file exists $::tmp/none]} {a file of nothing}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }

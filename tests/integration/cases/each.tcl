@@ -23,9 +23,7 @@ proc check_each {m command} {
 }
 
 case each-values 60 {
-	set t [start heaps 5000]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} heaps 5000
 	foreach {command least} {
 		mdbg::allocations 2000
 		{mdbg::allocations heap == mmap sort size} 1
@@ -38,9 +36,7 @@ case each-values 60 {
 		set nr [check_each $m $command]
 		check {$nr >= $least} {$command has $nr}
 	}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 	with_target 300 {
 		foreach {command least} {
 			{mdbg::allocations sort seq} 20
@@ -58,8 +54,7 @@ case each-values 60 {
 
 # What `malloc freespace` prints.
 case each-freespace 30 {
-	set t [start heaps 5000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} heaps 5000
 	set want [lmap line [split [live $m "malloc freespace"] "\n"] {
 		if {![string match "0x* *" $line]} continue
 		lassign $line address size heap kind
@@ -70,8 +65,7 @@ case each-freespace 30 {
 	check {[live_value $m {set got}] eq $want} {mdbg::freespace is not malloc freespace}
 	check {[live_value $m {dict keys $c}] eq {address size heap kind}} {keys: $::result}
 	live_error $m "mdbg::freespace thread == 1 -each c {}"
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # While BODY runs the target does too, unless the user has stopped it; and BODY may take the target away.
@@ -125,9 +119,7 @@ case each-meanwhile 60 {
 
 # A signal ends it, in a script that catches all, and the target is left as it was.
 case each-interrupted 30 {
-	set t [start exact -t 2]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact -t 2
 	order $t each
 	puts $m "while 1 {catch {mdbg::allocations -each b {puts turn; flush stdout}}}"
 	hear $m
@@ -137,8 +129,7 @@ case each-interrupted 30 {
 		check {$line eq "turn"} {mdbg goes on: $line}
 	}
 	until {![is_alive [pid $m]]} 30
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 	ending $m
 }
 
@@ -149,29 +140,21 @@ case each-ctrl-c 60 {
 	at_prompt $t {
 		send "puts begun-\[expr 1 + 1]; while 1 {catch {mdbg::threads; mdbg::sites -each s {wait 1000}}}\r"
 		see "begun-2"
-		send "\003"
+		type "\003" "(mdbg) "
+		type "puts begun-\[expr 1 + 2]; while 1 {mdbg::allocations -each b {}}\r" "begun-3"
+		type "\003" "interrupted" "(mdbg) "
+		type "mdbg::allocations limit 1 -each b {puts still-\[expr 40 + 2]}; puts \[mdbg::pid]\r" $pid
 		see "(mdbg) "
-		send "puts begun-\[expr 1 + 2]; while 1 {mdbg::allocations -each b {}}\r"
-		see "begun-3"
-		send "\003"
-		see "interrupted"
-		see "(mdbg) "
-		send "mdbg::allocations limit 1 -each b {puts still-\[expr 40 + 2]}; puts \[mdbg::pid]\r"
-		see $pid
-		see "(mdbg) "
-		send "quit\r"
-		ended {0 1}
+		quits {0 1}
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # 40 bytes a block while BODY runs, and little more before; in a list a dict costs 1.5 KB at most.
 case each-memory 120 {
 	skip_if_sanitized "the sanitizers take memory of their own"
 	set n 200000
-	set t [start million]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} million
 	order $t "make $n" 100
 	live_script $m {
 		proc own {} {
@@ -199,6 +182,5 @@ case each-memory 120 {
 	note "bytes a block: $each by -each, $list in a list"
 	check {$each <= 60} {by -each a block takes $each bytes}
 	check {$list <= 1536} {a dict takes $list bytes}
-	live_end $m
-	finish $t
+	finish $t $m
 }

@@ -3,8 +3,7 @@
 
 # Tell the target to end; mdbg must notice, and its log still answer.
 proc watch_end {line want} {
-	set t [start storm]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} storm
 	order $t "alloc 50"
 	tell $t $line
 	live $m "wait exit" 20
@@ -65,8 +64,7 @@ by_both repeated ends-under-load 60 {
 # A process that gives up much memory at its end is without any for a while, as if it ran another program.
 case ends-large 60 {
 	for {set i 0} {$i < 4} {incr i} {
-		set t [start storm]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t m} storm
 		order $t "big 600"
 		tell $t "exit 7"
 		live $m "wait exit" 20
@@ -89,8 +87,7 @@ case ends-batch 30 {
 }
 
 case ends-event 30 {
-	set t [start storm]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} storm
 	live $m {mdbg::on exit {set ::gone 1}}
 	tell $t "exit 3"
 	live $m "wait exit"
@@ -100,8 +97,7 @@ case ends-event 30 {
 }
 
 case kill-command 30 {
-	set t [start exact -t 2]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact -t 2
 	live $m kill
 	check {[lindex [ending $t] 1] eq "SIGKILL"} {ended otherwise}
 	live $m "malloc allocations"
@@ -109,13 +105,11 @@ case kill-command 30 {
 }
 
 by_both case signals-reach-the-target 30 {
-	set t [start exact -p -t 2]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact -p -t 2
 	order $t go
 	until {[lindex [order $t signals] 0] > 10}	;# SIGPROF comes
 	order $t pause
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Events that come while a script is at work are all there afterwards, also if some of them have been taken.
@@ -133,8 +127,7 @@ case events-wait 30 {
 		close [open $::tmp/fifo-$event w]	;# when the script reads it
 	}
 	live $m "wait until {\$::nr == $traps} timeout 20"
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The report of a debug malloc, by the script for it; what is there in the end is the truth.

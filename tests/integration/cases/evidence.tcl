@@ -34,8 +34,7 @@ by_both case evidence-lost-rings 60 {
 				check {$count == 80} {$count blocks of rings: $text}
 			}
 			check {[dict get $is lostcount] + [dict get $is unknowncount] >= 80} {$is: $text}
-			live_end $m
-			finish $t
+			finish $t $m
 		}
 	}
 }
@@ -59,7 +58,6 @@ by_both case evidence-hash-table 60 {
 		check {[regexp {pointers to byte 1024, as hash tables of Rust have} [live $m "malloc leaks possible size == [expr {$when eq "before" ? [usable 1168] : 1168}]"]]} {$::result}
 		set verdict [leak_verdict $m]
 		check {[dict get $verdict inuse] > 20 * ([dict get $verdict lost] + [dict get $verdict unknown])} {$verdict}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }

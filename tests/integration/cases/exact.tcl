@@ -2,9 +2,7 @@
 # Exactness: what the target holds and what mdbg lists are the same set.
 
 by_both case exact-each-function 60 {
-	set t [start exact]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact
 	order $t each
 	set n [compare $t [dump $m]]
 	check {$n >= 20} {only $n blocks}
@@ -13,9 +11,7 @@ by_both case exact-each-function 60 {
 	check {[compare $t [dump $m]] == 0} {blocks are left}
 	order $t each
 	compare $t [dump $m]
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A figure of the accounts of `malloc -v`.
@@ -26,8 +22,7 @@ proc account {text name} {
 
 # Every event is in exactly one account.
 by_both case exact-accounts 60 {
-	set t [start exact]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact
 	order $t each
 	order $t "ops [work 5000 1000]"
 	lassign [order $t counts] allocs frees nulls failed reallocs
@@ -39,18 +34,15 @@ by_both case exact-accounts 60 {
 		check {$got == $want} {$name: $got and not $want}
 	}
 	check {[held $accounts] == $allocs - $frees} {active: [expr {$allocs - $frees}]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 by_both repeated exact-one-thread 60 {
 	for {set i 0} {$i < $::trials} {incr i} {
-		set t [start exact]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t m} exact
 		order $t "ops [work 3000 1500]"
 		check {[compare $t [dump $m]] > 150} {few blocks}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }
 
@@ -76,20 +68,17 @@ by_both repeated exact-eight-threads 60 {
 # The same, from a quiet start: every block must be there.
 by_both repeated exact-eight-threads-from-the-start 60 {
 	for {set i 0} {$i < $::trials} {incr i} {
-		set t [start exact -t 8 {*}$::rest]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t m} exact -t 8 {*}$::rest
 		order $t go
 		order $t "more [work 200 20]"
 		order $t pause
 		check {[compare $t [dump $m]] > 50} {few blocks}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }
 
 by_both case exact-while-it-runs 60 {
-	set t [start exact -t 4 {*}$::rest]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact -t 4 {*}$::rest
 	order $t go
 	order $t "more 20"
 	for {set i 0} {$i < [work 10 4]} {incr i} {
@@ -104,8 +93,7 @@ by_both case exact-while-it-runs 60 {
 	live $m cont
 	order $t pause
 	compare $t [dump $m]
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 proc own_operator {program name} {
@@ -131,9 +119,7 @@ proc own_operator {program name} {
 	}
 	check {[dict size $kept] == 0} {[dict size $kept] blocks are not listed}
 	set verbose [live $m "malloc -v"]
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 	return $verbose
 }
 
@@ -147,9 +133,7 @@ by_both case exact-own-operator-new-without-nothrow 60 {
 }
 
 by_both case exact-dlopen 60 {
-	set t [start dlopener]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} dlopener
 	order $t "cycle [work 20 5]"
 	order $t load
 	order $t unload
@@ -163,15 +147,12 @@ by_both case exact-dlopen 60 {
 		set block [dict get $listed [expr $address]]
 		check {[dict get $block size] == $size} {$line is listed as $block}
 	}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A library that stays: its frames have names.
 case exact-dlopen-names 60 {
-	set t [start dlopener]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} dlopener
 	order $t load
 	set found 0
 	foreach block [dump $m] {
@@ -180,6 +161,5 @@ case exact-dlopen-names 60 {
 		}
 	}
 	check {$found == 1} {the constructor's block is not there, or has no names}
-	live_end $m
-	finish $t
+	finish $t $m
 }

@@ -29,8 +29,7 @@ by_both case execute-and-attach 30 {
 }
 
 by_both case execute-and-stop 30 {
-	set t [start permit]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} permit
 	about_to_execute $t
 	check {[string match "*about to execute*" [live_error $m interrupt]]} {another error}
 	check_executes $t
@@ -40,15 +39,11 @@ by_both case execute-and-stop 30 {
 
 # It is not allowed to: what was asked for meanwhile is done.
 by_both case execute-fails-and-detach 30 {
-	set t [start permit]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} permit
 	about_to_execute $t
 	puts $m detach
 	flush $m
 	order $t "alloc 3"
 	order $t deny
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }

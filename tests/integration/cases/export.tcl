@@ -29,9 +29,7 @@ proc with_export_target {body args} {
 	uplevel 1 $body
 	uplevel 1 {
 		live $m cont
-		live_end $m
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t $m $before
 	}
 }
 
@@ -226,9 +224,7 @@ case export-sqlite-tables 120 {
 
 # Of a target that is at work all the time: every block has its stack, and the file is whole.
 case export-sqlite-under-load 120 {
-	set t [start grower]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} grower
 	need_format $m sqlite
 	order $t "load 3"
 	for {set i 0} {$i < $::trials} {incr i} {
@@ -238,9 +234,7 @@ case export-sqlite-under-load 120 {
 		check {[exec sqlite3 -readonly $::tmp/db $query] eq "0|0|1"} {round $i: [exec sqlite3 -readonly $::tmp/db $query]}
 	}
 	order $t calm
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What the thread of a process is in by eu-stack, from main to a function, outermost first.
@@ -255,9 +249,7 @@ proc eu_stack {pid to} {
 # A block's stack is that of its thread, which then waits where it has allocated.
 case export-stacks-are-eu-stacks 60 {
 	need eu-stack
-	set t [start nested]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} nested
 	foreach depth {1 2 3} {
 		check {[order $t deeper] eq $depth} {deeper}
 		live $m "export folded $::tmp/folded"
@@ -453,8 +445,7 @@ sys.stdin.read()
 	check {[file type $::tmp/fifo] eq "fifo"} {the FIFO was replaced}
 	close $r
 	order $t calm
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # Whenever mdbg is killed: the old file, or the whole new one.
@@ -623,8 +614,7 @@ case usable-size 60 {
 		check {[string match "*usable *malloc_usable_size*" [live $m "help mdbg::allocations"]]} {no help}
 	}
 	# Nothing is walked without a process.
-	set t [start grower]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} grower
 	order $t "fill 5"
 	finish $t
 	live $m "wait exit timeout 10"

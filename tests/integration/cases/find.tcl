@@ -19,8 +19,7 @@ proc holders_by_size {m size} {
 
 # The only pointer is where the case's name says; or there is none, or it is none for the leak search either.
 by_both case find-roots 60 {
-	set t [start leaks]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} leaks
 	foreach line [ask_list $t names] {
 		dict set size [lindex $line 0] [lindex $line 1]
 	}
@@ -39,14 +38,12 @@ by_both case find-roots 60 {
 			check {[clock seconds] < $end} {$name: $got and not $want}
 		}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The same as text, with names.
 case find-text 60 {
-	set t [start leaks]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} leaks
 	foreach line [ask_list $t names] {
 		dict set size [lindex $line 0] [lindex $line 1]
 	}
@@ -80,14 +77,12 @@ case find-text 60 {
 	check {[regexp {\nThe shortest way to it comes from slot(?:\+0x10)? \[leaks\], through 1 block \(`malloc path (0x[0-9a-f]+)`\)} $held -> block]} {$held}
 	set found [live_value $m "mdbg::find $block"]
 	check {[regexp {^slot(\+0x10)? \[leaks\]$} [dict get $found root]] && [dict get $found through] == 1} {$found}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A shared_ptr is the addresses of an object and of a control block, which has the counts.
 case find-shared 60 {
-	set t [start holders]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} holders
 	lassign [split [ask $t share]] object control
 	lassign [split [hear $t]] given_object given_control
 	check {[hear $t] eq "ok"} {share}
@@ -103,8 +98,7 @@ case find-shared 60 {
 	check {[dict get [live_value $m "mdbg::find $given_control"] keep] >= 4} {}
 	# Other blocks have none.
 	check {![dict exists [live_value $m "mdbg::find [dict get [lindex [live_value $m "mdbg::allocations size == 336"] 0] address]"] control]} {}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Thread-local data of a library that was there from the start lies below the thread pointer; without symbols the module alone is named.
@@ -186,9 +180,7 @@ by_both case find-as-leaks 60 {
 	check {[dict size $reached] == $want} {[dict size $reached] of [dict size $holders] hang on a root, and $want are reachable}
 	check {$want > 20} {only $want}
 	live $m cont
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A core says what the process says.
@@ -228,8 +220,7 @@ case find-without 60 {
 	set m [live_start --no-arm -p [pid_of $t]]
 	check {[regexp {is byte 3 of a block of \d+ bytes .*\n +\((allocated before attach|not recorded)\)\n1 pointers .*: data of leaks, slot\nThe process stood still for [0-9.]+ m?s$} \
 		[live $m "malloc find [expr {$root + 3}]"]]} {[live $m "malloc find $root"]}
-	live_end $m
-	finish $t
+	finish $t $m
 
 	set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
 	if {$library eq ""} {
@@ -255,8 +246,7 @@ case find-without 60 {
 }
 
 case find-limit-and-errors 60 {
-	set t [start leaks]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} leaks
 	order $t "case ring_root"
 	set held [lmap block [live_value $m "mdbg::allocations size == 465"] {
 		set found [live_value $m "mdbg::find [dict get $block address] limit 1"]
@@ -283,8 +273,7 @@ case find-limit-and-errors 60 {
 
 # In a chunk of malloc's lie blocks of a pool: what points to one of these points to both.
 case find-in-a-pool 60 {
-	set t [start pool]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} pool
 	live $m "probe alloc pool_alloc size=2 ptr=ret"
 	live $m "probe free pool_free ptr=2"
 	order $t "alloc 3"
@@ -297,6 +286,5 @@ case find-in-a-pool 60 {
 	check {[lmap holder [dict get $found holders] {dict get $holder symbol}] eq {block}} {$found}
 	set text [live $m "malloc find [lindex $blocks 2]"]
 	check {[regexp {of an allocator that `probe` has named\n.*\nAround it: 0x[0-9a-f]{16} is byte 192 of a block of 65536 bytes} $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }

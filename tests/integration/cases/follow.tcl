@@ -24,9 +24,7 @@ proc blocks_of {m pid} {
 proc start_followed {{how both}} {
 	uplevel 1 [list set how $how]
 	uplevel 1 {
-		set t [start forker]
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t before m} forker
 		live $m "set follow-fork $how"
 		set child [order $t keep]
 	}
@@ -99,9 +97,7 @@ by_both repeated follow-both-then-kill 120 {
 
 # Who is forked when mdbg is dead inherits the probes, and can be cleaned all the same.
 by_both case a-child-of-a-killed-mdbg-is-cleaned 60 {
-	set t [start forker]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} forker
 	exec kill -KILL [pid $m]
 	catch {ending $m}
 	set child [order $t keep]
@@ -171,16 +167,13 @@ case follow-both-then-attach-another 60 {
 	live $m "mdbg::attach [pid_of $u]"
 	check_clean $child $before
 	order $u "alloc 10"
-	live_end $m
-	finish $u
+	finish $u $m
 	exec kill -KILL $child
 }
 
 # Children of a child: sh forks, and what it forks execs.
 case follow-both-grandchildren 60 {
-	set t [start forker]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} forker
 	live $m "set follow-fork both"
 	order $t "grand 3" 60
 	order $t "alloc 10"
@@ -192,9 +185,7 @@ case follow-both-grandchildren 60 {
 
 # A followed child that execs is let go; system() and posix_spawn do it from a vfork.
 case follow-both-child-execs 60 {
-	set t [start forker]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} forker
 	live $m "set follow-fork both"
 	order $t "forkexec 5"
 	order $t "spawn 3"
@@ -330,8 +321,7 @@ by_both repeated detach-under-forks 60 {
 
 # The thread of a vfork that outlasts a detach is let go when it comes back.
 by_both case detach-in-a-vfork-lets-all-go 60 {
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	order $t hold
 	live $m detach
 	order $t release
@@ -339,14 +329,12 @@ by_both case detach-in-a-vfork-lets-all-go 60 {
 	foreach status [glob /proc/[pid_of $t]/task/*/status] {
 		check {[string match "*TracerPid:\t0\n*" [slurp $status]]} {$status: still traced}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # It executes while mdbg is busy, which is then told `then`: what was set at the exec counts.
 proc exec_meanwhile {then} {
-	set t [start execer]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} execer
 	live $m "set follow-exec on"
 	puts $m "while {!\[file exists $::tmp/go\]} {after 2}; $then"
 	flush $m
@@ -359,15 +347,13 @@ proc exec_meanwhile {then} {
 
 case follow-exec-that-is-no-more-wanted 60 {
 	lassign [exec_meanwhile "set follow-exec off"] t m
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case follow-exec-and-detach 60 {
 	lassign [exec_meanwhile detach] t m
 	until {[regexp {TracerPid:\t0\n} [slurp /proc/[pid_of $t]/status]]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A started one that has executed was let go: it goes on, and its end is waited for as before.

@@ -55,9 +55,7 @@ foreach how {forked shared} {
 # A process that shares the memory is a part of the target: nothing is done by it as if it were a copy.
 case forged-sharer 60 {
 	need_root
-	set t [start forger]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} forger
 	set sharer [order $t sharer]
 	foreach command {"malloc off" "malloc on" detach} {
 		order $t "share 50"
@@ -99,8 +97,7 @@ case forged-sharer-and-left 60 {
 # Processes that the journal calls snapshots: nobody is killed, and the dead can be waited for by who made them.
 case forged-snapshot 120 {
 	need_root
-	set t [start forger]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forger
 	set other [exec sleep 1000 &]
 	set living [list $other [order $t "child same"] [order $t "child other"]]
 	# With SIGCHLD, SIGWINCH and no signal; a snapshot has none, and ends as it is told to.
@@ -131,8 +128,7 @@ case forged-snapshot 120 {
 # A journal full of snapshots that do not end: they are not waited for one by one.
 case forged-snapshots 60 {
 	need_root
-	set t [start forger]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forger
 	set child [order $t "dead never 0"]
 	exec kill -KILL [pid $m]
 	catch {ending $m}
@@ -147,8 +143,7 @@ case forged-snapshots 60 {
 # A later mdbg, which has no knowledge of its own: the journal that it finds says what the target likes.
 case forged-and-left 60 {
 	need_root
-	set t [start forger]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forger
 	set victim [order $t "victim same rw here"]
 	exec kill -KILL [pid $m]
 	catch {ending $m}
@@ -270,8 +265,7 @@ proc flipped_is_endured {who} {
 		check {[is_alive $child]} {$child has ended}
 		set m [live_start -p [pid_of $t]]
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 foreach who {thread process} {

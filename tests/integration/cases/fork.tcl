@@ -14,9 +14,7 @@ proc parent_is_exact {t m} {
 }
 
 proc forks {way n {setting {}}} {
-	set t [start forker]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} forker
 	live $m $setting
 	order $t "alloc 50"
 	order $t "$way $n" [expr {60 + $n / 20}]
@@ -76,9 +74,7 @@ by_both case process-child-lives-on 60 {
 
 # What a killed mdbg has left in a child is taken out with what it has left in the parent.
 by_both case process-child-left-by-a-killed-one 60 {
-	set t [start forker]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} forker
 	set child [order $t keep]
 	exec kill -KILL [pid $m]
 	catch {ending $m}
@@ -90,9 +86,7 @@ by_both case process-child-left-by-a-killed-one 60 {
 
 # As a daemon does it.
 case process-child-of-a-target-that-ends 60 {
-	set t [start forker]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} forker
 	set child [order $t keep]
 	exec kill -KILL [pid_of $t]
 	live $m {wait exit}
@@ -102,8 +96,7 @@ case process-child-of-a-target-that-ends 60 {
 }
 
 by_both case process-child-survives-a-killed-mdbg 60 {
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	order $t keep
 	exec kill -KILL [pid $m]
 	catch {ending $m}
@@ -137,8 +130,7 @@ by_both repeated process-attach-in-a-vfork 60 {
 }
 
 by_both case process-exec 60 {
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	order $t "alloc 50"
 	check {[lindex [ask $t exec] 0] eq "ready"} {it does not say ready again}
 	live $m "wait 0.2"
@@ -151,8 +143,7 @@ by_both case process-exec 60 {
 }
 
 by_both case process-exec-followed 60 {
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	live $m "set follow-exec on"
 	check {[lindex [ask $t exec] 0] eq "ready"} {it does not say ready again}
 	order $t "alloc 25"
@@ -166,8 +157,7 @@ by_both case process-exec-followed 60 {
 # It cannot be watched anew: mdbg has no descriptor left to look at it with. It goes on all the same, and mdbg does.
 case process-exec-followed-without-descriptors 60 {
 	set prlimit [need prlimit]
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	live $m "set follow-exec on"
 	exec $prlimit --pid [pid $m] --nofile=3:
 	check {[lindex [ask $t exec] 0] eq "ready"} {it does not say ready again}
@@ -178,13 +168,11 @@ case process-exec-followed-without-descriptors 60 {
 	live $m "attach [pid_of $t]"
 	order $t "alloc 25"
 	check {[llength [parse_allocations [live $m "malloc allocations size == 333"]]] == 25} {the next attach records nothing}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case process-exec-of-another 60 {
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	tell $t "exec /bin/sh -c exit"
 	live $m "wait 0.2"
 	live $m "malloc sites limit 1"
@@ -193,8 +181,7 @@ case process-exec-of-another 60 {
 }
 
 case process-follow-both 60 {
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	live $m "set follow-fork both"
 	order $t "fork 3"
 	order $t "alloc 10"
@@ -227,8 +214,7 @@ case process-follow-both-blocks 60 {
 }
 
 case process-follow-child 60 {
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	live $m "set follow-fork child"
 	set child [order $t keep]
 	until {[live_value $m "mdbg::pid"] == $child} 20
@@ -242,12 +228,10 @@ case process-follow-child 60 {
 }
 
 case process-fork-event 60 {
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	live $m {set ::forks 0; mdbg::on fork {incr ::forks}}
 	order $t "fork 5"
 	live $m {wait until {$::forks >= 5} timeout 5}
 	check {[live_value $m {set ::forks}] == 5} {$::result forks seen}
-	live_end $m
-	finish $t
+	finish $t $m
 }

@@ -90,8 +90,7 @@ proc log_event {line} {
 # Each call of all of them, as strace sees it.
 case growth-strace 60 {
 	set strace [need strace]
-	set t [start mapper]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper
 	live $m "growth start brk mmap shm"
 	set tracer [exec $strace -f -o $::tmp/strace.out -e trace=brk,mmap,munmap,mremap,shmat,shmdt,shmget,shmctl -p [pid_of $t] 2> $::tmp/strace.err &]
 	until {[string match *attached* [slurp $::tmp/strace.err]]}
@@ -112,8 +111,7 @@ case growth-strace 60 {
 	}
 	check {[llength [split [live $m "growth log shm"] "\n"]] == 7} {[live $m "growth log shm"]}
 	check_growth $m [pid_of $t]
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The functions of a stack between the call and main, innermost first. libc's names are without underscores, of which each
@@ -156,13 +154,11 @@ case growth-strace-stacks 60 {
 	order $t each
 	finish $t
 	set want [traced_events [slurp $::tmp/strace.out] {^\d+ +([a-z]+)\(.* += } {^ > [^(]*\((\w+)\+(0x[0-9a-f]+)\) }]
-	set t [start mapper]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper
 	live $m "growth start brk mmap shm"
 	order $t each
 	set text [live $m "growth log -v"]
-	live_end $m
-	finish $t
+	finish $t $m
 	set got [traced_events $text {^[-0-9]+ [0-9:.]+ \d+ ([a-z]+) } {^ +0x[0-9a-f]+ (\w+)\+?(0x[0-9a-f]+)?}]
 	check {[llength $got] > 20} {$text}
 	# strace has those before main as well.
@@ -173,8 +169,7 @@ case growth-strace-stacks 60 {
 
 # What is moved, cut and covered, by its stacks.
 case growth-each 60 {
-	set t [start mapper]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper
 	live $m "growth start brk mmap shm"
 	order $t each
 	check_growth $m [pid_of $t]
@@ -188,14 +183,12 @@ case growth-each 60 {
 	check {[live_value $m "mdbg::growth mmap size > 1G"] eq ""} {$::result}
 	check {[live_value $m "dict get \[lindex \[mdbg::growth shm\] 0\] bytes"] == 20480} {shm: $::result}
 	check {[dict get [growth_figures [live $m growth]] brk] == 0} {[live $m growth]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What was made since a mark and is still held; the moments and the grammar are those of `malloc sites`.
 case growth-since 60 {
-	set t [start mapper]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper
 	live $m "growth start brk mmap shm"
 	order $t each
 	live $m "malloc mark begun"
@@ -232,8 +225,7 @@ case growth-since 60 {
 			check {[string match $error $got]} {$command $words: $got}
 		}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What the target writes over while the log is printed is counted.
@@ -246,14 +238,12 @@ case growth-log-overtaken 60 {
 	until {[regexp -line {^(\d+) events are not listed: } [live $m "growth log"] -> missed]}
 	check {$missed > 0} {$missed}
 	order $t pause
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Where the heap ends counts from the moment that brk is recorded, also after a return.
 case growth-brk-later 60 {
-	set t [start mapper]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper
 	live $m "growth start mmap"
 	order $t "grow 1000"
 	live $m "growth start brk"
@@ -267,35 +257,26 @@ case growth-brk-later 60 {
 	order $t "grow 2"
 	set m [live_start -p [pid_of $t]]
 	check {[dict get [growth_figures [live $m growth]] brk] == 7 * 4096} {[live $m growth]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case growth-completion 30 {
 	set t [start exact]
 	at_prompt $t {
-		send "malloc mark elevenses\r"
-		see "(mdbg) "
-		send "growth sta\tmm\t\r"
-		see "growth start mmap"
-		see "(mdbg) "
-		send "growth mm\tsin\telev\t\r"
-		see "growth mmap since elevenses"
-		see "Made since elevenses ("
-		see "(mdbg) "
+		type "malloc mark elevenses\r" "(mdbg) "
+		type "growth sta\tmm\t\r" "growth start mmap" "(mdbg) "
+		type "growth mm\tsin\telev\t\r" "growth mmap since elevenses" "Made since elevenses (" "(mdbg) "
 		send "export fol\t/dev/null growth mm\tsin\telev\t\r"
 		see "folded /dev/null growth mmap since elevenses"
 		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		quits 0
 	}
 	finish $t
 }
 
 # The file of a mapping is that of the mapping, never that of the descriptor, nor of a later mapping of the same address.
 case growth-files 60 {
-	set t [start mapper]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper
 	live $m "growth start mmap"
 	spit $::tmp/one [string repeat a 4096]
 	spit "$::tmp/two" [string repeat b 8192]
@@ -329,14 +310,12 @@ case growth-files 60 {
 	check {[string match "*file $::tmp/one*" [live $m "growth log"]]} {$::result}
 	live $m "growth start mmap"
 	check {![string match "*file*" [live $m "growth log"]]} {$::result}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The same stacks as a file, for the kinds whose stacks are those of the log.
 case growth-export 60 {
-	set t [start mapper]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper
 	live $m "growth start mmap shm"
 	order $t each
 	foreach {kind filter} {mmap {} mmap {function == each_of_mmap} shm {}} {
@@ -376,16 +355,14 @@ case growth-export 60 {
 		set got [live_error $m "export $words"]
 		check {[string match $error $got]} {export $words: $got}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A million calls of eight threads, also in a signal's handler. It is the agent's work, which no sanitizer is in: 300,000 are
 # enough to have a sanitized mdbg read them.
 case growth-random 120 {
 	set turns [expr {[is_sanitized] ? 3 : 10}]
-	set t [start mapper -t 8 -s]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper -t 8 -s
 	live $m "growth start brk mmap shm"
 	# The ring has room for the calls of a turn, however slow this mdbg is.
 	for {set turn 0} {$turn < $turns} {incr turn} {
@@ -395,15 +372,12 @@ case growth-random 120 {
 	}
 	order $t drop
 	check_held $t $m
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # All calls since the start, also those that no mdbg was there for.
 case growth-keep 120 {
-	set t [start mapper -t 4]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} mapper -t 4
 	live $m "growth start brk mmap shm"
 	order $t "random 5000"
 	check_held $t $m
@@ -433,8 +407,7 @@ case growth-keep 120 {
 
 # In and out under load: nothing goes wrong in the target, and nothing is left.
 repeated growth-load 120 {
-	set t [start mapper -t 4 -s]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper -t 4 -s
 	order $t go
 	for {set i 0} {$i < 10 * $::trials} {incr i} {
 		live $m [lindex {"growth start" "growth start mmap" "growth start shm brk"} [expr {$i % 3}]]
@@ -446,14 +419,12 @@ repeated growth-load 120 {
 	}
 	order $t pause
 	order $t drop
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A killed mdbg leaves the calls to the next one.
 repeated growth-killed 120 {
-	set t [start mapper -t 4 -s]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper -t 4 -s
 	live $m "growth start brk mmap shm"
 	order $t go
 	for {set i 0} {$i < $::trials} {incr i} {
@@ -469,8 +440,7 @@ repeated growth-killed 120 {
 	}
 	order $t pause
 	check_growth $m [pid_of $t]
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A thread unmaps the stack that it has run on, with its control block; another program's calls go by all functions.
@@ -491,14 +461,12 @@ case growth-own-stack 60 {
 	check {[dict get $after gone] == 4096} {$after}
 	check {[dict get $after not] - [dict get $before not] == 4096} {$before, then $after}
 	check {[dict get $after mmap] - [dict get $before mmap] == 3 * 4096} {$before, then $after}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A thread that nobody joins keeps its stack, and is named; one that was joined is not.
 case growth-ended 60 {
-	set t [start mapper -t 2]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper -t 2
 	check {![regexp {not joined} [live $m thread]]} {[live $m thread]}
 	live $m "growth start mmap"
 	foreach round {1 2} {
@@ -517,8 +485,7 @@ case growth-ended 60 {
 	live $m "growth stop"
 	check {[lmap thread [live_value $m {mdbg::threads -ended}] {dict get $thread stack}] eq {- -}} {$::result}
 	check {[string match "*-all*" [live_error $m {mdbg::threads -all}]]} {$::result}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Other programs than glibc's shared ones: what is held is as it says itself.
@@ -533,8 +500,7 @@ proc check_growth_program {args} {
 	check {[dict get $figures gone] == 4096} {$figures}
 	check {[string match "*nobody has joined are not known*" [live $m thread]]} {[live $m thread]}
 	check {[string match "*have ended are not known*" [live_error $m {mdbg::threads -ended}]]} {$::result}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case growth-musl 60 {
@@ -607,8 +573,7 @@ case growth-pure-go 120 {
 
 # malloc_trim runs in a thread of the target, and its brk passes our probe.
 case growth-and-trim 60 {
-	set t [start kinds]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} kinds
 	live $m "growth start brk"
 	order $t "burst 8"
 	check_growth $m [pid_of $t]
@@ -616,16 +581,13 @@ case growth-and-trim 60 {
 	live $m "malloc trim"
 	check {[llength [split [live $m "growth log brk"] \n]] > $before} {no brk by malloc_trim: [live $m "growth log brk"]}
 	check_growth $m [pid_of $t]
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A killed mdbg's probes are taken out by one that does not go on with them.
 case growth-killed-clean 60 {
 	foreach args {--no-arm {--engine breakpoint}} {
-		set t [start mapper -t 2]
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t before m} mapper -t 2
 		live $m "growth start brk mmap shm"
 		order $t "random 1000"
 		kill_mdbg $m
@@ -639,9 +601,7 @@ case growth-killed-clean 60 {
 
 # Libraries are mapped by the loader.
 case growth-loader 60 {
-	set t [start dlopener]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} dlopener
 	live $m "growth start mmap"
 	order $t load
 	set figures [check_growth $m [pid_of $t]]
@@ -651,16 +611,12 @@ case growth-loader 60 {
 	until {[regexp -line { 0x[0-9a-f]+ \d+ PROT_READ\S* MAP_PRIVATE\S* fd \d+ offset 0 file /\S+\.so$} [live $m "growth log"]]}
 	check {[dict get [check_growth $m [pid_of $t]] gone] == 0} {the library went unseen}
 	check {[live_value $m "mdbg::growth mmap function == dlopen*"] eq ""} {$::result}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # `malloc off` ends it, and it can begin again.
 case growth-off 60 {
-	set t [start mapper]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} mapper
 	live $m "growth start brk mmap shm"
 	live $m "malloc off"
 	check {[string match "*not recorded*" [live_error $m growth]]} {growth goes on without probes: $::result}
@@ -669,8 +625,7 @@ case growth-off 60 {
 	live $m "growth start mmap"
 	order $t bare
 	check {[dict get [check_growth $m [pid_of $t]] mmap] == 3 * 4096} {[live $m growth]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Children of all kinds go by the functions; one that is followed has its own text again, and what it maps is not recorded.
@@ -702,8 +657,7 @@ case growth-bad-input 60 {
 	check_refused 1 "no process" attach
 	mdbg -c "growth kernel"
 	check_refused 1 "kernel is not recorded" "`growth start kernel` begins"
-	set t [start mapper]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper
 	foreach {command error} {
 		growth			"*growth is not recorded*"
 		"growth mmap"		"*mmap is not recorded*"
@@ -737,8 +691,7 @@ case growth-bad-input 60 {
 	live $m "growth start shm"
 	live $m "growth stop"
 	live $m "growth log"
-	live_end $m
-	finish $t
+	finish $t $m
 	set t [start mapper]
 	mdbg --engine breakpoint -p [pid_of $t] -c "growth start mmap"
 	check_refused 1 "growth needs jumps"
@@ -799,8 +752,7 @@ case growth-nginx 60 {
 
 # What the heap grows by is said, and whose it is: not that of sbrk. All-time has what was given back, too.
 case growth-brk-change 60 {
-	set t [start mapper]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper
 	live $m "growth start brk mmap"
 	order $t "grow 5"
 	order $t "grow 3"
@@ -812,6 +764,5 @@ case growth-brk-change 60 {
 	order $t each
 	set row [lindex [live_value $m {mdbg::growth mmap}] 0]
 	check {[dict get $row total] >= [dict get $row count] && [dict get $row totalbytes] >= [dict get $row bytes]} {$row}
-	live_end $m
-	finish $t
+	finish $t $m
 }

@@ -22,8 +22,7 @@ proc fault_sums {m function} {
 }
 
 case faults 60 {
-	set t [start faulter]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} faulter
 	start_growth $m fault
 	order $t "touch 3000"
 	order $t "thread 2000"
@@ -58,8 +57,7 @@ proc all_faults {m} {
 
 # What another program faults in is its own.
 case faults-then-exec 60 {
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	start_growth $m fault
 	order $t "alloc 1000"
 	tell $t exec
@@ -70,14 +68,12 @@ case faults-then-exec 60 {
 	check {$before > 50} {only $before}
 	order $t "alloc 20000"
 	check {[all_faults $m] == $before} {$before faults, and [all_faults $m] after the new program had its own}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The heap is no file, whoever tells of it; and a file that is gone has one name.
 case faults-files 60 {
-	set t [start mapper]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mapper
 	start_growth $m fault
 	foreach - {1 2 3} {
 		order $t "grow 300"
@@ -85,8 +81,7 @@ case faults-files 60 {
 	check {[dict get [fault_sums $m main] count] >= 900} {[live $m {growth fault}]}
 	set text [live $m {growth fault}]
 	check {![regexp { of \[| of [^\n]* \(deleted\)} $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A log that is mapped while faults are recorded is mdbg's all the same.
@@ -108,8 +103,7 @@ case faults-own-log 60 {
 
 # Without a kind, those that cannot answer are left out; named, or alone, they are an error.
 case growth-left-out 60 {
-	set t [start faulter]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} faulter
 	live $m {malloc mark begun}
 	start_growth $m fault
 	set lacks {page faults are added up by stack and file: FILTER has function and module, and there is no `since`}
@@ -127,15 +121,13 @@ case growth-left-out 60 {
 	}
 	set text [live $m {growth function == main}]
 	check {[string match "*Held by mmap:*Page faults:*" $text] && ![string match "*left out*" $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # perf and mdbg have the same faults.
 case faults-as-perf 90 {
 	set perf [need perf]
-	set t [start faulter]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} faulter
 	start_growth $m fault
 	set data $::tmp/perf.data
 	if {[catch {open |[list $perf record -e page-faults -c 1 -m 16M -p [pid_of $t] -o $data --control fd:0,1 -D -1 2> $::tmp/perf.err] r+} chan]} {
@@ -288,8 +280,7 @@ case kernel-by-process 60 {
 # The marks of a process are moments for the kernel's memory, too.
 case kernel-since 60 {
 	have_kernel_alone
-	set t [start faulter]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} faulter
 	live $m {set kernel-sampling off}
 	start_growth $m kernel
 	order $t "sockets 100"
@@ -316,8 +307,7 @@ case kernel-since 60 {
 	check {![string match "*Held by the kernel*" $text]} {$text}
 	check {[string match {*'thread' is not an attribute: address, size, time, age*} [live_error $m {growth kernel thread > 1}]]} {$::result}
 	live $m {growth stop}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Programs of mdbg's are gone with it.

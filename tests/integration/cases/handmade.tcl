@@ -13,9 +13,7 @@ proc whole_stacks {m} {
 }
 
 by_both case handmade-whole 30 {
-	set t [start handmade]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} handmade
 	order $t "call 20"
 	set expected {}
 	foreach frame {frame_by_r12 return_in_r13 return_moved bp_in_r14 frame_by_word} {
@@ -24,7 +22,5 @@ by_both case handmade-whole 30 {
 		}
 	}
 	check {[whole_stacks $m] eq [lsort $expected]} {[whole_stacks $m]}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }

@@ -113,8 +113,7 @@ case hard-seccomp-and-kill-9 20 {
 		order $t "pairs 1000"
 	}
 	mdbg_ok -q -p [pid_of $t] -c {malloc allocations > /dev/null}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # It comes while mdbg is attached: the detach must know.
@@ -130,8 +129,7 @@ by_both case hard-seccomp-comes-later 20 {
 	set before [state [pid_of $t]]
 	check {[lsearch $before *memfd:mdbg*] < 0} {something stays: $before}
 	mdbg_ok -q -p [pid_of $t] -c {malloc -v}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # A filter and no right to suspend it: refused, and it is said why.
@@ -147,8 +145,7 @@ case hard-seccomp-without-the-right 20 {
 	set ::err [slurp $::tmp/err]
 	set ::status [lindex [dict get $options -errorcode] 2]
 	check_refused 3 seccomp
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 proc unshared {args} {
@@ -215,8 +212,7 @@ case hard-no-descriptors-for-good 20 {
 	if {$::status != 0} {
 		check_refused 3 "descriptor" "--nofile"
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # The log has no room: breakpoints, which need hardly any, and the reason; then not even that.
@@ -232,8 +228,7 @@ case hard-no-addresses-at-all 20 {
 	if {$::status != 0} {
 		check_refused 3 "memory"
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # Strict on private memory: what mdbg maps is shared.
@@ -248,8 +243,7 @@ case hard-no-data-at-all 20 {
 	if {$::status != 0} {
 		check_refused 3 "memory"
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 case hard-mdwe 20 {
@@ -309,8 +303,7 @@ case hard-sigtrap-of-its-own 20 {
 	check {[order $t trap] == 3} {not taken while traced}
 	live_end $m
 	check {[order $t trap] == 4} {not taken after}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # Somebody has his patch where ours would be: that one function is left alone and named, the others are probed. A trap on
@@ -371,9 +364,7 @@ foreach size {2048 4096 8192 65536} {
 		check {$most - $alone <= 1024} {the agent takes [expr {$most - $alone}] bytes}
 		check_blocks $m 888 200
 		check_blocks_stacks $m 888 0
-		live_end $m
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t $m $before
 	}]
 }
 
@@ -386,9 +377,7 @@ foreach {from size} {mmap 16384 mmap 65536 malloc 16384 malloc 200000} {
 		order $t "co FROM SIZE 50"
 		check_blocks $m 666 400
 		check_blocks_stacks $m 666 0
-		live_end $m
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t $m $before
 	}]
 }
 
@@ -418,16 +407,13 @@ case hard-tiny-stacks 20 {
 	order $t "tiny 40"
 	set blocks [check_blocks $m 555 40]
 	check_blocks_stacks $m 555 1.0
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Born while nobody traces: known by their numbers, with whole stacks. More than the agent has places for is well, too.
 foreach n {10 1000} {
 	case hard-born-$n 40 [string map [list COUNT $n] {
-		set t [start hardstack]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t m} hardstack
 		check {[string match "*TracerPid:\t0\n*" [slurp /proc/[pid_of $t]/status]]} {it is traced}
 		order $t "born COUNT"
 		set tids [lmap path [glob /proc/[pid_of $t]/task/*] {file tail $path}]
@@ -446,9 +432,7 @@ foreach n {10 1000} {
 
 # Deeper than any stack is kept, or walked: the depth is said.
 case hard-deep-recursion 20 {
-	set t [start hardstack]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} hardstack
 	order $t "deep 3000"
 	order $t "deep 10"
 	order $t "deep 3000"
@@ -463,9 +447,7 @@ case hard-deep-recursion 20 {
 	set m [live_start --stack-depth 128 -p [pid_of $t]]
 	order $t "deep 3000"
 	check_blocks_stacks $m 333 0
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 by_both case hard-exceptions 30 {

@@ -92,8 +92,7 @@ case hard-allocator-comes-and-goes 30 {
 
 # It comes back, to the same place too, and is looked at before anybody knew of it.
 by_both case hard-allocator-comes-back 30 {
-	set t [start hardload]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} hardload
 	foreach round {1 2 3} {
 		order $t load
 		live $m "where all 2"
@@ -105,8 +104,7 @@ by_both case hard-allocator-comes-back 30 {
 		order $t unload
 		live $m "where all 2"
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Unload it and load it again, at once, to where it was.
@@ -141,8 +139,7 @@ by_both case hard-allocator-comes-back-unseen 30 {
 	again $t
 	set before [state [pid_of $t]]
 	mdbg_ok -q -p [pid_of $t] -c status
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # However the looks fall between its comings and goings, it is probed when it stays.
@@ -158,9 +155,7 @@ by_both repeated hard-allocator-in-bursts 60 {
 		}
 		until {[text_at $t $address] ne $own}
 	}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Mappings that are code and no file's: areas.
@@ -258,8 +253,7 @@ case hard-overwritten 30 {
 	live_end $m
 	set told [regexp -all {another tool has written over the patch of free in libhardpool.so} [slurp $::live_err($m)]]
 	check {$told == 1} {told $told times: [slurp $::live_err($m)]}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # Each with its module and engine.
@@ -289,8 +283,7 @@ by_both case hard-patches-discarded 30 {
 	}
 	live_end $m
 	check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # An allocator that does not look at what it is given to free: nor do we.

@@ -60,9 +60,7 @@ proc arenas_of {t} {
 }
 
 by_both case heap-before-attach 120 {
-	set t [start heaps 100000]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} heaps 100000
 	set n [check_early $t $m]
 	check {$n > 49000} {only $n}
 	set figures [live_value $m mdbg::malloc]
@@ -73,9 +71,7 @@ by_both case heap-before-attach 120 {
 	order $t "free 2000"
 	check {[check_early $t $m] == $n - 2000} {after 2000 frees}
 	check {[dict get [live_value $m mdbg::malloc] unknownfrees] == 2000} {$::result}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # The heaps of a forked server, of one that has locked some of its pages.
@@ -89,8 +85,7 @@ by_both case heap-in-many-mappings 60 {
 	check_figures $t $m
 	live $m "malloc check"
 	check {[dict get [live_value $m mdbg::malloc] damages] == 0} {$::result}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Eight threads allocate and free all the time: the blocks that do not move are the same, round by round.
@@ -107,8 +102,7 @@ by_both repeated heap-before-attach-at-work 120 {
 	check {[check_early $t $m] == $n} {when they are calm again}
 	# All that they had is freed: what is recorded is nothing.
 	check {[live_value $m {llength [mdbg::allocations seq > 0]}] == 0} {$::result blocks are left}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # mallinfo2 and malloc_info, word by word.
@@ -160,8 +154,7 @@ proc check_figures {t m} {
 }
 
 by_both case heap-figures 60 {
-	set t [start heaps 20000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} heaps 20000
 	check_figures $t $m
 	order $t "free 5000"
 	check_figures $t $m
@@ -181,13 +174,11 @@ by_both case heap-figures 60 {
 		check {[dict get $heap sbrk] == 0 && [dict get $heap mmap] == [dict get $heap system]} {not mapped: $heap}
 	}
 	check {[dict get $main sbrk] == [dict get $main system] && [dict get $main mmap] == 0} {mapped: $main}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case heap-freespace 60 {
-	set t [start heaps 20000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} heaps 20000
 	set figures [live_value $m mdbg::malloc]
 	set heaps [dict get $figures heaps]
 	live $m "malloc freespace > $::tmp/all"
@@ -218,8 +209,7 @@ case heap-freespace 60 {
 	}
 	check {[lindex $some 0 1] >= [lindex $some 4 1]} {sort size: $some}
 	live_error $m "malloc freespace thread == 1"
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The main heap goes on behind what somebody else got from sbrk; some of it is younger than the attach.
@@ -229,8 +219,7 @@ by_both case heap-with-a-hole 60 {
 	set m [live_start -p [pid_of $t]]
 	set n [check_early $t $m]
 	check {$n > 11000} {only $n}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Where sbrk fails the main heap goes on in mappings, which lie anywhere.
@@ -248,14 +237,12 @@ by_both case heap-in-pieces 60 {
 	check {$sbrk > 0 && $mmap > 0 && $sbrk + $mmap == [dict get $main system]} {sbrk and mmap: $main}
 	check {[regexp "sbrk\\(\\)\\.+ $sbrk\n +bytes acquired from mmap\\(\\)\\.+ $mmap\n" [live $m malloc]]} {other lines: [live $m malloc]}
 	check {[regexp {: 0 places are damaged|no damage|nothing is damaged} [set text [live $m "malloc check"]]]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Where something else may be the reason no block is said to be from before the attach.
 by_both case heap-not-recorded 60 {
-	set t [start heaps 2000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} heaps 2000
 	check {[regexp {allocated before attach} [live $m "malloc allocations limit 5"]]} {at first}
 	order $t hole
 	check {[live_value $m {llength [mdbg::allocations seq > 0]}] == 2000} {$::result recorded}
@@ -302,15 +289,12 @@ case heap-without-probes 60 {
 	live $m "malloc on"
 	order $t "free 100"
 	check {[regexp {Recording since} [live $m malloc]]} {malloc on}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A header is overwritten: the walk says so, and the other heaps are as they were.
 case heap-damaged 60 {
-	set t [start heaps 20000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} heaps 20000
 	set n [check_early $t $m]
 	order $t smash
 	set figures [live_value $m mdbg::malloc]
@@ -325,14 +309,12 @@ case heap-damaged 60 {
 	order $t mend
 	check {[regexp "[arenas_of $t] heaps, \\d+ chunks: no damage found\n" [live $m "malloc check"]]} {mended: [live $m "malloc check"]}
 	check {[check_early $t $m] == $n} {mended}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A block is written past its end into the top chunk: that block is named, and no other is lost.
 case heap-damaged-at-top 60 {
-	set t [start heaps 20000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} heaps 20000
 	set n [check_early $t $m]
 	order $t overrun
 	set text [live $m "malloc check"]
@@ -341,14 +323,12 @@ case heap-damaged-at-top 60 {
 	check {[regexp {block of 262144 bytes} [live $m "malloc find $block"]]} {[live $m "malloc find $block"]}
 	order $t mend
 	check {[check_early $t $m] == $n} {blocks are lost}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Any address of a block, of what is free, and of neither.
 by_both case heap-find 60 {
-	set t [start heaps 2000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} heaps 2000
 	set truth [truth_of $t]
 	foreach {address size} [lrange $truth 200 219] {
 		set text [live $m "malloc find $address"]
@@ -367,8 +347,7 @@ by_both case heap-find 60 {
 	check {[regexp {is byte 8 of a free chunk \((tcache|bin)\) of \d+ bytes at} [live $m "malloc find [expr {$free + 8}]"]]} {$free}
 	check {[regexp {is in no block that is known} [live $m "malloc find 0x1000"]]} {0x1000}
 	live_error $m "malloc find here"
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # libc is in the program: its heap is known all the same.
@@ -385,8 +364,7 @@ case heap-static 60 {
 	}
 	check {[dict size $truth] == 0} {[dict size $truth] blocks are not listed}
 	check {[regexp {no damage found} [live $m "malloc check"]]} {[live $m "malloc check"]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Chunks of their own in pages of hugetlbfs are found, and no page of the pool is taken.
@@ -407,8 +385,7 @@ case heap-huge-pages 30 {
 		check {[dict get $kinds mapped vsize] == [dict get [live_value $m mdbg::malloc] mappedbytes]} {$kinds}
 		regexp {HugetlbPages:[^\n]*} [slurp /proc/[pid_of $t]/status] now
 		check {$now eq $before} {$before became $now}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }
 
@@ -419,14 +396,12 @@ case heap-no-huge-pages 30 {
 	set m [live_start --no-arm -p [pid_of $t]]
 	check {[regexp {no damage found} [live $m "malloc check"]]} {[live $m "malloc check"]}
 	check {[dict get [live_value $m mdbg::malloc] mapped] == 4} {[live $m malloc]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Of a process with one heap a label has one value, wherever it stands.
 case heap-labels 60 {
-	set t [start kinds]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} kinds
 	order $t "heap 2"
 	order $t "burst 1"
 	set text [live $m malloc]
@@ -438,6 +413,5 @@ case heap-labels 60 {
 		check {![dict exists $seen $label] || [dict get $seen $label] == $value} {$label: $value, and [dict get $seen $label]}
 	}
 	check {[dict exists $seen "bytes held, with headers"] && [dict exists $seen "since attach, and still held"]} {$seen}
-	live_end $m
-	finish $t
+	finish $t $m
 }

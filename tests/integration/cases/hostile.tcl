@@ -13,8 +13,7 @@ proc frames_of {kind} {
 	note "$kind: $kb kB"
 	check {$kb < $::most_kb} {$kind: $kb kB}
 	check {[string match "*wait_for_end*" $::out]} {$kind: no frames: $::out}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 	return $::out
 }
 
@@ -109,7 +108,5 @@ case hostile-demangle 60 {
 			"export folded $::tmp/folded" "report $::tmp/report.html"] {
 		live $m $command
 	}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }

@@ -61,8 +61,7 @@ proc check_frames {frames} {
 }
 
 case flamegraph-adds-up 60 {
-	set t [start orders]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} orders
 	order $t fill
 	live $m "export flamegraph $::tmp/a.svg"
 	set frames [svg_frames [slurp $::tmp/a.svg]]
@@ -85,14 +84,12 @@ case flamegraph-adds-up 60 {
 	live $m "export flamegraph $::tmp/b.svg sort count"
 	regexp {<title>all \((\d+) bytes in (\d+) blocks, 100.00 % of the blocks\)} [slurp $::tmp/b.svg] -> b n
 	check {$b == $bytes && $n == $blocks} {by blocks: $b bytes in $n blocks}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Of growth, what grew and what shrank have a colour each, and are added up apart.
 case flamegraph-of-growth 90 {
-	set t [start exact]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact
 	order $t "ops 20000"
 	check {[string match "*growth is not known yet*" [live_error $m "export flamegraph $::tmp/a.svg sort growth"]]} {$::result}
 	check {![file exists $::tmp/a.svg]} {a file of what is not known}
@@ -108,27 +105,22 @@ case flamegraph-of-growth 90 {
 		check {$class in [list $wanted whole]} {$class where $grown bytes grew and $shrunk shrank}
 	}
 	check {$seen(whole) == 1 && [info exists seen(grown)] && [info exists seen(shrunk)]} {[array get seen]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case flamegraph-in-browser 240 {
-	set t [start orders]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} orders
 	order $t fill
 	live $m "export flamegraph $::tmp/a.svg"
-	live_end $m
-	finish $t
+	finish $t $m
 	check_in_browser flamegraph $::tmp/a.svg xmalloc
 }
 
 case report-in-browser 240 {
-	set t [start orders]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} orders
 	order $t fill
 	live $m "report $::tmp/a.html"
-	live_end $m
-	finish $t
+	finish $t $m
 	check_in_browser report $::tmp/a.html xmalloc
 }
 
@@ -144,8 +136,7 @@ proc section_frames {text section} {
 
 # The report has the figures of the commands.
 case report-owners 60 {
-	set t [start keepers]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} keepers
 	order $t "reader 1000"
 	live $m "report $::tmp/a.html"
 	set text [slurp $::tmp/a.html]
@@ -160,8 +151,7 @@ case report-owners 60 {
 		}
 		check {[dict size $frames] > 3} {$frames}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Hostile names are text: both files are whole, nothing of them is run, and the names can be read.
@@ -172,8 +162,7 @@ case html-hostile-names 240 {
 	order $t make
 	live $m "export flamegraph $::tmp/a.svg"
 	live $m "report $::tmp/a.html"
-	live_end $m
-	finish $t
+	finish $t $m
 	foreach file {a.svg a.html} {
 		set text [slurp $::tmp/$file]
 		check {[string first "&lt;script&gt;window.hacked=1&lt;/script&gt;" $text] > 0} {$file has not the name of the script}
@@ -196,8 +185,7 @@ case html-hostile-names 240 {
 
 # Since a mark a graph is of the difference, also of what has gone altogether; a report has marks and history.
 case html-since-a-mark 120 {
-	set t [start exact]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact
 	order $t each
 	order $t "ops 5000"
 	live $m "malloc mark before"
@@ -219,8 +207,7 @@ case html-since-a-mark 120 {
 	check {[regexp "\"title\":\"Since the mark before, \[^\"\]* ago\",\"note\":\"\",\"grown\":$grown,\"shrunk\":$shrunk," $text]} \
 		{the report has not the difference}
 	check {[regexp {<p>In the last [^<]* its recorded blocks have } $text]} {the verdict says nothing of time}
-	live_end $m
-	finish $t
+	finish $t $m
 	check_in_browser report $::tmp/a.html main
 }
 
@@ -249,8 +236,7 @@ case report-verdict-parts 60 {
 		check {[regexp $words $text] && [string match "*Ask `$ask`.*" $text]} {$orders: $text}
 		check {![regexp {begin with|Look first} $text]} {$orders: $text}
 		check {[regexp {<section id="account">.*<th scope="row">all</th>} [slurp $::tmp/verdict.html]]} {no account}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }
 
@@ -263,17 +249,14 @@ case report-verdict-places 60 {
 	order $t "heap 8"
 	set text [verdict_of $m]
 	check {[regexp {the largest part, 8\.\d MiB \(\d+ %\), was allocated in \[nameless\+0x[0-9a-f]+\]} $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 
-	set t [start losses]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} losses
 	foreach line {lose lose chain} {
 		order $t $line
 	}
 	set text [verdict_of $m]
 	check {[regexp {and 27\.4 KiB in 4 blocks are definitely lost} $text]} {$text}
 	check {[string match "*above all those of lose_chain:*" $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }

@@ -13,9 +13,7 @@ proc engine_of {verbose function} {
 # A signal's frame has a PC between the five bytes: it is moved to the displaced copy, or nothing but a breakpoint goes in.
 foreach stack {{} alt} {
 	case inside-a-signal-handler[expr {$stack eq "" ? "" : "-on-its-own-stack"}] 60 [string map [list STACK $stack] {
-		set t [start inside]
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t before m} inside
 		foreach probe [live_value $m mdbg::probes] {
 			if {[dict get $probe function] eq "malloc"} {
 				order $t "patch [expr {[dict get $probe patch]}]"
@@ -29,9 +27,7 @@ foreach stack {{} alt} {
 		check {[hear $t] eq "ok"} {malloc has not returned a block that holds}
 		check {$frame eq [expr {$engine eq "jump" ? "moved" : "same"}]} {$engine, and the frame is the $frame}
 		check {$engine eq "jump"} {[live $m "malloc -v"]}
-		live_end $m
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t $m $before
 	}]
 }
 
@@ -41,8 +37,7 @@ case inside-jump-or-nothing 60 {
 	set before [state [pid_of $t]]
 	set verbose [mdbg_ok -q --engine jump -p [pid_of $t] -c "malloc -v"]
 	check {[engine_of $verbose malloc] eq "jump" && [engine_of $verbose free] eq "jump"} {$verbose}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # A thread stays in a function that is probed: what it needs to come back stays, with the journal that names it, and no
@@ -63,8 +58,7 @@ proc stays_inside {leave} {
 	check {[regexp -all "memfd:mdbg" [slurp /proc/[pid_of $t]/maps]] == 1} {not the journal alone}
 	order $t let
 	mdbg_ok -q -p [pid_of $t] -c "malloc -v"
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 by_both case inside-and-stays 60 {stays_inside detach}
@@ -88,9 +82,7 @@ proc visit {t before calls} {
 # other threads, in children, from a signal's handler. The code goes when the last one has returned.
 foreach end {detach kill off} {
 	by_both case inside-suspended-$end 60 [string map [list END $end] {
-		set t [start suspended]
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t before m} suspended
 		probe_pool $m
 		foreach how {suspend interrupt suspend suspend} {
 			order $t $how
@@ -183,8 +175,7 @@ by_both repeated inside-suspended-again-and-again 60 {
 
 # Calls that never return: the code stays for good, and nothing else happens.
 by_both case inside-left-by-longjmp 60 {
-	set t [start suspended]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} suspended
 	probe_pool $m
 	foreach how {jump leave call jump} {
 		order $t $how

@@ -11,16 +11,14 @@ proc engines {m} {
 }
 
 case jump-is-what-auto-takes 30 {
-	set t [start exact]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact
 	foreach function {malloc calloc realloc reallocarray posix_memalign memalign free} {
 		check {[dict get [engines $m] $function] eq "jump"} {$function: [engines $m]}
 	}
 	set verbose [live $m "malloc -v"]
 	check {[regexp -line {^malloc .* jump} $verbose]} {malloc -v: $verbose}
 	check {[regexp {Probes\.+ (\d+) jump, 0 breakpoint} $verbose -> n] && $n >= 7} {malloc: $verbose}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case jump-and-breakpoint-as-asked-for 60 {
@@ -40,9 +38,7 @@ case jump-and-breakpoint-as-asked-for 60 {
 
 # A setting holds from the next arming on.
 case jump-set-engine 60 {
-	set t [start exact]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact
 	foreach engine {breakpoint jump auto breakpoint} {
 		live $m "malloc off; set engine $engine; malloc on; malloc reset"
 		order $t each
@@ -51,16 +47,12 @@ case jump-set-engine 60 {
 			{$engine: [engines $m]}
 		order $t drop
 	}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A million operations of eight threads at full speed: each is in its account, and what is left is what the target holds.
 case jump-exact-million 60 {
-	set t [start exact -t 8]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact -t 8
 	order $t go
 	order $t "more 125000" 60
 	order $t pause
@@ -78,15 +70,12 @@ case jump-exact-million 60 {
 	check {[compare $t [dump $m]] == $allocs - $frees} {not all are listed}
 	live $m "malloc allocations > $::tmp/stacks"
 	check_stacks $::tmp/stacks 1.0
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # The all-time counts of sites, which the agent's threads keep for a while: known to the last one, also after the detach.
 case jump-totals 30 {
-	set t [start million]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} million
 	# The number of sites and the sums of total, freed and count, of those with a live block.
 	live $m [string map {"\n" ";"} {
 		proc sums {} {
@@ -113,15 +102,12 @@ case jump-totals 30 {
 	order $t "make 3000"
 	order $t "pairs 5000"
 	check {[live_value $m sums] eq {256 8000 5000 3000}} {after a reset and more: $::result}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Stopped at any moment, each block that a realloc has in hand is listed once.
 case jump-resized-blocks-are-there 60 {
-	set t [start resizer]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} resizer
 	order $t go
 	order $t "more 100"
 	for {set i 0} {$i < 100} {incr i} {
@@ -133,15 +119,12 @@ case jump-resized-blocks-are-there 60 {
 		live $m cont
 	}
 	order $t pause
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # `malloc reset` while eight threads write: from then on all adds up again.
 case jump-reset-under-load 60 {
-	set t [start exact -t 8]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact -t 8
 	for {set i 0} {$i < 5} {incr i} {
 		order $t go
 		live $m "malloc reset"
@@ -153,8 +136,7 @@ case jump-reset-under-load 60 {
 		set live [expr {[account $accounts "blocks recorded"] - [account $accounts "blocks freed"] - [account $accounts "blocks replaced"]}]
 		check {$live == [held $accounts]} {$live and not [held $accounts]}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # More threads than the agent has room for at once come and go: each event is in an account, and no block is left.
@@ -182,15 +164,12 @@ case jump-threads-come-and-go 60 {
 	foreach name {"not recorded \\(table full\\)" "operations never returned"} {
 		check {[account $accounts $name] == 0} {$name: [account $accounts $name]}
 	}
-	live_end $m
-	check_state $before [pid_of $t] -t
-	finish $t
+	finish $t $m $before -t
 }
 
 # Threads at work are stopped inside of probes: no frame of mdbg's in a traceback, and each has its end.
 case jump-where-under-load 60 {
-	set t [start exact -t 4]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact -t 4
 	order $t go
 	for {set i 0} {$i < 20} {incr i} {
 		set text [live $m "where all"]
@@ -201,14 +180,12 @@ case jump-where-under-load 60 {
 	live $m status
 	check {[live_value $m "llength \[mdbg::threads\]"] == 5} {$::result threads}
 	order $t pause
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # At its prompt mdbg sleeps, however busy the target is: it wakes up some times a second. (What that costs is for the bench.)
 case jump-quiet-prompt 60 {
-	set t [start exact -t 2]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact -t 2
 	order $t go
 	order $t "more 100000"
 	set start [clock milliseconds]
@@ -221,8 +198,7 @@ case jump-quiet-prompt 60 {
 	# (Twenty a second were seen, and seventy under the sanitizers; to trace would take tens of thousands.)
 	check {$woken <= 300 * $seconds} {mdbg woke up $woken times in $seconds s}
 	order $t pause
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # How often the threads of a process have slept.

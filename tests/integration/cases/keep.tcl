@@ -28,9 +28,7 @@ proc since {m} {
 
 # Kept, and gone on with, again and again, the target at work all the time.
 repeated keep-and-come-back 120 {
-	set t [start exact -t 4 {*}$::rest]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact -t 4 {*}$::rest
 	set since [since $m]
 	order $t "ops 300"
 	order $t go
@@ -47,16 +45,12 @@ repeated keep-and-come-back 120 {
 	check {[kept_is_exact $t $m] > 300} {few blocks}
 	check {[since $m] eq $since} {[since $m] and not $since}
 	check_stacks $::tmp/dump 0.9
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # The same mdbg comes back.
 case keep-and-attach-again 60 {
-	set t [start exact]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact
 	order $t "ops 300"
 	live $m "detach -keep"
 	check {[string match "*no process*" [live_error $m "detach -keep"]]} {$::result}
@@ -66,16 +60,12 @@ case keep-and-attach-again 60 {
 	live $m "attach [pid_of $t]"
 	order $t "ops 300"
 	kept_is_exact $t $m
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A killed mdbg takes nothing with it.
 repeated keep-after-a-kill 120 {
-	set t [start exact -t 4 {*}$::rest]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact -t 4 {*}$::rest
 	order $t "ops 300"
 	order $t go
 	for {set i 0} {$i < $::trials} {incr i} {
@@ -86,9 +76,7 @@ repeated keep-after-a-kill 120 {
 	}
 	order $t pause
 	check {[kept_is_exact $t $m] > 300} {few blocks}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Killed at any moment of taking over: what then is there is gone on with, or cleaned.
@@ -113,16 +101,12 @@ repeated keep-killed-while-taking-over 120 {
 	order $t "more 100"
 	order $t pause
 	dump $m
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # The log of another version: said, cleaned, begun anew.
 case keep-another-version 60 {
-	set t [start exact]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact
 	order $t "ops 300"
 	live $m "detach -keep"
 	live_end $m
@@ -136,9 +120,7 @@ case keep-another-version 60 {
 	order $t drop
 	order $t "ops 300"
 	compare $t [dump $m]
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Children that are forked meanwhile are clean after the last detach.
@@ -169,8 +151,7 @@ case keep-and-exit 60 {
 }
 
 case keep-and-exec 60 {
-	set t [start forker]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} forker
 	live $m "detach -keep"
 	live_end $m
 	check {[lindex [ask $t exec] 0] eq "ready"} {it does not say ready again}
@@ -181,15 +162,11 @@ case keep-and-exec 60 {
 # Breakpoint probes need an mdbg: refused, and all goes on as before.
 case keep-needs-jumps 60 {
 	by_breakpoints
-	set t [start exact]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact
 	check {[string match "*breakpoint probes need*" [live_error $m "detach -keep"]]} {$::result}
 	order $t "ops 100"
 	compare $t [dump $m]
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Left by jumps, and come back by breakpoints: nothing can be gone on with.
@@ -202,9 +179,7 @@ case keep-and-come-back-by-breakpoints 60 {
 	check {[string match "*lost: --engine breakpoint*" [said $m]]} {it says: [said $m]}
 	order $t "ops 100"
 	compare $t [dump $m]
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Where memory is never overcommitted the log could not grow without an mdbg that looks after it.
@@ -215,8 +190,7 @@ case keep-needs-memory 60 {
 	set strict [list {*}[unshared -m] sh -c "mount --bind $number /proc/sys/vm/overcommit_memory && exec \"\$@\"" sh]
 	catch {exec {*}$strict {*}[mdbg_command -q -p [pid_of $t] -c "detach -keep"] 2>@1} said
 	check {[string match "*cannot leave the probes*vm.overcommit_memory*" $said]} {it says: $said}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # One mdbg at a time, also where it goes on with what another one has left.
@@ -231,16 +205,12 @@ case keep-one-at-a-time 60 {
 		check_refused 3 "watched by another mdbg (pid [pid $m])" "detach that one first"
 	}
 	kept_is_exact $t $m
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What was freed while the probes were out is still in the log: nobody else is to take it for the truth.
 case keep-and-off 60 {
-	set t [start exact]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact
 	order $t "ops 300"
 	live $m "malloc off"
 	check {[string match "*no probes are in place*" [live_error $m "detach -keep"]]} {$::result}
@@ -264,9 +234,7 @@ case keep-and-off 60 {
 	compare $t [dump $m]
 	# What was forgotten is not from before.
 	check {![string match "*(allocated before attach)*" [slurp $::tmp/dump]]} {it was reset}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What a later mdbg, which has the case's engine, says of what was done (`what`) to a hardload that was left with jumps. All
@@ -334,6 +302,5 @@ case keep-without-the-right 30 {
 	check {[string match "*cannot go on with the log*CAP_CHECKPOINT_RESTORE*" [exec {*}$without {*}$keep 2>@1]]} {nothing is said}
 	check {![string match "*cannot go on*" [exec {*}$keep 2>@1]]} {said to one who can}
 	mdbg_ok -q -p [pid_of $t] -c detach
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }

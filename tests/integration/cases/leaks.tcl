@@ -62,9 +62,7 @@ proc check_likely {m share} {
 }
 
 by_both case leaks-kinds 60 {
-	set t [start leaks]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} leaks
 	set cases [ask_list $t names]
 	check {[llength $cases] >= 25} {only [llength $cases] cases}
 	foreach line $cases {
@@ -79,8 +77,7 @@ by_both case leaks-kinds 60 {
 	}
 	check {$wrong eq {}} {[join $wrong {; }]}
 	check_sums $m
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What malloc gives for a size. Of a mapping glibc takes 16 bytes for itself, and 24 since 2.43.
@@ -115,8 +112,7 @@ case leaks-before-the-attach 60 {
 	}
 	check {$wrong eq {}} {[join $wrong {; }]}
 	check_sums $m
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What a forked process adds to the heap that it has from its parent is a mapping of its own.
@@ -157,8 +153,7 @@ by_both repeated leaks-none-in-threads-at-work 60 {
 	live $m cont
 	live_end $m
 	order $t pause
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # How many blocks libleaker, or libdrip, has lost.
@@ -329,8 +324,7 @@ by_both case leaks-dripping-in-nginx 60 {
 
 # What is old and reachable is stale; what is lost, freed or young is not.
 case leaks-stale 60 {
-	set t [start leaks]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} leaks
 	foreach name {moved lost} {
 		order $t "case $name"
 	}
@@ -362,8 +356,7 @@ case leaks-stale 60 {
 	check {[string match {*is no*} [live_error $m "mdbg::stale soon"]]} {no word of what is wrong for Tcl}
 	check {![regexp {  (8043|8011) bytes} $text]} {lost or young blocks are listed: $text}
 	check {[string match {*is no*} [live_error $m "malloc stale soon"]]} {no word of what is wrong}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A server under load loses nothing, also where its allocator (Debian's has jemalloc) cannot be walked.
@@ -561,8 +554,7 @@ by_both case leaks-inner-pointers 60 {
 		if {$when eq "after"} {
 			check {[regexp -line {^#\d+  604300 bytes in 100 blocks are possibly lost, 100 of them most likely in use: pointers to byte 24$} $text]} {$text}
 		}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }
 
@@ -604,16 +596,13 @@ by_both case leaks-on-stacks 60 {
 		order $t again
 		order $t again
 		check {[dict get [of_size $m 6007 all] count] == 0} {still there: $::result}
-		live_end $m
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t $m $before
 	}
 }
 
 # At the end of a process, too: a walk leads through exit, whose caller nothing returns to, to the functions above it.
 by_both case leaks-on-stacks-at-the-end 60 {
-	set t [start stale]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} stale
 	live $m "set leaks-at-end on"
 	order $t based
 	tell $t exit

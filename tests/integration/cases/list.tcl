@@ -4,9 +4,7 @@
 proc with_target {ops body} {
 	uplevel 1 [list set ops $ops]
 	uplevel 1 {
-		set t [start exact -t 4 {*}$::rest]
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t before m} exact -t 4 {*}$::rest
 		order $t "ops $ops"
 		order $t go
 		order $t "more 20"
@@ -14,9 +12,7 @@ proc with_target {ops body} {
 	}
 	uplevel 1 $body
 	uplevel 1 {
-		live_end $m
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t $m $before
 	}
 }
 
@@ -114,8 +110,7 @@ case sites 60 {
 }
 
 by_both case sites-of-known-paths 60 {
-	set t [start million]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} million
 	set n [work 6000 3000]
 	order $t "make $n" 100
 	set sites [live_value $m "mdbg::sites function == leaf"]
@@ -133,8 +128,7 @@ by_both case sites-of-known-paths 60 {
 	set block [lindex [recorded [parse_allocations [slurp $::tmp/dump]]] 100]
 	set pcs [lsort -unique [lmap frame [dict get $block stack] {lindex $frame 0}]]
 	check {[llength $pcs] == 15} {a stack of [llength $pcs] frames: [dict get $block stack]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 by_both case stack-depth 60 {
@@ -146,14 +140,11 @@ by_both case stack-depth 60 {
 		set frames [lsearch -all -inline -not -index 0 -exact [dict get $block stack] 0]
 		check {[llength $frames] == 5} {[llength $frames] frames and not 5}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 by_both case on-off-reset 60 {
-	set t [start exact]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact
 	order $t "ops 500"
 	set n [llength [allocations $m ""]]
 	live $m "malloc off"
@@ -169,9 +160,7 @@ by_both case on-off-reset 60 {
 	order $t drop
 	order $t each
 	check {[llength [allocations $m ""]] >= 20} {too few blocks after reset and each}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 case no-arm 60 {
@@ -183,8 +172,7 @@ case no-arm 60 {
 	order $t drop
 	order $t each
 	check {[llength [allocations $m ""]] >= 20} {no blocks after malloc on}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Of an answer, without how long the process stood still for it, which differs.
@@ -283,9 +271,7 @@ by_both case interrupt-and-cont 60 {
 	order $t pause
 	live $m interrupt
 	# Left while stopped: it must run on.
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 by_both case attach-stopped 60 {
@@ -298,9 +284,7 @@ by_both case attach-stopped 60 {
 	live $m cont
 	check {[hear $t] eq "ok"} {no answer after cont}
 	check {[llength [allocations $m ""]] > 10} {nothing recorded after --stop and cont}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 by_both case attach-detach-attach 60 {
@@ -317,8 +301,7 @@ by_both case attach-detach-attach 60 {
 		order $t drop
 		check_state $before [pid_of $t]
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A list is longer than what mdbg keeps of it: it has all blocks all the same, and once each, in any order. It may take 24
@@ -341,6 +324,5 @@ case long-lists 120 {
 		}
 	}
 	check {[llength [parse_allocations [live $m "malloc allocations sort age limit 7"]]] == 7} {limit 7}
-	live_end $m
-	finish $t
+	finish $t $m
 }

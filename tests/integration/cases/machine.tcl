@@ -189,8 +189,7 @@ case machine-family 60 {
 	spit_into /proc/[pid_of $t]/oom_score_adj 500
 	check {[regexp -line {^OOM score +(\d+) \(oom_score_adj 500\)$} [live $m proc] -> score]} {no score}
 	check {abs($score - [slurp /proc/[pid_of $t]/oom_score]) < 20} {$score}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The figure of a column of free, in bytes, and what mdbg says at the same moment.
@@ -243,9 +242,7 @@ case machine-agrees-with-atop 60 {
 
 # Buffers of sockets that nobody reads: the machine has less memory, no process has more.
 case machine-outside-the-process 60 {
-	set t [start sockets]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} sockets
 	set sockets [machine_figure $m sockets]
 	set rss [live_value $m "dict get \[mdbg::memory\] rsize"]
 	set written [lindex [order $t "fill 20"] 0]
@@ -256,9 +253,7 @@ case machine-outside-the-process 60 {
 	check {[pid_of $t] ni [lmap one [live_value $m "dict get \$::is grown"] {dict get $one pid}]} {it is among those that grow}
 	order $t drain
 	until {[machine_figure $m sockets] < $now - $written / 2} 30
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # The limit above the process: its figures are the kernel's, and when it is reached comes from the present rate.
@@ -396,9 +391,7 @@ proc memory_word {lines line word} {
 
 # What is taken between readings is what they say; a first reading has nothing to compare with.
 case memory-watch-in-a-pipe 60 {
-	set t [start cases]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} cases
 	puts $m "memory watch 0.1"
 	set first [hear_memory $m]
 	check {[regexp {^\d{4}-\d\d-\d\d [0-9:]+$} [lindex $first 0]]} {$first}
@@ -437,8 +430,7 @@ case memory-watch-in-a-pipe 60 {
 
 # Ctrl-C ends the watch and not the script that has begun it, whatever of Tcl's is due at that moment.
 repeated memory-watch-interrupted 60 {
-	set t [start cases]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} cases
 	for {set i 0} {$i < 8 * $::trials} {incr i} {
 		puts $m "memory watch 0.1"
 		hear_memory $m
@@ -447,8 +439,7 @@ repeated memory-watch-interrupted 60 {
 		live_answer $m 20
 	}
 	check {[live_value $m mdbg::pid] == [pid_of $t]} {mdbg is gone}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case memory-watch-from-a-script 60 {
@@ -479,24 +470,13 @@ case memory-watch-ends 60 {
 case memory-watch-in-place 60 {
 	set t [start cases]
 	at_prompt $t {
-		send "quit\r"
-		ended 0
+		quits 0
 		set env(TERM) xterm
 		set stty_init "noflsh columns 80 rows 24"
 		begin
-		send "memory watch 0.2\r"
-		see "?1049h"
-		see "MEM  tot"
-		see "pgtab "
-		see "oomkill "
-		see "  over 2"
-		see "Verdict: "
-		send "q"
-		see "?1049l"
-		see "MEM  tot"
-		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		type "memory watch 0.2\r" "?1049h" "MEM  tot" "pgtab " "oomkill " "  over 2" "Verdict: "
+		type "q" "?1049l" "MEM  tot" "(mdbg) "
+		quits 0
 	}
 	finish $t
 }

@@ -89,9 +89,7 @@ case memory-figures 60 {
 	}
 	check {[dict get $rows all VGROW] eq "0" && [dict get $rows all RGROW] eq "0"} {$rows}
 	check {[dict get $rows heap MINFLT] eq "-" && [dict get $rows kernel VSIZE] eq "-"} {$rows}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What one order makes is of one kind: {order kind bytes verdict}. Verdicts `heap` and so on are of mdbg::memory.
@@ -130,11 +128,9 @@ proc check_every_kind {m t} {
 }
 
 by_both case memory-kinds 60 {
-	set t [start kinds]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} kinds
 	check_every_kind $m $t
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Without probes the same is known but for the log: whether the heap is in use.
@@ -146,14 +142,12 @@ case memory-kinds-unarmed 60 {
 	check_kind_grows $m $t "mapped 3" mapped 3145728 mapped
 	check_kind_grows $m $t "anonymous 3" anonymous 3145728 anonymous
 	check_kind_grows $m $t "ended 40" stacks 900000 stacks
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Of arenas other than the first one, with what is reserved for them.
 case memory-arenas 60 {
-	set t [start heaps 100000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} heaps 100000
 	set is [live_value $m mdbg::memory]
 	set heaps [dict get [live_value $m mdbg::malloc] heaps]
 	set sum 0
@@ -168,24 +162,20 @@ case memory-arenas 60 {
 	set mapped [dict get [live_value $m mdbg::malloc] mappedbytes]
 	check {$mapped > 0 && abs([dict get $is kinds mapped vsize] - $mapped) <= 0.1 * $mapped} \
 		{[dict get $is kinds mapped vsize] bytes mapped, and $mapped by the walk}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A burst leaves the heap large: seen by two looks, and by one if there is a history.
 case memory-burst 60 {
-	set t [start kinds]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} kinds
 	check_kind_grows $m $t "burst 8" heap 8000000 free "malloc trim"
 	live $m "malloc trim"
 	live_value $m mdbg::memory
 	set verdict [dict get [live_value $m mdbg::memory] verdict]
 	check {[dict get $verdict kind] eq "nothing"} {after the trim: $verdict}
-	live_end $m
-	finish $t
+	finish $t $m
 
-	set t [start cases]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} cases
 	order $t "burst 50000"
 	live $m "wait until {\[dict get \[lindex \[mdbg::history] end] count] >= 50000} timeout 20"
 	order $t drain
@@ -193,8 +183,7 @@ case memory-burst 60 {
 	check {[regexp -line {^Verdict: the heap keeps (\d+) bytes .* a trim gives back some (\d+)\. Ask `malloc trim`\.$} \
 		$text -> n gives]} {$text}
 	check {$n > 5000000 && $gives > $n / 2 && $gives <= $n} {only $n bytes: $text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What is free is known without a history, and so is what a trim gives back: {orders least most ask}.
@@ -223,8 +212,7 @@ case memory-kept 60 {
 			set gave [expr {$before - [kernel_figure [pid_of $t] smaps_rollup Rss]}]
 			check {$gave >= 0.9 * [dict get $verdict gives] - 400000} {$gave bytes came back: $verdict}
 		}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }
 
@@ -251,8 +239,7 @@ case memory-outside 60 {
 			set verdict [dict get [live_value $m mdbg::memory] verdict]
 			check {[dict get $verdict kind] eq "lazyfree"} {$verdict}
 		}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 	# A child that ends leaves all that it shared to its parent: nothing was copied.
 	set t [start kinds]
@@ -263,8 +250,7 @@ case memory-outside 60 {
 	order $t unfork
 	set verdict [dict get [live_value $m mdbg::memory] verdict]
 	check {[dict get $verdict kind] eq "nothing"} {$verdict}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Blocks that were there, and are written to for the first time, are no growth of the heap.
@@ -273,8 +259,7 @@ case memory-touched 60 {
 	order $t "reserve 8"
 	set m [live_start -p [pid_of $t]]
 	check_kind_grows $m $t touch heap 7500000 touched
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The first answer has no earlier one to compare with; it says so, or what the history of the log proves.
@@ -291,8 +276,7 @@ case memory-first-verdict 60 {
 	set text [live $m memory]
 	check {[regexp -line {^Verdict: memory in use by malloc grows: blocks hold (\d+) bytes more, } $text -> n]} {$text}
 	check {$n >= 6000000 && $n < 7000000} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case memory-maps 60 {
@@ -343,8 +327,7 @@ case memory-maps 60 {
 		}
 		check {$sum >= $least && $sum < $most} {$line: changed by $sum}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # With much in memory there is no PSS, unless it is asked for, and an answer within 200 ms.
@@ -366,8 +349,7 @@ case memory-large 60 {
 		check {[dict get $figures rsize] == [dict get $whole kinds $kind rsize]} {$kind: $figures; $whole}
 	}
 	check {[regexp -line {^PSS is - with more than 2 GB in memory} [live $m memory]]} {no word of it}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case memory-core 60 {
@@ -382,8 +364,7 @@ case memory-core 60 {
 	check {[dict get $is kinds heap rsize] eq "-"} {$is}
 	check {[regexp -line {^Verdict: a core file is of one moment} [live $m memory]]} {[live $m memory]}
 	check {[lsort -unique [lmap map [live_value $m mdbg::memory_maps] {dict get $map resident}]] eq "-"} {resident}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case memory-errors 60 {
@@ -477,8 +458,7 @@ case memory-other-allocators 60 {
 			# (What mi_collect gives back is not foretold.)
 			check {[dict get $is verdict kind] eq "free" && [dict get $is verdict gives] eq "-"} {[dict get $is verdict]}
 		}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 	if {!$tried} {
 		skip "no other allocator is installed"

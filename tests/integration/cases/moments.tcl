@@ -47,9 +47,7 @@ proc moments_ends {text} {
 
 # Threads at work are stopped at random, and each time the difference with some earlier stop is that of the two lists.
 by_both case moments-are-exact-under-load 120 {
-	set t [start exact -t 3 {*}$::rest]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact -t 3 {*}$::rest
 	moments_define $m
 	order $t go
 	set moments [expr {min(100, 10 * $::trials)}]
@@ -69,16 +67,12 @@ by_both case moments-are-exact-under-load 120 {
 	set sizes [live_value $m "lmap change \[mdbg::diff t0 t$j] {expr {abs(\[dict get \$change bytes])}}"]
 	check {$sizes eq [lsort -integer -decreasing $sizes] && [llength $sizes] > 5} {not in order: $sizes}
 	order $t pause
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What has not changed is in no answer; what has is, in text, since and at.
 by_both case moments-marks 60 {
-	set t [start grower]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} grower
 	order $t "table 1000000"
 	order $t "fill 100"
 	check {[live $m "malloc mark"] eq "m1"} {the name that was made up: [live $m "malloc mark"]}
@@ -103,9 +97,7 @@ by_both case moments-marks 60 {
 	check {[regexp {at m1 \(.* ago\):\n\n#1  1000000 bytes in 1 blocks} $text]} {at m1: $text}
 	check {[regexp {#2  3200 bytes in 100 blocks} $text] && ![regexp {oldest|all-time|growth} $text]} {at m1: $text}
 	check {[live_value $m "lmap site \[mdbg::sites at after] {dict get \$site bytes}"] eq {1000000 4800}} {at after: $::result}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What a sampled log has is scaled, and so are differences, which say so.
@@ -123,8 +115,7 @@ case moments-with-sampling 60 {
 	check {[regexp -line {^Sampled \(one in 2048 bytes\): all figures are estimates$} $text]} {it is not said: $text}
 	check {$grown == [live_value $m "expr {\[dict get \[mdbg::malloc] bytes] - \$before}"]} {grown $grown, but the totals by $::result}
 	check {[regexp -line {^Sampled} [live $m "malloc sites at a"]]} {sites at a mark}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Each is one line and a hint, and ends with 1; nothing is printed.
@@ -175,8 +166,7 @@ case moments-of-a-core 60 {
 
 # A sample a second or so, unasked; how long ago is a moment, and it is said which one was taken.
 by_both case moments-history 60 {
-	set t [start grower]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} grower
 	order $t "fill 100"
 	live $m "wait until {\[dict get \[lindex \[mdbg::history] end] count] == 100} timeout 20"
 	set then [live_value $m "dict get \[lindex \[mdbg::history] end] time"]
@@ -203,14 +193,12 @@ by_both case moments-history 60 {
 	check {[regexp {\n    interval\.+ 1\.0 s\n    processor time of a sample\.+ [0-9.]+ ms\n    samples\.+ (\d+)\n} $text -> n]} {malloc -v: $text}
 	check {$n >= [llength $samples]} {$n samples of [llength $samples]}
 	check {[live_value $m "dict get \[mdbg::malloc] samplecost"] < 0.01} {a sample of a small program costs $::result s}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The highest sample has its sites long after it.
 case moments-peak 60 {
-	set t [start sampled]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} sampled
 	order $t "small 10"
 	order $t "large 1000"
 	live $m "wait until {\[dict get \[lindex \[mdbg::history] end] bytes] > 4000000} timeout 20"
@@ -219,15 +207,12 @@ case moments-peak 60 {
 	set text [live $m "malloc sites at peak"]
 	check {[regexp {at peak \(.* ago\):\n\n#1  4096000 bytes in 1000 blocks.*#2  320 bytes in 10 blocks} $text]} {at the peak: $text}
 	check {[moments_ends [live $m "malloc diff peak"]] eq {0 4096320}} {since the peak}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # While nothing is recorded there are no samples, and a difference over that time says so.
 by_both case moments-gap 60 {
-	set t [start grower]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} grower
 	order $t "fill 10"
 	live $m "malloc mark a"
 	live $m "malloc off"
@@ -249,16 +234,12 @@ by_both case moments-gap 60 {
 	live $m "malloc mark b"
 	order $t "fill 1"
 	check {![string match "*Recording was off*" [live $m "malloc diff b"]]} {not since b}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Left in the process by -keep, the log goes on by itself: marks hold, and nobody has taken samples.
 case moments-keep 60 {
-	set t [start grower]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} grower
 	order $t "fill 10"
 	live $m "malloc mark a"
 	live $m "detach -keep"
@@ -271,15 +252,12 @@ case moments-keep 60 {
 	live $m detach
 	live $m "attach [pid_of $t]"
 	check {[string match "*there is no mark 'a'*" [live_error $m "malloc diff a"]]} {another log: $::result}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # The process has ended, and what was there can still be compared.
 case moments-after-the-end 60 {
-	set t [start grower]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} grower
 	order $t "fill 10"
 	live $m "malloc mark a"
 	order $t "fill 5"

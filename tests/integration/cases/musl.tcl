@@ -63,8 +63,7 @@ foreach {name options} {shared {-g} shared-stripped {-s} static {-static -g}} {
 			}
 			check {![regexp glibc $text]} {$command: $text}
 		}
-		live_end $m
-		finish $t
+		finish $t $m
 	}]
 }
 

@@ -4,16 +4,12 @@
 # The target has allocated; mdbg is on it.
 proc with_orders {body} {
 	uplevel 1 {
-		set t [start orders]
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t before m} orders
 		order $t fill
 	}
 	uplevel 1 $body
 	uplevel 1 {
-		live_end $m
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t $m $before
 	}
 }
 
@@ -241,15 +237,13 @@ case names-stripped 60 {
 	live $m "set skip default {$large}"
 	check {[lindex [live_value $m "mdbg::sites by function"] 0] ne [lindex $sites 0]} {passed over: $::result}
 	check {[dict get [lindex [live_value $m "mdbg::sites by function limit 1"] 0] function] eq "open_table"} {$::result}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # In pprof's list what a function holds itself is the program's, not the allocator's or a wrapper's.
 case names-pprof-flat 60 {
 	need go
-	set t [start wrapped]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} wrapped
 	order $t "rows 20"
 	order $t "nodes 2000"
 	live $m "set skip default context_alloc"
@@ -263,8 +257,7 @@ case names-pprof-flat 60 {
 	live $m "export callgrind $::tmp/flat.callgrind"
 	check {[regexp -line {^c?fn=\(\d+\) make_node$} [slurp $::tmp/flat.callgrind]]} {[slurp $::tmp/flat.callgrind]}
 	check {![regexp -line {^c?fn=\(\d+\) (palloc|context_alloc)$} [slurp $::tmp/flat.callgrind]]} {[slurp $::tmp/flat.callgrind]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Code of no file has names if a map has them; if not, it is said what such code is.
@@ -281,8 +274,7 @@ case names-of-a-jit 60 {
 		check {$named == ([string first "<script>window.hacked=1</script>" $text] > 0)} {named $named: $text}
 		check {[regexp -all -line {^\?\? is code of no file, which a JIT compiler has made} $text] == !$named} {named $named: $text}
 		check {![regexp -line {^\?\? is} [live $m "malloc sites by function -brief"]]} {$::result}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }
 
@@ -309,7 +301,6 @@ case names-found-wrapper 60 {
 		check {[dict get [lindex [live_value $m "mdbg::sites by function"] 0] function] eq $wrapper} {$how: undone: $::result}
 		live $m "set skip default found"
 		check {[dict get [lindex [live_value $m "mdbg::sites by function"] 0] function] eq "load_pages"} {$how: again: $::result}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }

@@ -18,24 +18,19 @@ case namesake-stays 30 {
 
 # So beside one that a killed mdbg has left, which goes.
 case namesake-beside-a-killed-mdbg 30 {
-	set t [start namesake]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} namesake
 	exec kill -KILL [pid $m]
 	until {![is_alive [pid $m]]}
 	chan configure $m -blocking 1
 	catch {close $m}
 	set m [live_start -p [pid_of $t]]
 	live $m status
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What such a file points to is no leak.
 case namesake-holds 30 {
-	set t [start namesake]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} namesake
 	order $t hold
 	live $m "malloc leaks > $::tmp/leaks"
 	live_end $m

@@ -170,9 +170,7 @@ by_both case namespaces-early 90 {
 	check {[dict get $check damages] == 0 && [dict get $check uncertain] == 0} {check: $check}
 	order $t "drop 2"
 	check_rooms $t $m $other
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Of a core the same is said as of the process: the heaps of which library come first, and all their chunks.
@@ -223,8 +221,7 @@ case namespaces-leaks 60 {
 	check {$count == 4} {$count blocks are lost for certain: [live $m {malloc leaks}]}
 	live $m "malloc trim"
 	check {[dict get [live_value $m mdbg::check] damages] == 0} {the heaps are damaged after a trim}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # LD_AUDIT: a namespace that is there before the program's own.
@@ -253,8 +250,7 @@ by_both case namespaces-audit 60 {
 		set is $size_of([expr $address])
 		check {$is >= $size && $is < $size + 32} {$line of the audit library has $is bytes}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A static program that loads a library, which brings a C library of its own: late, and before the attach.
@@ -280,9 +276,7 @@ by_both case namespaces-static 60 {
 	check_rooms $t $m $other
 	check_freed $t $m $all
 	check {[check_heaps $t $m] == 2} {there are [check_heaps $t $m] heaps}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A program that mdbg starts under LD_AUDIT (as it is itself then): the loader works in the library's namespace first.

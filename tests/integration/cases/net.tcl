@@ -3,9 +3,7 @@
 
 # The sizes of older blocks that were freed are exact, whatever frees them; what fails has freed nothing.
 by_both case net-older-bytes 120 {
-	set t [start renewer 2000]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} renewer 2000
 	live $m "malloc mark a"
 	set bytes [order $t "renew 1000"]
 	incr bytes [order $t "resize 300"]
@@ -32,9 +30,7 @@ by_both case net-older-bytes 120 {
 	check {![string match "*before the attach*" [live $m "malloc diff a function == leak"]]} {$::result}
 	set last [lindex [live_value $m mdbg::history] end]
 	check {[dict get $last older] == $older && [dict get $last unsized] == 0} {$last}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Those who judge: none of them says that it grows; and all do of what is kept besides.
@@ -61,8 +57,7 @@ case net-judges 120 {
 	order $t "renew 9000"
 	set said [live $m memory]
 	check {[string match "*Verdict: nothing grows*" $said]} {$said}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Where sizes are not known this is said.
@@ -73,8 +68,7 @@ case net-sampled 60 {
 	order $t "renew 2044"
 	check {[string match "*What was freed meanwhile of blocks from before the attach is not known*" [live $m "malloc diff a"]]} {$::result}
 	check {[dict get [lindex [live_value $m mdbg::history] end] older] eq "-"} {$::result}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The same where sizes are not known: the heaps are walked at both ends.

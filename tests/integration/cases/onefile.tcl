@@ -66,8 +66,7 @@ case onefile-alone 20 {
 		mdbg -n -q -x $script
 		check {$::status != 0 && ![string match "*couldn't read*" $::err]} {no $script inside: $::err}
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # All is exact, as from outside.
@@ -165,6 +164,5 @@ case onefile-kill-9 20 {
 	order $t "make 20 777"
 	set m [live_start -p [pid_of $t]]
 	check_blocks $m 777 40
-	live_end $m
-	finish $t
+	finish $t $m
 }

@@ -86,8 +86,7 @@ case output-closed 60 {
 	check_refused 1 "write to standard output: Bad file descriptor" "it is closed"
 	mdbg_ok -q -p [pid_of $t] -c "malloc sites > $::tmp/sites"
 	check {[slurp $::tmp/sites] ne ""} {nothing in the file}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # mdbg's own scripts are found by their names; a file of that name in the current folder comes first, as with sh.
@@ -126,8 +125,7 @@ case batch-reads-commands-from-a-pipe 30 {
 }
 
 case errors-in-commands 60 {
-	set t [start exact]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact
 	foreach command {
 		{malloc allocations size >} {malloc allocations size ~ 4} {malloc allocations colour == red}
 		{malloc allocations limit x} {malloc allocations sort colour} {malloc sites by colour} {malloc nonsense}
@@ -145,8 +143,7 @@ case errors-in-commands 60 {
 		check {[string match "*$why*" [live_error $m $command]]} {$command}
 	}
 	live $m status
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Files that must not grow: an error, and no signal that ends mdbg.
@@ -192,6 +189,5 @@ case no-memory-for-a-script 60 {
 	check {$::status == 1 && [string match "mdbg: Tcl: *alloc*" $::err]} {$::status: $::err}
 	check {$::out eq ""} {$::out}
 	order $t each
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }

@@ -73,9 +73,7 @@ foreach {allocator library} {
 			check {[dict get $figures preattach] >= $n - 2000} {[dict get $figures preattach] of $n - 2000: $figures}
 		}
 		order $t calm
-		live_end $m
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t $m $before
 	}]
 }
 

@@ -48,8 +48,7 @@ by_both case otherstack-whole 60 {
 	stacks_are_whole $t $m
 	live_end $m
 	order $t verify
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # A libc whose control block shows nothing as long as there is one thread.
@@ -61,8 +60,7 @@ by_both case otherstack-musl 60 {
 		live $m "wait 0.3"
 	}
 	check_functions $m 644 thread_main
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # One more block of the coroutine: does any of them have a whole stack?
@@ -86,6 +84,5 @@ case otherstack-seccomp 60 {
 	order $t fiber
 	check {[string first "stack ends here: a stack whose bounds were not known" [live $m "malloc sites"]] >= 0} {[live $m "malloc sites"]}
 	until {[fiber_is_whole $t $m]}
-	live_end $m
-	finish $t
+	finish $t $m
 }

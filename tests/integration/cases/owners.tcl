@@ -66,8 +66,7 @@ case owners-known 60 {
 	check {[llength $down] == 1 && [dict get [lindex $down 0] bytes] == $::list_bytes - $::newest_bytes} {$down}
 	set text [live $m "malloc owners [dict get $session address]"]
 	check {[regexp "of 552 bytes, keeps $::session_bytes bytes in \\d+ blocks, itself among them\nIt is kept by sessions \\\[keepers\\]\n" $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case owners-lost-ring 60 {
@@ -92,14 +91,12 @@ case owners-lost-ring 60 {
 	check {[dict get [lindex $path 0] kind] eq "lost" && [dict get [lindex $path 0] label] eq "only its ring"} {$path}
 	check {[dict get [lindex $path end] address] eq $buffer} {$path}
 	check {[string match "*Lost: nothing that the process can reach leads to it, but only its ring\n*" [live $m "malloc path $buffer"]]} {}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A site's blocks that keep one another count once.
 case owners-by 60 {
-	set t [start keepers]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} keepers
 	foreach by {type site module thread} {
 		set rows [live_value $m "mdbg::owners by $by"]
 		check {[llength $rows]} {nothing by $by}
@@ -127,8 +124,7 @@ case owners-by 60 {
 	}
 	check {[string match {*no block is at 0x10*} [live_error $m "malloc path 0x10"]]} {}
 	check {[string match {*some*} [live_error $m "malloc path 0x10 some"]]} {}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case owners-path 60 {
@@ -145,8 +141,7 @@ case owners-path 60 {
 	check {[string match "*More than 1 root lead to it*" [live $m "malloc path [block_of $m 776]"]]} {}
 	set path [live_value $m "mdbg::path [block_of $m 616]"]
 	check {[string match "stack of thread *, in wait_with_block*" [dict get [lindex $path 0] label]]} {$path}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Only what matches counts: who keeps the blocks of a size, or of a function.
@@ -166,8 +161,7 @@ case owners-of-some 60 {
 	check {[regexp {, of 552 bytes, keeps \d+ bytes in \d+ blocks of those that match\n} $text] && [regexp { match\n} $text]} {$text}
 	check {[live_value $m "mdbg::owners size == 12345"] eq {}} {}
 	live_value $m "mdbg::owners by site size > 100 and age > 0s sort own limit 2"
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What was found stays, so that who goes down the tree does not pay for a search at each step; scripts look anew.
@@ -186,8 +180,7 @@ case owners-again 60 {
 	order $t lose
 	set conn [block_of $m 136]
 	check {[dict get [lindex [live_value $m "mdbg::path $conn"] 0] kind] eq "lost"} {a script is told of an old moment}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Asked again, a row has how much more it keeps: whose it is that grows.
@@ -206,8 +199,7 @@ case owners-change 60 {
 	# What was asked last is what is compared with; a filter asks something else.
 	check {[dict get [lindex [live_value $m "mdbg::owners sort change limit 1"] 0] change] == 0} {}
 	check {[dict get [lindex [live_value $m "mdbg::owners size > 100 limit 1"] 0] change] eq "-"} {}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # With debug information the steps are members, as the variable is declared; what is not certain has no name.
@@ -219,10 +211,8 @@ case owners-members 60 {
 	check {[lrange [lmap row $path {dict get $row member}] 1 3] eq {.reader .version .newer}} {$path}
 	check {[lrange [lmap row $path {dict get $row type}] 1 3] eq {{struct session} {struct reader} {struct version}}} {$path}
 	check {[dict get [lindex $path end-1] member] eq ".table" && [dict get [lindex $path end] type] eq ""} {$path}
-	live_end $m
-	finish $t
-	set t [start holders]
-	set m [live_start -p [pid_of $t]]
+	finish $t $m
+	start_watched {t m} holders
 	order $t "render 20"
 	set page [dict get [lindex [live_value $m "mdbg::allocations size == 4000"] 5] address]
 	set path [live_value $m "mdbg::path $page"]
@@ -230,14 +220,12 @@ case owners-members 60 {
 	check {[string match "._M_t._M_impl._M_header._M_*" [dict get [lindex $path 1] member]]} {$path}
 	# A node is declared as its base, in which the page's address is not.
 	check {[dict get [lindex $path end-1] member] eq ""} {$path}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The roots of malloc find, by name.
 case owners-roots 60 {
-	set t [start leaks]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} leaks
 	foreach line [ask_list $t names] {
 		dict set size [lindex $line 0] [lindex $line 1]
 	}
@@ -255,8 +243,7 @@ case owners-roots 60 {
 			check {[clock seconds] < $end} {$name: $got}
 		}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What a program that counts by cutting finds in the file, as label → {bytes count}.
@@ -284,8 +271,7 @@ case owners-heapsnapshot 60 {
 	check {[dict get $found "nothing: lost"] eq [list [expr {136 + 88 + 2008}] 3]} {$found}
 	check {[regexp {^\d+ blocks, \d+ bytes, with \d+ pointers written to } [live $m "export heapsnapshot $::tmp/file"]]} {}
 	check {[string match "*limit*" [live_error $m "export heapsnapshot $::tmp/file limit 3"]]} {}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What Chrome's DevTools compute from the file of a real heap: the same for each root, and two levels down.
@@ -336,6 +322,5 @@ case owners-devtools 60 {
 	}
 	check {[llength $rows] > 5 && $compared > 40} {$compared blocks of [llength $rows] roots}
 	live $m cont
-	live_end $m
-	finish $t
+	finish $t $m
 }

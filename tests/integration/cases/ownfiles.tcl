@@ -93,8 +93,7 @@ case output-planted 60 {
 		check {[file attributes $folder/new.html -owner] eq "root"} {$round: [exec ls -l $folder]}
 		check {[file size $folder/new.txt] > 0} {$round: [exec ls -l $folder]}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Nothing is waited for at a FIFO that nobody reads.

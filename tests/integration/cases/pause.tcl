@@ -43,8 +43,7 @@ case pause-printed 60 {
 		check {![regexp {stood still} $text]} {$command: $text}
 	}
 	live $m cont
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # ms, of an answer's last line about it.
@@ -69,8 +68,7 @@ case pause-own-clock 60 {
 		note [format "%s: %.1f ms printed, %.1f ms of its own" $command $printed $own]
 		check {$own <= 1.05 * $printed + 1} {$command: it stood for $own ms, and $printed ms is printed}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What a file gets is not mixed with that line.
@@ -82,8 +80,7 @@ case pause-not-in-files 60 {
 		check {[regexp $::stood [live $m [subst $command]]]} {$command says nothing}
 		check {![regexp {process stood still} [slurp $::tmp/out]]} {it is in the file of $command}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A large heap is looked at in a snapshot, and all answers are those of a stop.
@@ -120,9 +117,7 @@ by_both case pause-snapshot-same 120 {
 	}
 	check {[dict get $value preattach] >= 200000 && [dict get $value records] >= 40000} {$value}
 	live $m cont
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 proc check_at_work {m command} {
@@ -159,8 +154,7 @@ by_both repeated pause-snapshot-at-work 120 {
 		check_at_work $m [lindex {check malloc list} [expr {$i % 3}]]
 	}
 	order $t rest
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Too long for the limit: the estimate, the reason and the way out, and nothing is stopped.
@@ -200,7 +194,5 @@ case pause-refused 60 {
 	}
 	live $m "set max-pause 500ms"
 	live $m malloc
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }

@@ -21,9 +21,7 @@ proc is_peak {m nr} {
 
 # It is caught without anybody asking for it, also while a command keeps mdbg busy, and stays when it is over.
 by_both case peak-is-kept 60 {
-	set t [start branches]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} branches
 	live $m "set history-seconds 0"
 	order $t "left 10 500"
 	order $t "hold 1000 8000"
@@ -54,15 +52,12 @@ by_both case peak-is-kept 60 {
 	live $m "malloc off"
 	live $m "malloc on"
 	live $m "malloc sites at peak"
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A shell command runs, and mdbg waits for it.
 case peak-meanwhile 60 {
-	set t [start branches]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} branches
 	exec mkfifo $::tmp/go
 	live $m "set history-seconds 0"
 	puts $m "sh {cat $::tmp/go}"
@@ -74,14 +69,12 @@ case peak-meanwhile 60 {
 	spit $::tmp/go ""
 	live_answer $m 30
 	check {[is_peak $m 1000]} {[peak_of $m]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A peak of 20 ms, with nine tenths of its bytes. Where others have the processors mdbg may come too late, and then says so.
 repeated peak-of-20-ms 120 {
-	set t [start branches]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} branches
 	live $m "set history-seconds 0"
 	set caught 0
 	for {set i 0} {$i < $::trials} {incr i} {
@@ -92,6 +85,5 @@ repeated peak-of-20-ms 120 {
 	}
 	check {$caught >= $::trials / 2} {$caught of $::trials}
 	note "$caught of $::trials"
-	live_end $m
-	finish $t
+	finish $t $m
 }

@@ -59,21 +59,18 @@ proc check_pins_sum {t m} {
 }
 
 by_both case pins-promise 60 {
-	set t [start pins]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} pins
 	set before [state [pid_of $t]]
 	order $t "pin 3000"
 	check_pins_sum $t $m
 	check_pins_promise $t $m
 	check {[state [pid_of $t]] eq $before} {}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # In an arena of a thread, and blocks from before the attach, which count by size.
 case pins-arena 60 {
-	set t [start pins -t]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} pins -t
 	order $t "pin 3000"
 	check_pins_sum $t $m
 	check_pins_promise $t $m
@@ -83,14 +80,12 @@ case pins-arena 60 {
 	set row [lindex [live_value $m "mdbg::pins limit 1"] 0]
 	check {[string match {blocks of 40 bytes (allocated before attach)} [dict get $row label]]} {$row}
 	check {[dict get $row preattach] && [dict get $row count] > 2900} {$row}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What it can be asked, and where it is written to.
 case pins-words 60 {
-	set t [start pins]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} pins
 	order $t "pin 1000"
 	set all [sum_of [live_value $m mdbg::pins] bytes]
 	foreach by {site stack function line module thread size heap} {
@@ -117,14 +112,12 @@ case pins-words 60 {
 		check {[regexp {pinned_space} [exec zcat $::tmp/pins.pprof]]} {}
 	}
 	check {[string match {*massif has only what malloc holds*} [live_error $m "export massif $::tmp/m pins"]]} {}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # It is said why malloc trim gives back so little.
 case pins-trim 60 {
-	set t [start pins]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} pins
 	order $t "pin 3000"
 	set text [live $m "malloc trim"]
 	check {[regexp {\n +0  go by `malloc trim`\n +(\d+)  are kept by live blocks} $text - kept] && $kept > 10000000} {$text}
@@ -132,8 +125,7 @@ case pins-trim 60 {
 	check {$most > $kept * 0.8} {$text}
 	set did [live_value $m mdbg::trim]
 	check {[dict get $did pinned] == $kept && ![dict get $did trimmable]} {$did}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What is free at the end of another arena than the main one stays.
@@ -146,8 +138,7 @@ case pins-ends 60 {
 	lassign [order $t trim] before after
 	check {$before - $after < 1000000} {$before, $after}
 	check {[regexp { 0 KB given back.*\n +\d+  at the end of 1 arena: malloc_trim gives back that of the main one alone} [live $m "malloc trim"]]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The report of malloc_stats, read from memory, is what the process prints itself.
@@ -162,7 +153,6 @@ case pins-stats 60 {
 		set should [slurp $::tmp/stats]
 		check {[string match "Arena 0:\n*Total (incl. mmap):\n*max mmap bytes*" $should]} {$should}
 		check {[string first $should "$text\n"] == 0} {$text, and not $should}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }

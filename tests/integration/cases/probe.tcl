@@ -30,9 +30,7 @@ proc check_pool {t m} {
 }
 
 by_both case probe-pool 60 {
-	set t [start pool]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} pool
 	live $m "probe alloc pool_alloc size=2"
 	live $m "probe free pool_free ptr=2"
 	set n [work 2000 700]
@@ -60,9 +58,7 @@ by_both case probe-pool 60 {
 	foreach {name want} {unknownfrees 0 replaced 0 nested 0 voided 0} {
 		check {[dict get [live_value $m mdbg::malloc] $name] == $want} {$name: $::result}
 	}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What mdbg is not told of arrives as well: a second result in a register, and arguments behind the third.
@@ -82,8 +78,7 @@ by_both case probe-more-arguments 30 {
 	check {[dict get [live_value $m mdbg::malloc] userbytes] == 0} {blocks are left}
 	live_end $m
 	check {[ask $t "spans 10"] == $want} {after}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # A function that only has the name of an allocator's: what it takes is not known either.
@@ -98,31 +93,24 @@ by_both case probe-own-names 30 {
 	check {$got == $want} {watched: $got and not $want}
 	live_end $m
 	check {[ask $t "calls 10"] == $want} {after}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # By reference: the fourth argument is beyond what the agent is handed. The inner function gives the same block.
 case probe-by-reference 30 {
-	set t [start pool]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} pool
 	live $m "probe alloc pool_get size=4 ptr=1"
 	check {[regexp -line {^pool_get .* breakpoint +no jump} [live $m probe]]} {probe: [live $m probe]}
 	order $t "get 100"
 	check {[check_pool $t $m] == 100} {few blocks}
 	set figures [live_value $m mdbg::malloc]
 	check {[dict get $figures failed] == 100} {failed: $figures}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Blocks whose size is no argument, or the product of two.
 by_both case probe-sizes-of-their-own 40 {
-	set t [start pool]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} pool
 	set engine [work jump breakpoint]
 	foreach {function size command} {cell_get bytes=96 cells rows_alloc size=1*2 rows} {
 		live $m "probe alloc $function $size"
@@ -135,15 +123,12 @@ by_both case probe-sizes-of-their-own 40 {
 	order $t drop
 	check {[check_pool $t $m] == 0} {blocks are left}
 	check {![string match "*cannot be*" [live $m "malloc sites heap == user"]]} {possible sizes are said to be impossible}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A block that is resized is another one, unless it is refused.
 by_both case probe-resize 40 {
-	set t [start pool]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} pool
 	live $m "probe alloc pool_alloc size=2"
 	live $m "probe alloc pool_resize size=3 old=2"
 	live $m "probe free pool_free ptr=2"
@@ -153,8 +138,7 @@ by_both case probe-resize 40 {
 	check {[check_pool $t $m] == 50} {blocks}
 	order $t drop
 	check {[check_pool $t $m] == 0} {blocks are left}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # GLib's slices, which are offered, one by one; and a list that is freed by one call.
@@ -260,8 +244,7 @@ case probe-pool-offered 30 {
 	live $m "probe pool $file"
 	order $t "alloc 10"
 	check {[check_pool $t $m] == 10} {few blocks}
-	live_end $m
-	finish $t
+	finish $t $m
 	set t [start_command [system_python] -c {print("ready", flush=True); input()}]
 	mdbg -p [pid_of $t] -c "status > /dev/null"
 	check {$::status == 0 && [regexp -all {`probe pool pymalloc` records .*; `malloc pymalloc` lists} $::err] == 1} {$::err}
@@ -273,8 +256,7 @@ case probe-pool-offered 30 {
 
 # The pool's address is taken for the size: all lists say so.
 by_both case probe-size-that-cannot-be 30 {
-	set t [start pool]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} pool
 	live $m "probe alloc cell_get size=1"
 	order $t "cells 70"
 	foreach list {"malloc sites heap == user" "malloc allocations heap == user limit 1" malloc} {
@@ -282,8 +264,7 @@ by_both case probe-size-that-cannot-be 30 {
 			{$list: [live $m $list]}
 	}
 	check {[string match "*70 blocks*cell_get's*" [live_value $m mdbg::lacks]]} {lacks: $::result}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What `malloc refs` says of the first block: function of each row -> {taken given}.
@@ -303,9 +284,7 @@ proc check_references {m want} {
 
 # Who took and who gave back, by stack; of the block that is there now, and of no earlier one.
 by_both case probe-references 40 {
-	set t [start pool]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} pool
 	live $m "probe alloc pool_alloc size=2"
 	live $m "probe free pool_free ptr=2"
 	check {[string match "*no function that takes references*" [live_error $m "malloc refs 0x1000"]]} {none is named}
@@ -333,32 +312,24 @@ by_both case probe-references 40 {
 	check {[string match "*6 taken, 3 given back: 3 outstanding*" [live $m "malloc refs \$first"]]} {[live $m "malloc refs \$first"]}
 	live $m "malloc reset"
 	check {[string match "*0 taken, 0 given back*" [live $m "malloc refs \$first"]]} {[live $m "malloc refs \$first"]}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A function that frees no chain, and arguments that are no block and no offset: what seems to be a link cannot be read.
 by_both case probe-wrong-chain 60 {
-	set t [start pool]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} pool
 	live $m "probe alloc pool_alloc size=2"
 	live $m "probe free pool_free ptr=1 next=2"
 	order $t "alloc 50"
 	check {[check_pool $t $m] == 50} {listed}
 	order $t drop
 	order $t "alloc 50"
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Off and on again, one deleted, and named anew.
 by_both case probe-delete 60 {
-	set t [start pool]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} pool
 	live $m "probe alloc pool`pool_alloc size=2 ptr=ret"
 	live $m "malloc off"
 	live $m "probe free pool_free ptr=2"
@@ -375,14 +346,11 @@ by_both case probe-delete 60 {
 	live $m "probe alloc pool_alloc size=2"
 	order $t "alloc 20"
 	check {[check_pool $t $m] == 20} {named anew}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 case probe-errors 30 {
-	set t [start pool]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} pool
 	foreach {command pattern} {
 		"probe alloc no_such size=1"		*no_such*
 		"probe alloc pool_alloc"		*
@@ -419,14 +387,12 @@ case probe-errors 30 {
 	check {[string match "*probed already*" [live_error $m "probe alloc pool_alloc size=2"]]} {twice}
 	order $t "alloc 5"
 	check {[check_pool $t $m] == 5} {and it works}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # An exception cannot pass a probe: not without the user's word that there will be none.
 by_both case probe-a-function-that-throws 30 {
-	set t [start hardthrow]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} hardthrow
 	check {[string match "*exceptions*" [live_error $m "probe alloc strict_alloc size=1"]]} {no word of exceptions}
 	order $t "strict 100"
 	live $m "probe alloc strict_alloc size=1 nothrow"

@@ -25,6 +25,11 @@ proc at_prompt {t body} {
 				eof { bad \"the end instead of \$what\" }
 			}
 		}
+		# Send keys, and see each of these, one behind the other.
+		proc type {keys args} {
+			send \$keys
+			foreach what \$args { see \$what }
+		}
 		proc tell {line} { exec sh -c \"echo \$line > /proc/\$::pid/fd/0\" }
 		proc begin {} {
 			uplevel #0 {
@@ -39,6 +44,10 @@ proc at_prompt {t body} {
 			}
 			set status \[lindex \[wait\] 3]
 			if {\$status ni \$want} { bad \"ended with \$status\" }
+		}
+		proc quits {want} {
+			send \"quit\\r\"
+			ended \$want
 		}
 		begin
 		$body
@@ -55,23 +64,13 @@ case prompt-commands 60 {
 	set t [start exact]
 	set before [state [pid_of $t]]
 	at_prompt $t {
-		send "status\r"
-		see $pid
-		see "(mdbg) "
-		send "expr 6 * 7\r"
-		see 42
-		see "(mdbg) "
-		send "no_such_command\r"
-		see "mdbg: "
-		see "(mdbg) "
-		send "malloc allocations limit 1\r"
-		see "Allocations Held"
-		see "(mdbg) "
-		send "quit\r"
-		ended {0 1}
+		type "status\r" $pid "(mdbg) "
+		type "expr 6 * 7\r" 42 "(mdbg) "
+		type "no_such_command\r" "mdbg: " "(mdbg) "
+		type "malloc allocations limit 1\r" "Allocations Held" "(mdbg) "
+		quits {0 1}
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 case prompt-ctrl-d 60 {
@@ -81,71 +80,48 @@ case prompt-ctrl-d 60 {
 		send "\004"
 		ended 0
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 case prompt-ctrl-c-ends-a-command 60 {
 	set t [start exact -t 2]
 	set before [state [pid_of $t]]
 	at_prompt $t {
-		send "puts begun-\[expr 1 + 1]; wait 1000\r"
-		see "begun-2"
-		send "\003"
-		see "(mdbg) "
-		send "puts begun-\[expr 1 + 2]; while 1 {}\r"
-		see "begun-3"
-		send "\003"
-		see "(mdbg) "
-		send "puts still-\[expr 40 + 2]\r"
-		see "still-42"
-		see "(mdbg) "
-		send "puts \[mdbg::pid]\r"
-		see $pid
-		see "(mdbg) "
-		send "quit\r"
-		ended {0 1}
+		type "puts begun-\[expr 1 + 1]; wait 1000\r" "begun-2"
+		type "\003" "(mdbg) "
+		type "puts begun-\[expr 1 + 2]; while 1 {}\r" "begun-3"
+		type "\003" "(mdbg) "
+		type "puts still-\[expr 40 + 2]\r" "still-42" "(mdbg) "
+		type "puts \[mdbg::pid]\r" $pid "(mdbg) "
+		quits {0 1}
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 case prompt-ctrl-c-at-the-prompt 60 {
 	set t [start exact -t 2]
 	set before [state [pid_of $t]]
 	at_prompt $t {
-		send "half a line"
-		see "half a line"
-		send "\003"
-		see "(mdbg) "
-		send "puts alive\r"
-		see "\nalive"
-		see "(mdbg) "
-		send "\003"
-		see "(mdbg) "
+		type "half a line" "half a line"
+		type "\003" "(mdbg) "
+		type "puts alive\r" "\nalive" "(mdbg) "
+		type "\003" "(mdbg) "
 		send "\003"
 		ended 0
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 case prompt-ctrl-c-and-a-started-program 60 {
 	set t [start exact]
 	at_prompt $t {
-		send "quit\r"
-		ended 0
+		quits 0
 		spawn $mdbg -n -i -- sleep 1000
 		see "(mdbg) "
-		send "puts begun-\[expr 1 + 1]; wait 1000\r"
-		see "begun-2"
-		send "\003"
-		see "(mdbg) "
-		send "status\r"
-		see "running"
-		see "(mdbg) "
-		send "kill\r"
-		see "(mdbg) "
+		type "puts begun-\[expr 1 + 1]; wait 1000\r" "begun-2"
+		type "\003" "(mdbg) "
+		type "status\r" "running" "(mdbg) "
+		type "kill\r" "(mdbg) "
 		send "quit\r"
 		expect eof
 	}
@@ -155,23 +131,13 @@ case prompt-ctrl-c-and-a-started-program 60 {
 case prompt-history 60 {
 	set t [start exact]
 	at_prompt $t {
-		send "puts remember-\[expr 1 + 1]\r"
-		see "\nremember-2"
-		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		type "puts remember-\[expr 1 + 1]\r" "\nremember-2" "(mdbg) "
+		quits 0
 		begin
-		send "\020\020"
-		see "remember"
-		send "\r"
-		see "\nremember-2"
-		see "(mdbg) "
-		send "history 2\r"
-		see "3  puts remember-"
-		see "4  history 2"
-		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		type "\020\020" "remember"
+		type "\r" "\nremember-2" "(mdbg) "
+		type "history 2\r" "3  puts remember-" "4  history 2" "(mdbg) "
+		quits 0
 		if {[glob -nocomplain $dir/state/*/* $dir/state/*] eq ""} { bad "no history file" }
 	}
 	finish $t
@@ -180,12 +146,10 @@ case prompt-history 60 {
 case prompt-terminal-width 60 {
 	set t [start exact]
 	at_prompt $t {
-		send "quit\r"
-		ended 0
+		quits 0
 		set stty_init "noflsh columns 80 rows 50"
 		begin
-		send "malloc allocations limit 1\r"
-		see "CLOCKTIME   SEQ\r\n    STACK TRACEBACK\r\n"
+		type "malloc allocations limit 1\r" "CLOCKTIME   SEQ\r\n    STACK TRACEBACK\r\n"
 		see "Left out on a terminal of this width, but not in a file: PTHREAD_T\r\n"
 		see "(mdbg) "
 		send "malloc allocations limit 1 > $dir/whole; sh head -c 200 $dir/whole\r"
@@ -203,15 +167,13 @@ case prompt-terminal-width 60 {
 			timeout { bad "units in a pipe" }
 		}
 		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		quits 0
 		set stty_init "noflsh columns 200 rows 50"
 		begin
 		send "malloc allocations limit 1\r"
 		see "PTHREAD_T          CLOCKTIME   SEQ        STACK TRACEBACK\r\n"
 		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		quits 0
 	}
 	finish $t
 }
@@ -221,8 +183,7 @@ case prompt-inputrc-of-others 60 {
 	set t [start exact]
 	spit $::tmp/.inputrc "\"\\C-m\": \"\\C-a\\C-kputs bound\\C-j\"\n"
 	set typed {
-		send "expr 6 * 7\r"
-		see "%s\r"
+		type "expr 6 * 7\r" "%s\r"
 		send "quit\n"
 		ended 0
 	}
@@ -243,45 +204,24 @@ case prompt-inputrc-of-others 60 {
 case prompt-completion 60 {
 	set t [start exact]
 	at_prompt $t {
-		send "malloc alloca\t"
-		see "allocations"
-		send "limit 1\r"
-		see "Allocations Held"
-		see "(mdbg) "
-		send "malloc mark elevenses\r"
-		see "(mdbg) "
-		send "malloc diff elev\t"
-		see "elevenses"
-		send "\r"
-		see "from elevenses ("
-		see "(mdbg) "
-		send "malloc sites since elev\t"
-		see "elevenses"
-		send "\r"
-		see "Growth is since elevenses ("
-		see "(mdbg) "
+		type "malloc alloca\t" "allocations"
+		type "limit 1\r" "Allocations Held" "(mdbg) "
+		type "malloc mark elevenses\r" "(mdbg) "
+		type "malloc diff elev\t" "elevenses"
+		type "\r" "from elevenses (" "(mdbg) "
+		type "malloc sites since elev\t" "elevenses"
+		type "\r" "Growth is since elevenses (" "(mdbg) "
 		exec touch $dir/sites-of-today.txt
-		send "export fol\t"
-		see "folded"
-		send "$dir/sites-of\t"
-		see "of-today.txt "
-		send "since elev\t"
-		see "elevenses"
-		send "\r"
-		see "bytes written to $dir/sites-of-today.txt"
-		see "(mdbg) "
+		type "export fol\t" "folded"
+		type "$dir/sites-of\t" "of-today.txt "
+		type "since elev\t" "elevenses"
+		type "\r" "bytes written to $dir/sites-of-today.txt" "(mdbg) "
 		exec touch $dir/page-of-today.html
-		send "report $dir/page-of\t"
-		see "of-today.html "
-		send "\r"
-		see "bytes written to $dir/page-of-today.html"
-		see "(mdbg) "
-		send "deta\t"
-		see "detach"
-		send "\r"
-		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		type "report $dir/page-of\t" "of-today.html "
+		type "\r" "bytes written to $dir/page-of-today.html" "(mdbg) "
+		type "deta\t" "detach"
+		type "\r" "(mdbg) "
+		quits 0
 	}
 	finish $t
 }
@@ -292,12 +232,9 @@ case prompt-target-ends 60 {
 	at_prompt $t {
 		exec kill -KILL $pid
 		see "was ended by"
-		send "status\r"
-		see "(mdbg) "
-		send "malloc sites limit 1\r"
-		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		type "status\r" "(mdbg) "
+		type "malloc sites limit 1\r" "(mdbg) "
+		quits 0
 	}
 	catch {ending $t}
 }
@@ -314,27 +251,16 @@ case prompt-completion-hostile-names 60 {
 		tell x
 		# What is typed of a name, behind which its other letters come, is a glob, and a word of Tcl.
 		foreach {typed size} {zserver_a 1077 {\\>zserver_b} 1078 {\\|touch} 1079} {
-			send "malloc sites function == $typed\t\r"
-			see "$size "
-			see "(mdbg) "
+			type "malloc sites function == $typed\t\r" "$size " "(mdbg) "
 		}
 		foreach typed {{report\[} {report\;}} {
-			send "sh echo puts sourced > $typed\t\r"
-			see "(mdbg) "
-			send "source $typed\t\r"
-			see "sourced"
-			see "(mdbg) "
-			send "status | cat - $typed\t\r"
-			see "puts sourced"
-			see "(mdbg) "
-			send "status > $typed\t\r"
-			see "(mdbg) "
-			send "export folded $typed\t\r"
-			see "bytes written"
-			see "(mdbg) "
+			type "sh echo puts sourced > $typed\t\r" "(mdbg) "
+			type "source $typed\t\r" "sourced" "(mdbg) "
+			type "status | cat - $typed\t\r" "puts sourced" "(mdbg) "
+			type "status > $typed\t\r" "(mdbg) "
+			type "export folded $typed\t\r" "bytes written" "(mdbg) "
 		}
-		send "quit\r"
-		ended 0
+		quits 0
 	}
 	check {[hear $t] eq "ok"} {the target}
 	check {![file exists ran] && [llength [glob report*]] == 2} {files: [glob *]}

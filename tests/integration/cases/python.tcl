@@ -115,12 +115,10 @@ case python-objects-elsewhere 60 {
 	live_end $m
 	tell $t quit
 	ending $t
-	set t [start million]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} million
 	check {[string match "*no Python*" [live_error $m "malloc pymalloc"]]} {Python was found}
 	check {[string match "*'colour' is not expected*" [live_error $m "malloc pymalloc by colour"]]} {by colour}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # An extension that forgets a reference to each record which it makes: memory leads to the objects that are lost, and

@@ -9,8 +9,7 @@ proc huge_free {} {
 # What is mapped and not touched stays so, whatever is asked; what was touched counts: each block hangs on one page.
 case reader-changes-nothing 120 {
 	with_huge_pages 12 {
-		set t [start shared]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t m} shared
 		set nr [order $t "map $::tmp"]
 		check {$nr >= 4} {only $nr kinds of memory can be had}
 		set figures [order $t figures]

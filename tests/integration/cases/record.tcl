@@ -61,8 +61,7 @@ case record-at-the-prompt 60 {
 	check {[string match "*recorded to $::tmp/rec already*" [live_error $m "record $::tmp/other"]]} {$::result}
 	live $m "record off"
 	check {[live $m record] eq "Nothing is recorded."} {[live $m record]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case record-all-of-a-group 60 {

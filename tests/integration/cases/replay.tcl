@@ -31,8 +31,7 @@ proc replay_written {m dir samples} {
 case replay-equals-live 60 {
 	set kinds {all heap mapped anonymous stacks main-stack files shared device}
 	set parts {held overhead cached free top anonymous stacks files files-copied device}
-	set t [start grower]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} grower
 	order $t "fill 100"
 	set memory [replay_memory [live $m memory] $kinds]
 	live $m "record $::tmp/rec"
@@ -71,8 +70,7 @@ case replay-equals-live 60 {
 	live $r "export csv $::tmp/history.csv history"
 	check {[lindex [split [lindex [split [string trim [slurp $::tmp/history.csv]] \n] end] ,] 2] == 150} {[slurp $::tmp/history.csv]}
 	live_end $r
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # While it is written: what has come since is seen at the end of the recording, by its commands.
@@ -133,13 +131,11 @@ case replay-diff-of-two-builds 120 {
 }
 
 case replay-says-what-it-lacks 30 {
-	set t [start grower]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} grower
 	order $t "fill 10"
 	live $m "record $::tmp/rec"
 	replay_written $m $::tmp/rec 1
-	live_end $m
-	finish $t
+	finish $t $m
 	foreach command {{malloc leaks} {malloc allocations} {print 1} where thread {malloc on} {malloc mark a} {malloc find 1} {growth} mdbg::lacks {memory maps}} {
 		mdbg -q --replay $::tmp/rec -c $command
 		check_refused 1 "there is no process, only its recording" "a recording answers: malloc, malloc sites"

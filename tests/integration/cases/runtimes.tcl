@@ -252,12 +252,10 @@ case runtime-java 40 {
 
 # A program without any: nothing is said.
 case runtime-none 20 {
-	set t [start million]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} million
 	check {[live_value $m {dict get [mdbg::malloc] runtimes}] eq ""} {it has a runtime}
 	check {![string match "*Not in these figures*" [live $m malloc]]} {[live $m malloc]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # An allocator that is built in beside the C library's malloc, as Rust programs have jemalloc.

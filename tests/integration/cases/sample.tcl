@@ -54,9 +54,7 @@ by_both case sample-estimates 60 {
 	check {[dict get $figures active] == 0 && [dict get $figures records] == 0} {dropped: $figures}
 	check {[dict get $figures frees] + [dict get $figures unsampledfrees] == $all} {frees: $figures}
 	check {[dict get $figures unknownfrees] == 0} {unknown frees: $figures}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 by_both case sample-pairs-and-resize 60 {
@@ -78,8 +76,7 @@ by_both case sample-pairs-and-resize 60 {
 	check {[dict get $figures allocs] + [dict get $figures unsampled] == 3 * $n} {allocs: $figures}
 	check {[dict get $figures frees] + [dict get $figures unsampledfrees] == 2 * $n} {frees: $figures}
 	check {[dict get $figures nested] == 0 && [dict get $figures replaced] == 0} {accounts: $figures}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Each record that is listed is of a block that the target holds. Returns how many there are.
@@ -130,9 +127,7 @@ by_both case sample-accounts-of-eight-threads 60 {
 	set figures [live_value $m mdbg::malloc]
 	check_sample_sums $t $figures
 	check {[dict get $figures records] == 0 && [dict get $figures active] == 0} {dropped: $figures}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # The program's own operators: operator new is called in its nothrow form, which calls malloc, and operator delete calls
@@ -156,9 +151,7 @@ by_both case sample-own-operator-new 60 {
 		check {$records == $allocs - $frees} {records: $figures}
 		check {$unknownfrees + $full + $replaced + $voided == 0} {what cannot be: $figures}
 	}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # The setting, its bounds, and what the API takes.
@@ -181,8 +174,7 @@ case sample-setting 30 {
 	set text [live $m malloc]
 	check {[regexp -line {Sampling\.+ off$} $text]} {off: $text}
 	check {[regexp -line {^Log: 100 records, .* unknown blocks$} $text]} {off: $text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # A bound on the cost: the log samples by a mean that changes. What is recorded under one rate and freed under another is
@@ -218,7 +210,5 @@ case cost-bound 60 {
 	foreach bad {0 101 1.234 1. x -1 ""} {
 		check {[string match "*not a percentage*" [live_error $m "set cost {$bad}"]]} {set cost $bad}
 	}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }

@@ -46,8 +46,7 @@ case service-leak 60 {
 	order $t "renew 6"
 	set text [live $m "memory service $name"]
 	check {[regexp -line {^In .*: those that stayed [-+]\d+; 1 came with \d+; 1 went, which had \d+$} $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case service-words 30 {

@@ -176,8 +176,7 @@ case silence-malloc-on 40 {
 # As it should be: nothing is said, of what is refused by design neither.
 by_both case silence-where-all-is-well 40 {
 	foreach program {hard exact cxxplain cxxexact} {
-		set t [start $program]
-		set m [live_start -p [pid_of $t]]
+		start_watched {t m} $program
 		check {[lacks $m] eq {}} {[lacks $m]}
 		check {![string match "*Incomplete:*" [live $m "malloc -v"][live $m "malloc sites"][live $m "malloc check"]]} {[live $m "malloc -v"]}
 		live_end $m
@@ -201,8 +200,7 @@ case silence-malloc-on-with-jumps-only 40 {
 	check {[string match "*malloc cannot have a jump*" [live_error $m "malloc on"]]} {$::result}
 	check {![dict get [live_value $m mdbg::malloc] armed]} {they are in}
 	poke $pid $address $was
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # --- what the log does not have -----------------------------------------------------------------------------------
@@ -215,8 +213,7 @@ by_both case silence-sampling 40 {
 	check {[llength [warnings $said]] == 1} {$said}
 	check_answers $m "the log samples (one in 65536 bytes): *"
 	check {[dict get [lindex [lacks $m] 0] function] eq ""} {[lacks $m]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case silence-full-log 60 {
@@ -231,13 +228,11 @@ case silence-full-log 60 {
 	check {[llength [warnings [slurp $::live_err($m)]]] == 1} {[slurp $::live_err($m)]}
 	live $m "malloc reset"
 	check {[lacks $m] eq {}} {[lacks $m]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 by_both case silence-probes-were-out 40 {
-	set t [start hard]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} hard
 	live $m "malloc off"
 	check_answers $m "the probes were out for a while: what was allocated then is not recorded, and what was freed then is still listed"
 	live $m "malloc on"
@@ -246,8 +241,7 @@ by_both case silence-probes-were-out 40 {
 	check {[lacks $m] eq {}} {[lacks $m]}
 	live $m detach
 	check {[lacks $m] eq {}} {after the end: [lacks $m]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # --- little address space -----------------------------------------------------------------------------------------
@@ -273,8 +267,7 @@ foreach {left} {40 64 300 1500} {
 		mdbg_ok -q -p [pid_of $t] -c {malloc allocations size == 777}
 		check {[listed $::out] == 200} {[listed $::out] of 200 after the handover}
 		order $t drop
-		check_state $before [pid_of $t] -t
-		finish $t
+		finish $t {} $before -t
 	}]
 }
 
@@ -284,8 +277,7 @@ case silence-addresses-and-small-log 40 {
 	set m [live_start --log-limit 16M -p [pid_of $t]]
 	check {[dict get [live_value $m mdbg::malloc] jump] > 0} {[live $m malloc]}
 	check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # No room for a log at all: breakpoints, of which one line tells with the way out, or none, where only jumps are wanted.
@@ -348,8 +340,7 @@ proc libc_offsets {args} {
 
 # Somebody allocates, and no probe is passed: it is said, by each answer, until the first call comes.
 by_both case silence-behind 60 {
-	set t [start behind {*}[libc_offsets _int_malloc main_arena]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} behind {*}[libc_offsets _int_malloc main_arena]
 	check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
 	until {[live $m {wait 0.05}] eq "" && [lacks $m] ne {}}
 	check_answers $m "no call of the allocator is seen, though its heaps change: the process may execute a translation or a copy of its code"
@@ -365,8 +356,7 @@ by_both case silence-behind 60 {
 
 # Who does nothing is not accused, nor who has his heap trimmed.
 case silence-idle 60 {
-	set t [start behind]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} behind
 	for {set i 0} {$i < 10} {incr i} {
 		check {[lacks $m] eq {}} {[lacks $m]}
 		live $m "malloc trim"

@@ -64,9 +64,7 @@ proc with_grower {what args} {
 		}
 		check {$sum == $held - $early} {$sum ever of $held - $early}
 	}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 by_both case sites-add-up-under-load 120 {
@@ -84,9 +82,7 @@ by_both case sites-add-up-with-sampling 120 {
 
 # Growth is the difference of two looks, and no figure where there is only one.
 by_both case sites-growth 120 {
-	set t [start grower]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} grower
 	# The looks of this case are all samples that there are.
 	live $m "set history-seconds 0"
 	live $m {proc site {function} { lindex [mdbg::sites function == $function] 0 }}
@@ -125,9 +121,7 @@ by_both case sites-growth 120 {
 	check {[live_value $m "dict get \[site grow_filled\] growth"] eq "-"} {on again: $::result}
 	live $m detach
 	check {[live_value $m "dict get \[site grow_filled\] growth"] eq "-"} {after the detach: $::result}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # A target `lines`, and mdbg, which has seen each of its blocks.
@@ -139,9 +133,7 @@ proc with_lines {command body} {
 	uplevel 1 [list set t $t]
 	uplevel 1 [list set m $m]
 	uplevel 1 $body
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What is held, was ever allocated and was freed by line, which is what memcheck's xtree says: lines of a function are

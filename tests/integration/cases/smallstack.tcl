@@ -29,8 +29,7 @@ repeated smallstack-killed 20 {
 			order $t verify
 		}
 		attach_time [pid_of $t]
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t {} $before
 	}
 }
 

@@ -16,9 +16,7 @@ proc check_snapshot {text} {
 }
 
 by_both case snapshot-kinds 60 {
-	set t [start leaks]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} leaks
 	set cases [ask_list $t names]
 	foreach line $cases {
 		order $t "case [lindex $line 0]"
@@ -35,8 +33,7 @@ by_both case snapshot-kinds 60 {
 	check_snapshot $text
 	check {[leak_sums $text] eq [leak_sums [live $m "malloc leaks -stop"]]} {not the same sums: $text}
 	check_alone [pid_of $t]
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case snapshot-before-the-attach 60 {
@@ -53,8 +50,7 @@ case snapshot-before-the-attach 60 {
 	check {[leak_sums $text] eq [leak_sums $stop]} {not the same sums: $text $stop}
 	check {[string match "*(allocated before attach)*" $text]} {not from before the attach: $text}
 	check {![string match "*(not recorded)*" $text]} {not recorded: $text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Threads that allocate, free and move blocks all the time, before, during and after the fork. Where those inside the
@@ -76,8 +72,7 @@ by_both repeated snapshot-none-in-threads-at-work 60 {
 	live_end $m
 	order $t pause
 	check_alone [pid_of $t]
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # A program that waits for its children in all ways, and counts what it hears of them.
@@ -95,16 +90,12 @@ by_both repeated snapshot-unnoticed 60 {
 	order $t rest
 	check_snapshot [live $m "malloc leaks -snapshot"]
 	order $t none
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What cannot be forked safely is searched in a stop, and it is said why.
 case snapshot-refused 60 {
-	set t [start parent]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} parent
 	set refusals [list {share 64} {*memory that is shared*} "direct $::build/mdbg" {*direct I/O*} {huge 2} {*huge pages*}]
 	with_huge_pages 4 {
 		foreach {what pattern} $refusals {
@@ -123,9 +114,7 @@ case snapshot-refused 60 {
 	live $m interrupt
 	check {![string match "*snapshot*" [live $m "malloc leaks -snapshot"]]} {a snapshot of what stands still}
 	live $m cont
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Nobody would know of the child if mdbg were killed.
@@ -135,8 +124,7 @@ case snapshot-without-probes 60 {
 	set text [live $m "malloc leaks -snapshot"]
 	check {[string match "*no snapshot: without probes there is no journal*: it was stopped for all of the search*" $text]} {$text}
 	check_alone [pid_of $t]
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # With a limit of its group, as refuse and allow set it, there is no snapshot, but an answer; without it there is one.
@@ -151,8 +139,7 @@ proc check_refused_by_group {t refuse allow pattern} {
 	eval $allow
 	check_snapshot [live $m "malloc leaks -snapshot"]
 	check_state $before [pid_of $t]
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Whatever the process may write while there is a snapshot must fit below the limit of its group.
@@ -207,42 +194,34 @@ case snapshot-refused-by-the-machine 60 {
 		live_end $m
 		check_alone [pid_of $t]
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # A filter that kills who forks does not see mdbg's fork.
 case snapshot-under-a-filter 60 {
-	set t [start hard -t 3 -s filter]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} hard -t 3 -s filter
 	order $t "make 50 777"
 	check_snapshot [live $m "malloc leaks -snapshot"]
 	check_alone [pid_of $t]
 	order $t drop
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # What a fork does not copy is part of the answer: blocks to which only such memory points.
 case snapshot-of-what-is-not-forked 60 {
-	set t [start parent]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} parent
 	order $t hide
 	foreach how {-stop -snapshot} {
 		set lost [live_value $m "mdbg::leaks definite indirect possible $how size == 4567"]
 		check {$lost eq {}} {$how: lost: $lost}
 		check {[lindex [count_kinds $m 4567 $how] 3] == 3} {$how: not all are reachable}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Of a large process, unless nobody wants it.
 case snapshot-by-default 60 {
-	set t [start parent]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} parent
 	check {![string match "*snapshot*" [live $m "malloc leaks"]]} {a snapshot of a small process}
 	order $t grow
 	check_snapshot [live $m "malloc leaks"]
@@ -279,8 +258,7 @@ case snapshot-without-a-process-left 60 {
 	check_snapshot [live $m "malloc leaks -snapshot"]
 	live_end $m
 	check_alone [pid_of $t]
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # Processes of this case that run a program of tests/targets.
@@ -399,8 +377,7 @@ by_both repeated snapshot-of-one-that-execs 60 {
 # Held for follow-exec it cannot be helped: that is said, and the program is followed all the same. (Where mdbg stood still at the
 # very end of a search, the program came later.)
 case snapshot-of-one-that-is-followed 60 {
-	set t [start execer handled]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} execer handled
 	live $m "set follow-exec on"
 	for {set i 0} {$i < 20} {incr i} {
 		order $t grow

@@ -223,8 +223,7 @@ proc stacks_are_right {name command n kinds {passed {}}} {
 		lassign [dict get $::stacks_kinds $kind] number pattern reasons
 		check_tagged $name-$kind [compare_tagged [of_kind $blocks $number] $shown $pattern $passed] $n $reasons
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # mdbg's `where` and gdb, one after the other, at stops at any moment of the work. Returns a dict of numbers by how the

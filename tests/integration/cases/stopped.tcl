@@ -182,8 +182,7 @@ repeated stopped-anywhere-and-detached 60 {
 
 # For how long the process stood still is said where it did, and only there.
 case stood-still 60 {
-	set t [start mill alone]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} mill alone
 	foreach command {malloc "malloc check"} {
 		check {[regexp -line {^The process stood still for [0-9.]+ m?s$} [live $m $command]]} {$command: [live $m $command]}
 	}
@@ -201,8 +200,7 @@ case stood-still 60 {
 		check {[dict get [live_value $m $command] stood] == 0} {$command: $::result}
 	}
 	live $m cont
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Threads that are at work when the signal comes stand anywhere, traps that are not reported yet among them.

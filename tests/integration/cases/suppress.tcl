@@ -38,8 +38,7 @@ case suppressions 60 {
 	check {[live_value $m "mdbg::leaks"] eq {}} {not suppressed for Tcl: $::result}
 	# What is reachable is not lost, and so not suppressed.
 	check {[regexp {7031 bytes in 1 blocks are still reachable} $text]} {what is kept is suppressed: $text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The words on which all that hangs is suppressed are neither listed nor counted.
@@ -59,14 +58,12 @@ case suppressions-held-by-stacks 60 {
 	order $t alive
 	set text [live $m "malloc leaks"]
 	check {[regexp -line {^        \.\.\. and 2 words more \(`malloc leaks reachable` lists} $text]} {not the sixth and seventh: $text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What the C library itself seems to lose, or does.
 case suppressions-built-in 60 {
-	set t [start losses]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} losses
 	order $t own
 	set text [live $m "malloc leaks"]
 	check {[regexp { bytes in 0 blocks\n.*\n0 loss records listed} $text]} {leaks are reported: $text}
@@ -75,8 +72,7 @@ case suppressions-built-in 60 {
 	set text [live $m "malloc leaks suppressed"]
 	note $text
 	check {[regexp {definitely lost, suppressed by leak:\^_IO_file_fopen\$ \(built in\)} $text]} {not listed: $text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case suppressions-refused 60 {

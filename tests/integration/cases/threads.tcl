@@ -9,8 +9,7 @@ by_both repeated threads-come-and-go 60 {
 		mdbg_ok -q -p [pid_of $t] -c {wait 0.1} -c {malloc allocations > /dev/null} -c {malloc sites limit 1}
 	}
 	order $t calm
-	check_state $before [pid_of $t] -t
-	finish $t
+	finish $t {} $before -t
 }
 
 foreach n {300 1000} {
@@ -26,9 +25,7 @@ foreach n {300 1000} {
 		live $m interrupt
 		live $m cont
 		check {[llength [parse_allocations [live $m "malloc allocations size == 333"]]] == 100} {not 100 blocks}
-		live_end $m
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t $m $before
 	}]
 }
 
@@ -41,8 +38,7 @@ by_both case threads-300-and-a-storm 60 {
 		mdbg_ok -q -p [pid_of $t] -c {wait 0.1} -c {where all 1}
 	}
 	order $t calm
-	check_state $before [pid_of $t] -t
-	finish $t
+	finish $t {} $before -t
 }
 
 by_both case threads-main-gone 60 {
@@ -62,8 +58,7 @@ by_both case threads-main-gone 60 {
 }
 
 by_both case threads-main-goes-while-attached 60 {
-	set t [start storm]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} storm
 	tell $t gone
 	order $t "alloc 20"
 	check {[llength [parse_allocations [live $m "malloc allocations size == 333"]]] == 20} {not 20 blocks}
@@ -95,8 +90,7 @@ by_both repeated signals-at-a-kilohertz 60 {
 	for {set i 0} {$i < $::trials || [lindex [order $t signals] 0] <= 10} {incr i} {
 		live_end [attach_at_work $t [work 200 10]]
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 by_both repeated signals-all-blocked 60 {
@@ -110,8 +104,7 @@ by_both repeated signals-all-blocked 60 {
 		}
 		live_end $m
 	}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # The target's own SIGTRAP handler and own int3s go on as ever.
@@ -123,20 +116,17 @@ by_both case signals-own-sigtrap 60 {
 	}
 	lassign [order $t signals] prof traps raised
 	check {$traps == $raised && $traps > 0} {$raised traps raised, $traps taken}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # Threads that never rest all get on, though those that stop first again would always be served first.
 case threads-all-have-their-turn-by-breakpoints 30 {
 	by_breakpoints
-	set t [start exact -t 8 -b]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} exact -t 8 -b
 	order $t go
 	order $t "more 10"
 	order $t pause
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Nor does one of two threads wait for ever, where the other one has a real-time priority.
@@ -147,6 +137,5 @@ case threads-two-have-their-turn-by-breakpoints 30 {
 	}
 	set m [live_start -p [pid_of $t]]
 	order $t "malloc 10"
-	live_end $m
-	finish $t
+	finish $t $m
 }

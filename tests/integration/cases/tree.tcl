@@ -13,9 +13,7 @@ proc tree_of {m words key} {
 }
 
 by_both case tree-sums 60 {
-	set t [start branches]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} branches
 	order $t "left 10 500"
 	order $t "right 400 7"
 	set d [lindex [tree_of $m "by function function == left" bytes] 0 1]
@@ -52,14 +50,11 @@ by_both case tree-sums 60 {
 	foreach {words why} {{sort growth} *growth* {by line} *function* {limit 1 by function} {*} {callers callers} *callers*} {
 		check {[string match $why [live_error $m "malloc tree $words"]]} {$words: $::result}
 	}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 by_both case tree-idle-sites 60 {
-	set t [start branches]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} branches
 	order $t "left 10 500"
 	order $t "right 4000 7"
 	check {[live_value $m {llength [mdbg::sites function == right]}] == 0} {a filter of a script means what is held}
@@ -89,14 +84,12 @@ by_both case tree-idle-sites 60 {
 	check {[regexp {\n#1  \d+ bytes in \d+ blocks, growth \S+ bytes, [1-9]\d{3,} allocations} $text]} {$text}
 	live $m "malloc mark a"
 	check {[string match "*not known for an earlier moment*" [live_error $m "malloc sites sort total at a"]]} {$::result}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What is from before the attach is told, without a walk if there was one, less what was freed since.
 case tree-older-blocks 60 {
-	set t [start renewer 2000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} renewer 2000
 	# The first answer walks the heaps for it, and says so; the next one need not.
 	set text [live $m "malloc sites"]
 	check {[regexp -line {^The process stood still for } $text]} {$text}
@@ -115,6 +108,5 @@ case tree-older-blocks 60 {
 		set text [live $m "malloc sites by $by limit 1"]
 		check {[regexp -line "^Of these $nr blocks, $now bytes, are from before the attach\$" $text]} {by $by: $text}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }

@@ -22,15 +22,12 @@ by_both case trim 60 {
 	check {[regexp {no damage found} [live $m "malloc check"]]} {[live $m "malloc check"]}
 	order $t "holes 70"
 	order $t verify
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Again and again, while mdbg waits; not behind a detach.
 case trim-every 60 {
-	set t [start trim]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} trim
 	check {[live $m "malloc trim every"] eq "The heaps are trimmed when `malloc trim` is typed"} {[live $m "malloc trim every"]}
 	check {[string match {*the shortest time is 1s*} [live_error $m "malloc trim every 900ms"]]} {}
 	check {[regexp {^The heaps are trimmed every 1.0 s: 0 times so far} [live $m "malloc trim every 1s"]]} {}
@@ -42,8 +39,7 @@ case trim-every 60 {
 	live $m detach
 	live $m "attach [pid_of $t]"
 	check {[live $m "malloc trim every"] eq "The heaps are trimmed when `malloc trim` is typed"} {it goes on}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # With threads at work, which are inside the allocator every now and then.
@@ -81,8 +77,7 @@ case trim-refusals 60 {
 	set error [live_error $m "malloc trim"]
 	check {[string match {*seccomp*} $error]} {$error}
 	check {[string match {*'all' is not expected here*} [live_error $m "malloc trim all"]]} {all}
-	live_end $m
-	finish $t
+	finish $t $m
 
 	set t [start trim -b]
 	order $t "holes 20"
@@ -90,8 +85,7 @@ case trim-refusals 60 {
 	# It is in a read that does not wait now and then.
 	until {[catch {live $m "malloc trim"} error]}
 	check {[string match {*is in no system call at the moment*} $error]} {$error}
-	live_end $m
-	finish $t
+	finish $t $m
 
 	set m [live_start]
 	check {[string match {*no process*} [live_error $m "malloc trim"]]} {no process}
@@ -100,8 +94,7 @@ case trim-refusals 60 {
 	set t [start_preloaded libjemalloc.so.2 trim]
 	set m [live_start -p [pid_of $t] --engine breakpoint]
 	check {[string match {*cannot be called past breakpoint probes*} [live_error $m "malloc trim"]]} {[live_error $m "malloc trim"]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 proc start_preloaded {library args} {
@@ -153,13 +146,11 @@ foreach {allocator library least} {
 
 # Whoever waits in a system call, the thread that makes the call among them, notices nothing.
 by_both case trim-blocked 60 {
-	set t [start blocked]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} blocked
 	for {set i 0} {$i < 5} {incr i} {
 		live $m "malloc trim"
 	}
 	order $t wake
 	order $t verify
-	live_end $m
-	finish $t
+	finish $t $m
 }

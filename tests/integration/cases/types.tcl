@@ -62,9 +62,7 @@ proc check_program {program hows args} {
 	check {$sum == $all} {$sum bytes by type, and $all in blocks}
 	check {[string match "*vtable*" [live $m "malloc types limit 5"]]} {[live $m "malloc types limit 5"]}
 	check_lists $m
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 case types-of-classes 60 {
@@ -90,8 +88,7 @@ case types-in-a-core 60 {
 	exec [need gcore] -o $::tmp/core [pid_of $t] 2>@1
 	set m [live_start --core $::tmp/core.[pid_of $t]]
 	check_types $t $m {vtable}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Blocks of C with debug information: those that were recorded by what their callers put them into, those
@@ -114,9 +111,7 @@ proc check_typed {cc args} {
 		dict incr known [dict get $row how]
 	}
 	check {[dict exists $known debug] && [dict exists $known spread]} {$known}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 case types-of-c-gcc 60 {
@@ -156,8 +151,7 @@ case types-like-seen-ones 60 {
 	foreach row [live_value $m {mdbg::types type == {as by *}}] {
 		check {[dict get $row how] eq "like" && [dict get $row right] >= 99} {$row}
 	}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case types-in-python 60 {

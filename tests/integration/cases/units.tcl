@@ -84,6 +84,5 @@ case units-record 60 {
 	exec kill -TERM [pid $m]
 	until {![is_alive [pid $m]]}
 	check {[ending $m] in {{exit 0} {exit 143}}} {[slurp $::tmp/unit.err]}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }

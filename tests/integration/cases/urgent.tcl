@@ -35,39 +35,33 @@ proc urgent_report {m} {
 }
 
 case urgent-libraries 60 {
-	set t [start urgent]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} urgent
 	order $t "load $::libraries"
 	urgent_is_whole [urgent_report $m] $::libraries
 	check {![string match "*cut short*" [live $m malloc]]} {[live $m malloc]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # One at a time, at any moment between two looks of mdbg.
 repeated urgent-now-and-then 120 {
-	set t [start urgent]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} urgent
 	for {set i 0} {$i < 2 * $::trials} {incr i} {
 		order $t "load 3"
 		delay [expr {int(rand() * 150000)}]
 	}
 	urgent_is_whole [urgent_report $m] [expr {6 * $::trials}]
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What no mdbg has seen waits for the next one.
 case urgent-libraries-kept 60 {
-	set t [start urgent]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} urgent
 	live $m "detach -keep"
 	live_end $m
 	order $t "load $::libraries"
 	set m [live_start -p [pid_of $t]]
 	urgent_is_whole [urgent_report $m] $::libraries
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 case urgent-libraries-started 60 {

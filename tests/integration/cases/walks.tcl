@@ -115,8 +115,7 @@ by_both repeated walk-mimalloc 120 {
 	set before [state [pid_of $t]]
 	order $t {steady 5000}
 	walk_at_work $t 8
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 case walk-mimalloc-leaks 60 {
@@ -227,9 +226,7 @@ proc walk_stripped {cc} {
 	check_refused 3 "no allocator found" "*--no-arm*"
 	set m [live_start -p [pid_of $t] --no-arm]
 	check_known $t $m
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 case walk-stripped-static 60 {

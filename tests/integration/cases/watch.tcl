@@ -19,9 +19,7 @@ proc watched {reading {function ""}} {
 
 # Growth of all readings together is what came and went, and each says what is held at its moment.
 by_both case watch-in-a-pipe 60 {
-	set t [start grower]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} grower
 	order $t "fill 10"
 	puts $m "malloc watch 0.1"
 	set reading [hear_reading $m]
@@ -47,9 +45,7 @@ by_both case watch-in-a-pipe 60 {
 	check {[live_value $m mdbg::pid] == [pid_of $t]} {mdbg is gone}
 	set text [live $m "malloc watch 0.1 3"]
 	check {[regexp -all -line {^#1  } $text] == 3 && [string first "\x1b" $text] < 0} {3 readings: $text}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 case watch-from-a-script 60 {
@@ -83,8 +79,7 @@ proc check_watch_ends {program command hear} {
 		until {![is_alive [pid $m]]}
 		set end [ending $m]
 		check {$end eq $want} {after SIG$signal: $end: [slurp $::tmp/err]}
-		check_state $before [pid_of $t]
-		finish $t
+		finish $t {} $before
 	}
 	set t [start $program]
 	set m [open |[list {*}[mdbg_command -p [pid_of $t] -c $command] 2> $::tmp/err] r]
@@ -104,90 +99,57 @@ case watch-in-place 90 {
 	set t [start grower]
 	set before [state [pid_of $t]]
 	at_prompt $t {
-		send "quit\r"
-		ended 0
+		quits 0
 		set env(TERM) xterm
 		set env(LC_ALL) C.UTF-8
 		set stty_init "noflsh columns 100 rows 20"
 		begin
-		send "malloc watch 0.2\r"
-		see "?1049h"
-		see "every 200.0 ms, by bytes"
+		type "malloc watch 0.2\r" "?1049h" "every 200.0 ms, by bytes"
 		tell "fill 100"
 		tell "table 77"
 		see "> 1        3200      100"
 		see "grow_filled(worker\*) (grower.cc:"
 		see "  2          77        1"
-		send "s"
-		see "by growth"
-		send "\033\[B"
-		see "> 2          77        1"
-		send "\r"
-		see "Enter: back"
-		see "in grow_table(worker\*, "
-		see "malloc\r\n"
-		send "\r"
-		see "by growth"
-		send "1"
-		see "in grow_filled(worker\*) (grower.cc:"
-		send "\r"
-		see "by growth"
-		send "m"
-		see "by growth, mark m1"
+		type "s" "by growth"
+		type "\033\[B" "> 2          77        1"
+		type "\r" "Enter: back" "in grow_table(worker\*, " "malloc\r\n"
+		type "\r" "by growth"
+		type "1" "in grow_filled(worker\*) (grower.cc:"
+		type "\r" "by growth"
+		type "m" "by growth, mark m1"
 		tell "table 23"
 		see "  2         100        2"
-		send "m"
-		see "by growth, mark m2"
+		type "m" "by growth, mark m2"
 		exec stty rows 6 columns 40 < $spawn_out(slave,name)
 		see "GROWTH  ALL\r\n"
 		exec stty rows 20 columns 100 < $spawn_out(slave,name)
 		see "GROWTH  ALLOCS/S   FREES/S"
-		send "q"
-		see "?1049l"
-		see "#1  3200 bytes in 100 blocks"
-		see "mark m2"
-		see "(mdbg) "
-		send "malloc diff m1 m2\r"
-		see "grown 23 bytes, shrunk 0 bytes"
-		see "(mdbg) "
+		type "q" "?1049l" "#1  3200 bytes in 100 blocks" "mark m2" "(mdbg) "
+		type "malloc diff m1 m2\r" "grown 23 bytes, shrunk 0 bytes" "(mdbg) "
 		# The terminal is as it was: what is typed is echoed, and is a line.
-		send "puts after-\[expr 1 + 1]\r"
-		see "puts after"
-		see "after-2"
-		see "(mdbg) "
-		send "malloc watch 0.2\r"
-		see "every 200.0 ms"
-		send "\003"
-		see "?1049l"
-		see "(mdbg) "
-		send "puts alive-\[expr 40 + 2]\r"
-		see "alive-42"
-		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		type "puts after-\[expr 1 + 1]\r" "puts after" "after-2" "(mdbg) "
+		type "malloc watch 0.2\r" "every 200.0 ms"
+		type "\003" "?1049l" "(mdbg) "
+		type "puts alive-\[expr 40 + 2]\r" "alive-42" "(mdbg) "
+		quits 0
 	}
 	check {[string match "ok *" [hear $t]] && [string match "ok *" [hear $t]] && [string match "ok *" [hear $t]]} {the target was told something else}
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t {} $before
 }
 
 # The process ends while it is watched: that is said on the terminal that comes back.
 case watch-in-place-of-a-process-that-ends 60 {
 	set t [start storm]
 	at_prompt $t {
-		send "quit\r"
-		ended 0
+		quits 0
 		set env(TERM) xterm
 		begin
-		send "malloc watch 0.2\r"
-		see "?1049h"
-		see "SITE"
+		type "malloc watch 0.2\r" "?1049h" "SITE"
 		exec kill -KILL $pid
 		see "?1049l"
 		see "was ended by"
 		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		quits 0
 	}
 	catch {ending $t}
 }
@@ -197,21 +159,16 @@ case watch-on-a-dumb-terminal 60 {
 	set t [start grower]
 	at_prompt $t {
 		tell "fill 10"
-		send "malloc watch 0.2\r"
-		see "\n#1  320 bytes in 10 blocks"
+		type "malloc watch 0.2\r" "\n#1  320 bytes in 10 blocks"
 		expect {
 			"\033" { bad "an escape" }
 			"\n#1  320 bytes in 10 blocks" {}
 			timeout { bad "one reading only" }
 		}
-		send "1"
-		see " malloc\r\n"
-		send "m"
-		see "mark m1"
-		send "q"
-		see "(mdbg) "
-		send "quit\r"
-		ended 0
+		type "1" " malloc\r\n"
+		type "m" "mark m1"
+		type "q" "(mdbg) "
+		quits 0
 	}
 	check {[string match "ok *" [hear $t]]} {the target was told something else}
 	finish $t

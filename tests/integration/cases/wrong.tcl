@@ -18,8 +18,7 @@ proc functions {m stack} {
 
 # Each kind once: what it was, who did it, who had allocated it.
 by_both case wrong-frees 60 {
-	set t [start wrong]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} wrong
 	foreach {command kind by} {twice double wrong_free(void*) delete double wrong_delete(char*) inside inside wrong_free(void*)
 			stack stack wrong_free(void*) data module wrong_free(void*) other double wrong_free(void*)} {
 		set address [order $t $command]
@@ -46,14 +45,12 @@ by_both case wrong-frees 60 {
 	check {[regexp {\n3 double frees, 3 invalid frees, 0 frees of unknown blocks} $text]} {$text}
 	live $m "malloc reset"
 	check {[told $m] eq {}} {after a reset: [told $m]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What is none, or cannot be known.
 by_both case wrong-frees-not 60 {
-	set t [start wrong]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} wrong
 	order $t early
 	order $t early
 	order $t reuse
@@ -71,8 +68,7 @@ by_both case wrong-frees-not 60 {
 	live $m "malloc on"
 	order $t early
 	check {[told $m] eq [list $address double]} {[told $m]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Most of them cannot be read: free ends by a signal then, at the same instruction as without us, which is not one of ours.
@@ -106,8 +102,7 @@ proc last_double {m address} {
 
 # Who freed it first: by each way there is to free.
 by_both case first-free 60 {
-	set t [start wrong]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} wrong
 	live $m "set free-history 4096"
 	foreach {command function by} {
 		twice free first_free(void*)  delete free first_free(void*)  moved realloc move(void*)
@@ -124,14 +119,12 @@ by_both case first-free 60 {
 	set text [live $m "malloc check"]
 	check {[regexp {Double free of 0x[0-9a-f]{16} at [^\n]*:\n    0x[0-9a-f]+ free\n.*wrong_free.*\n  it was freed first at [-0-9]+ [:0-9]+ by thread \d+:\n    0x[0-9a-f]+ free\n.*first_free.*\n  its 300 bytes were allocated at } $text]} {$text}
 	check {![string match "*first free*" $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Not told where it is not remembered: never, no more, not yet.
 by_both case first-free-not 60 {
-	set t [start wrong]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} wrong
 	check {[live_value $m "set free-history"] == 0} {it is on}
 	set address [order $t twice]
 	foreach {setting command} {0 twice  3 "late 3"  0 "late 1"} {
@@ -149,8 +142,7 @@ by_both case first-free-not 60 {
 		check {[string match "*can't set \"free-history\": '$bad' is not a number from 0 (none is remembered) to 65536*" $said]} {$bad: $said}
 	}
 	check {[live_value $m "set free-history"] == 3} {it was changed}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # glibc ends the process: all three stacks are there after it. Set before the attach, too.
@@ -170,9 +162,7 @@ by_both case first-free-abort 60 {
 
 # A log that is gone on with goes on remembering, also while no mdbg is there.
 case first-free-keep 60 {
-	set t [start wrong]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} wrong
 	live $m "set free-history 1000"
 	live $m "detach -keep"
 	check {[live_value $m "set free-history"] == 1000} {not kept for the next attach}
@@ -193,9 +183,7 @@ case first-free-keep 60 {
 	check {[live_value $m "set free-history"] == 7} {it has [live_value $m "set free-history"]}
 	check {[dict get [last_double $m $address] history] == 1000} {forgotten}
 	check {[dict get [last_double $m [order $t twice]] history] == 7} {it does not go on}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # Where it cannot be had: said, and nothing is changed.
@@ -215,14 +203,12 @@ case first-free-refused 60 {
 	check {[string match "*has room for 4096*" [live_error $m "attach [pid_of $t]"]]} {$::result}
 	check {[live_value $m "mdbg::attach [pid_of $t] -freehistory 4000; set free-history"] == 4000} {not as asked for}
 	check {[dict exists [last_double $m [order $t twice]] firststack]} {it is not remembered}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # What is at an address of a block that was freed.
 by_both case first-free-find 60 {
-	set t [start wrong]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} wrong
 	set address [order $t once]
 	set found [live_value $m "mdbg::find $address"]
 	check {[dict get $found what] eq "free" && ![dict exists $found freed]} {$found}
@@ -234,15 +220,12 @@ by_both case first-free-find 60 {
 	check {"allocate(unsigned long)" in [functions $m [dict get $found allocstack]]} {$found}
 	set text [live $m "malloc find $address"]
 	check {[regexp {is byte 0 of a free chunk .*\n    A block of 700 bytes was there, at 0x[0-9a-f]{16}\n    freed at [-0-9]+ [:0-9]+ by thread \d+\n    0x[0-9a-f]+ free\n.*first_free.*\n    allocated at .*allocate} $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Changed again and again while threads allocate and free: nothing is lost or counted twice.
 repeated first-free-changed 120 {
-	set t [start exact -t 4 {*}$::rest]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t before m} exact -t 4 {*}$::rest
 	order $t go
 	for {set i 0} {$i < 2 * $::trials} {incr i} {
 		foreach nr {4096 0 3 50000 1} {
@@ -258,27 +241,22 @@ repeated first-free-changed 120 {
 	}
 	set held [expr {[account $accounts "blocks recorded"] - [account $accounts "blocks freed"]}]
 	check {$held == $n} {$held by the accounts, $n listed}
-	live_end $m
-	check_state $before [pid_of $t]
-	finish $t
+	finish $t $m $before
 }
 
 # More than are remembered.
 case wrong-frees-many 60 {
-	set t [start wrong]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} wrong
 	order $t "loop 1500"
 	set check [live_value $m mdbg::check]
 	check {[dict get $check doublefrees] == 1500 && [llength [dict get $check frees]] == 1024} {[dict get $check doublefrees]}
 	check {[regexp {The oldest 476 double frees are remembered no more\n1500 double frees} [live $m "malloc check"]]} {not said}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # An operation that never returned may hide a block; the free itself is told.
 by_both case wrong-resize 60 {
-	set t [start wrong]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} wrong
 	set address [order $t resize]
 	check {[told $m] eq [list $address double]} {[told $m]}
 	check {"wrong_resize(void*)" in [functions $m [dict get [lindex [dict get [live_value $m mdbg::check] frees] 0] stack]]} {stack}
@@ -286,14 +264,12 @@ by_both case wrong-resize 60 {
 	order $t twice
 	set text [live $m "malloc check"]
 	check {[regexp {Perhaps a double free of .*Not sure: [12] calls of the allocator never returned} $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # glibc ends the process: all is there after it.
 by_both case wrong-free-abort 60 {
-	set t [start wrong]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} wrong
 	tell $t die
 	live $m "wait exit"
 	set text [live $m "malloc check"]
@@ -327,6 +303,5 @@ case wrong-frees-untold 60 {
 	set m [live_start --sample 64K -p [pid_of $t]]
 	check {[dict get [live_value $m mdbg::check] untold] eq "the log samples"} {[live_value $m mdbg::check]}
 	check {[regexp {Double frees are not told here: the log samples\n} [live $m "malloc check"]]} {not said}
-	live_end $m
-	finish $t
+	finish $t $m
 }
