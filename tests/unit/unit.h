@@ -74,6 +74,15 @@ struct unit_row {
  */
 void unit_skip(const char *why);
 
+/* The next of a row of numbers at random, the same for each state at first, which is not 0 (xorshift64). */
+static inline uint64_t unit_random(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
 /* A suite that is made by hand is one that nobody runs. */
 #ifndef UNIT_MAIN
 #undef CU_ADD_TEST

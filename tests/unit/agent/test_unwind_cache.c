@@ -220,8 +220,8 @@ static void real(int depth, unsigned nr, uint64_t ways)
 	self_high = (uint64_t)(uintptr_t)__builtin_frame_address(0) + 256;
 	random_state = 99;
 	for (unsigned i = 0; i < nr; i++)
-		chain((int)(random_next(&random_state) % (unsigned)depth),
-		      random_next(&random_state) % ways * 0x9e3779b97f4a7c15ull);
+		chain((int)(unit_random(&random_state) % (unsigned)depth),
+		      unit_random(&random_state) % ways * 0x9e3779b97f4a7c15ull);
 }
 
 TEST("real stacks")
@@ -467,7 +467,7 @@ TEST("a full stack table")
 static uint64_t any_word(uint64_t *state)
 {
 	static const uint64_t code[] = { LEAF, LEAF, LEAF, PLT, FRAMED, SAVES_BX, BY_BX, DRAP };
-	uint64_t r = random_next(state);
+	uint64_t r = unit_random(state);
 
 	return r % 3 ? code[(r >> 8) % ARRAY_SIZE(code)] : here((r >> 8) % WORDS);
 }
@@ -482,12 +482,12 @@ TEST("any stack")
 	for (unsigned i = 0; i < 16 * WORDS; i++)
 		stacks[i / WORDS][i % WORDS] = any_word(&state);
 	for (unsigned round = 0; round < 200000; round++) {
-		uint64_t r = random_next(&state);
+		uint64_t r = unit_random(&state);
 		struct cache_walk walk = made_up(r & 1 ? LEAF : FRAMED, r >> 1 & 1);
 
 		memcpy(words, stacks[r >> 8 & 15], sizeof(words));
 		for (uint64_t changed = r >> 16 & 3; changed > 1; changed--)
-			words[random_next(&state) % 16] = any_word(&state);
+			words[unit_random(&state) % 16] = any_word(&state);
 		if (!(r >> 20 & 0xfff))
 			generations.generation++;
 		walk.map = &generations;
@@ -555,7 +555,7 @@ TEST("a torn memo")
 		uint64_t r;
 
 		for (unsigned i = 0; i + 8 <= CACHE_ROOM; i += 8) {
-			r = random_next(&state);
+			r = unit_random(&state);
 			r = round % 3 ? r & 0xffff0000ffffull : (r & 15) | (r >> 8 & 3) << 32;
 			memcpy(cache->room + i, &r, sizeof(r));
 		}

@@ -57,9 +57,7 @@ TEST("any bytes")
 		char text[12];
 
 		for (size_t i = 0; i < sizeof(text); i++) {
-			random ^= random << 13;
-			random ^= random >> 7;
-			random ^= random << 17;
+			unit_random(&random);
 			text[i] = (char)(random >> 20);
 		}
 		CU_ASSERT_PTR_NULL(outside_add(&got, text, sizeof(text), OUTSIDE_ONE_LINE));

@@ -20,10 +20,7 @@ static uint64_t random_number(void)
 {
 	static uint64_t state = 88172645463325252ull;
 
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
+	return unit_random(&state);
 }
 
 static void model_insert(unsigned from, unsigned to, uint64_t since, uint32_t stack)

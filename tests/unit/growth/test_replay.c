@@ -19,10 +19,7 @@ static uint64_t random_number(void)
 {
 	static uint64_t state = 0x9e3779b97f4a7c15ull;
 
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
+	return unit_random(&state);
 }
 
 static uint64_t size_of_segment;

@@ -4,6 +4,7 @@
 #include "live_image.h"
 
 #include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -147,20 +148,18 @@ static void copy_memory(struct live_image *image, pid_t pid, const char *module)
 	close(memory);
 }
 
-bool live_image_take(struct live_image *image, const char *program, const char *preload,
-		     const char *module, const char *orders)
+void live_image_take(struct live_image *image, const char *of, const char *program,
+		     const char *preload, const char *module)
 {
 	FILE *to, *from;
 	pid_t pid;
-	bool ran;
 
-	*image = (struct live_image){ .memory.read = read_piece };
+	*image = (struct live_image){ .of = of, .memory.read = read_piece };
 	pid = start(program, preload, &to, &from);
 	signal(SIGPIPE, SIG_IGN);
-	fprintf(to, "%s\nlist\n", orders);
+	fputs("steady 6000\ngo\nmore 2000\npause\nlist\n", to);
 	fflush(to);
-	ran = read_truth(image, from);
-	if (ran)
+	if (read_truth(image, from))
 		copy_memory(image, pid, module);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -170,7 +169,29 @@ bool live_image_take(struct live_image *image, const char *program, const char *
 	image->source = (struct heap_source){ .memory = &image->memory, .map = image->map,
 					      .nr_maps = image->nr_pieces, .libc = &image->libc,
 					      .nr_libcs = 1, .all_threads = true };
-	return ran;
+}
+
+void live_image_take_library(struct live_image *image, const char *name)
+{
+	char path[64], program[512];
+	glob_t found;
+
+	image->of = name;
+	snprintf(path, sizeof(path), "/usr/lib/*/%s.so.2", name);
+	snprintf(program, sizeof(program), "%s/targets/known", getenv("MDBG_BUILD"));
+	if (!glob(path, 0, NULL, &found))
+		live_image_take(image, name, program, found.gl_pathv[0], name);
+	globfree(&found);
+}
+
+bool live_image_is_there(const struct live_image *image)
+{
+	char why[64];
+
+	snprintf(why, sizeof(why), "%s is not installed", image->of);
+	if (!image->nr_pieces)
+		unit_skip(why);
+	return image->nr_pieces;
 }
 
 void live_image_free(struct live_image *image)
@@ -284,18 +305,10 @@ static const char *check_walk(const struct heap_walk *walk)
 	return check_sums(walk);
 }
 
-static uint64_t next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 static uint64_t forged(const struct live_image *image, uint64_t word, uint64_t *state)
 {
-	const struct live_block *block = &image->block[next(state) % image->nr_blocks];
-	uint64_t random = next(state);
+	const struct live_block *block = &image->block[unit_random(state) % image->nr_blocks];
+	uint64_t random = unit_random(state);
 
 	switch (random / 64 % 8) {
 	case 0:
@@ -357,7 +370,7 @@ static const char *forge(struct live_image *image, live_walk *walk, live_pick *p
 	const char *wrong;
 
 	for (size_t i = 0; i < nr; i++) {
-		done[i].address = pick(image, next(state));
+		done[i].address = pick(image, unit_random(state));
 		done[i].was = live_image_word(image, done[i].address);
 		live_image_put(image, done[i].address, forged(image, done[i].was, state));
 	}
@@ -383,7 +396,7 @@ unsigned live_image_forge(struct live_image *image, live_walk *walk, live_pick *
 	image->source.most_chunks = 16 * image->nr_blocks;
 	for (unsigned i = 0; i < rounds; i++) {
 		uint64_t began = state;
-		size_t few = 1 + next(&state) % FORGED_FEW;
+		size_t few = 1 + unit_random(&state) % FORGED_FEW;
 		bool any = !pick || i % 10 == 0;
 
 		wrong = forge(image, walk, any ? pick_any : pick, done, i % 10 ? few : many, &state);

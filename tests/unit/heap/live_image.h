@@ -3,7 +3,8 @@
  * The memory of a program as its allocator has left it, copied: tests/targets/known, with the
  * blocks that it says it holds.
  *
- *	if (live_image_take(&image, program, "libmimalloc.so.2", "libmimalloc", "steady 5000"))
+ *	live_image_take_library(&image, "libmimalloc");
+ *	if (live_image_is_there(&image))
  *		some_walk(&image.source, &walk)
  *	live_image_free(&image);
  */
@@ -39,15 +40,19 @@ struct live_image {
 	size_t nr_blocks;
 	bool note;
 	VEC(uint64_t) noted;			/* aligned words that are not 0, of what was read */
+	const char *of;				/* the program that it needs, or the library */
 };
 
 /*
- * module: part of the path whose writable mappings are the allocator's data. preload: a library, or
- * NULL. orders: lines for the program, which are carried out before its memory is copied. False: it
- * cannot be run.
+ * of: what is missing where the program cannot be run. module: part of the path whose writable
+ * mappings are the allocator's data. preload: a library, or NULL.
  */
-bool live_image_take(struct live_image *image, const char *program, const char *preload,
-		     const char *module, const char *orders);
+void live_image_take(struct live_image *image, const char *of, const char *program,
+		     const char *preload, const char *module);
+/* Of the program `known` with an installed library: libjemalloc. */
+void live_image_take_library(struct live_image *image, const char *name);
+/* Was it taken? Otherwise this test is skipped. */
+bool live_image_is_there(const struct live_image *image);
 void live_image_free(struct live_image *image);
 /* NULL, or how the walk is not the truth of the image: see live_image.c. */
 const char *live_image_compare(const struct live_image *image, const struct heap_walk *walk);

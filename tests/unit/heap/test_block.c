@@ -4,14 +4,6 @@
 #include "fixture.h"
 #include "heap/radix.h"
 
-static uint64_t random_next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Stable, whatever bits the keys differ in. */
 TEST("radix sort")
 {
@@ -23,7 +15,7 @@ TEST("radix sort")
 
 	for (size_t m = 0; m < ARRAY_SIZE(masks); m++) {
 		for (uint32_t i = 0; i < NR; i++)
-			item[i] = (struct radix_item){ random_next(&state) & masks[m], i };
+			item[i] = (struct radix_item){ unit_random(&state) & masks[m], i };
 		CU_ASSERT_PTR_NULL(radix_sort(item, NR));
 		for (uint32_t i = 1; i < NR; i++)
 			CU_ASSERT_TRUE_FATAL(item[i - 1].key < item[i].key ||

@@ -13,14 +13,6 @@
 
 #define ROUNDS	3000
 
-static uint64_t next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* The pieces as they were, to put back. */
 static void keep(const struct image *image, uint8_t *kept[])
 {
@@ -52,10 +44,10 @@ static unsigned damage_image(unsigned n, unsigned rounds, uint64_t *state)
 		uint64_t began = *state;
 		const char *wrong;
 
-		for (unsigned flips = 1 + next(state) % 4; flips; flips--) {
-			uint64_t offset = next(state), value = next(state);
+		for (unsigned flips = 1 + unit_random(state) % 4; flips; flips--) {
+			uint64_t offset = unit_random(state), value = unit_random(state);
 
-			flips_change(&image, offset, (uint8_t)next(state), value);
+			flips_change(&image, offset, (uint8_t)unit_random(state), value);
 		}
 		wrong = flips_check(&image);
 		if (wrong && bad++ < 10)

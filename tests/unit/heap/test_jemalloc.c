@@ -300,14 +300,6 @@ TEST("without a thread's bins it is not known what is cached")
 	drop();
 }
 
-static uint64_t next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Chunks ascend, and lie in the mapping of the extents or of the base block. */
 static bool is_sound(const struct heap_walk *walk)
 {
@@ -332,14 +324,14 @@ TEST("whatever is damaged, a walk ends, and its chunks lie in its memory")
 
 	make(&v53);
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		uint64_t where = places[next(&state) % ARRAY_SIZE(places)] + next(&state) % 80 * 8;
-		uint64_t was, word = next(&state) >> next(&state) % 64;
+		uint64_t where = places[unit_random(&state) % ARRAY_SIZE(places)] + unit_random(&state) % 80 * 8;
+		uint64_t was, word = unit_random(&state) >> unit_random(&state) % 64;
 		struct heap_walk walk;
 
 		make_root();
 		memcpy(&was, at(where, 8), 8);
-		put(where, next(&state) % 2 ? was ^ 1ull << next(&state) % 64 : word);
-		if (!run(&walk, next(&state) % 2)) {
+		put(where, unit_random(&state) % 2 ? was ^ 1ull << unit_random(&state) % 64 : word);
+		if (!run(&walk, unit_random(&state) % 2)) {
 			bad += !is_sound(&walk);
 			heap_walk_free(&walk);
 		}

@@ -3,43 +3,24 @@
 
 #include "heap/heap_walk.h"
 
-#include <glob.h>
-
 #include "live_image.h"
 #include "unit.h"
 
 static struct live_image image;
-static bool taken;
 
 static int setup(void)
 {
-	char program[512];
-	glob_t found;
-
-	if (!glob("/usr/lib/*/libjemalloc.so.2", 0, NULL, &found)) {
-		snprintf(program, sizeof(program), "%s/targets/known", getenv("MDBG_BUILD"));
-		taken = live_image_take(&image, program, found.gl_pathv[0], "libjemalloc",
-					"steady 6000\ngo\nmore 2000\npause");
-	}
-	globfree(&found);
+	live_image_take_library(&image, "libjemalloc");
 	return 0;
 }
 
 static int teardown(void)
 {
-	if (taken)
-		live_image_free(&image);
+	live_image_free(&image);
 	return 0;
 }
 
 FIXTURE(setup, teardown);
-
-static bool is_there(void)
-{
-	if (!taken)
-		unit_skip("libjemalloc is not installed");
-	return taken;
-}
 
 TEST("all blocks are listed, with room for what was asked for")
 {
@@ -47,7 +28,7 @@ TEST("all blocks are listed, with room for what was asked for")
 	struct heap_chunk chunk;
 	unsigned missing = 0;
 
-	if (!is_there())
+	if (!live_image_is_there(&image))
 		return;
 	CU_ASSERT_PTR_NULL_FATAL(jemalloc_walk(&image.source, &walk));
 	for (unsigned i = 0; i < image.nr_blocks; i++)
@@ -60,6 +41,6 @@ TEST("all blocks are listed, with room for what was asked for")
 
 TEST("survives any damage")
 {
-	if (is_there())
+	if (live_image_is_there(&image))
 		CU_ASSERT_EQUAL(live_image_forge(&image, jemalloc_walk, NULL), 0);
 }

@@ -3,44 +3,25 @@
 
 #include "heap/mimalloc/mimalloc.h"
 
-#include <glob.h>
-
 #include "live_image.h"
 #include "log/log.h"
 #include "unit.h"
 
 static struct live_image image;
-static bool taken;
 
 static int setup(void)
 {
-	char program[512];
-	glob_t found;
-
-	if (!glob("/usr/lib/*/libmimalloc.so.2", 0, NULL, &found)) {
-		snprintf(program, sizeof(program), "%s/targets/known", getenv("MDBG_BUILD"));
-		taken = live_image_take(&image, program, found.gl_pathv[0], "libmimalloc",
-					"steady 6000\ngo\nmore 2000\npause");
-	}
-	globfree(&found);
+	live_image_take_library(&image, "libmimalloc");
 	return 0;
 }
 
 static int teardown(void)
 {
-	if (taken)
-		live_image_free(&image);
+	live_image_free(&image);
 	return 0;
 }
 
 FIXTURE(setup, teardown);
-
-static bool is_there(void)
-{
-	if (!taken)
-		unit_skip("libmimalloc is not installed");
-	return taken;
-}
 
 static uint64_t first_segment(void)
 {
@@ -55,7 +36,7 @@ TEST("all blocks are there, and none that is free")
 	struct heap_walk walk;
 	const char *wrong;
 
-	if (!is_there())
+	if (!live_image_is_there(&image))
 		return;
 	CU_ASSERT_PTR_NULL_FATAL(mimalloc_walk(&image.source, &walk));
 	wrong = live_image_compare(&image, &walk);
@@ -73,7 +54,7 @@ TEST("where the data do not know the segments nothing is found")
 	struct heap_walk walk;
 	struct err *err;
 
-	if (!is_there())
+	if (!live_image_is_there(&image))
 		return;
 	image.source.nr_libcs = 0;
 	err = mimalloc_walk(&image.source, &walk);
@@ -89,7 +70,7 @@ TEST("encoded lists are refused")
 	struct err *err;
 	uint64_t segment, was[1024];
 
-	if (!is_there())
+	if (!live_image_is_there(&image))
 		return;
 	/* 2.0.9: elements of 80 bytes from byte 264 on, with the lists at 16, 32 and 40 */
 	segment = first_segment();
@@ -128,7 +109,7 @@ static uint64_t pick(const struct live_image *of, uint64_t random)
 
 TEST("survives any damage")
 {
-	if (is_there())
+	if (live_image_is_there(&image))
 		CU_ASSERT_EQUAL(live_image_forge(&image, mimalloc_walk, pick), 0);
 }
 
@@ -137,7 +118,7 @@ TEST("damage is named")
 	struct heap_walk walk;
 	uint64_t at, was;
 
-	if (!is_there())
+	if (!live_image_is_there(&image))
 		return;
 	/* how many pages of the segment are in use, and then its cookie */
 	for (unsigned word = 26; word < 28; word++) {

@@ -9,7 +9,6 @@
 #include "unit.h"
 
 static struct live_image image;
-static bool taken;
 
 static int setup(void)
 {
@@ -19,35 +18,27 @@ static int setup(void)
 	snprintf(command, sizeof(command),
 		 "musl-gcc -static -O2 -D_GNU_SOURCE -I%s/tests/targets -o %s %s/tests/targets/known.c "
 		 "2>/dev/null", getenv("MDBG_SOURCE"), program, getenv("MDBG_SOURCE"));
+	image.of = "musl-gcc";
 	if (!system(command))
-		taken = live_image_take(&image, program, NULL, program,
-					"steady 6000\ngo\nmore 2000\npause");
+		live_image_take(&image, image.of, program, NULL, program);
 	unlink(program);
 	return 0;
 }
 
 static int teardown(void)
 {
-	if (taken)
-		live_image_free(&image);
+	live_image_free(&image);
 	return 0;
 }
 
 FIXTURE(setup, teardown);
-
-static bool is_there(void)
-{
-	if (!taken)
-		unit_skip("there is no musl-gcc");
-	return taken;
-}
 
 TEST("all blocks are there, and none that is free")
 {
 	struct heap_walk walk;
 	const char *wrong;
 
-	if (!is_there())
+	if (!live_image_is_there(&image))
 		return;
 	CU_ASSERT_PTR_NULL_FATAL(musl_walk(&image.source, &walk));
 	wrong = live_image_compare(&image, &walk);
@@ -66,7 +57,7 @@ TEST("blocks begin where they begin")
 	struct heap_walk walk;
 	struct heap_chunk chunk;
 
-	if (!is_there())
+	if (!live_image_is_there(&image))
 		return;
 	CU_ASSERT_PTR_NULL_FATAL(musl_walk(&image.source, &walk));
 	for (size_t i = 0; i < image.nr_blocks; i++)
@@ -80,7 +71,7 @@ TEST("without a context nothing is found")
 	struct heap_walk walk;
 	struct err *err;
 
-	if (!is_there())
+	if (!live_image_is_there(&image))
 		return;
 	image.source.nr_libcs = 0;
 	err = musl_walk(&image.source, &walk);
@@ -136,7 +127,7 @@ static uint64_t pick(const struct live_image *of, uint64_t random)
 
 TEST("survives any damage")
 {
-	if (!is_there())
+	if (!live_image_is_there(&image))
 		return;
 	find_context();
 	CU_ASSERT_EQUAL(live_image_forge(&image, musl_walk, pick), 0);
@@ -148,7 +139,7 @@ TEST("damage is named")
 	uint64_t area, was, block;
 	size_t i;
 
-	if (!is_there())
+	if (!live_image_is_there(&image))
 		return;
 	find_context();
 	area = first_area(&image, live_image_word(&image, context));

@@ -9,14 +9,6 @@
 #define NR	5000u
 #define SORTED	40000u	/* more than are sorted at once */
 
-static uint64_t next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state >> 8;
-}
-
 static void add(struct packed_list *list, uint64_t address, uint64_t size, bool user, uint64_t time)
 {
 	struct block block = { .address = address, .size = size, .time = time,
@@ -52,10 +44,10 @@ TEST("sort")
 		unsigned nr = round % 8 == 7 ? round % 5 : SORTED >> round % 7;
 
 		for (unsigned i = 0; i < nr; i++) {
-			uint64_t address = next(&state) & mask;
+			uint64_t address = unit_random(&state) >> 8 & mask;
 
 			add(&list, address, (address & 7) == 3 ? address << 8 : address & 4095,
-			    next(&state) % 4 == 0, list.timed ? i + 1 : 0);
+			    unit_random(&state) % 4 == 0, list.timed ? i + 1 : 0);
 		}
 		CU_ASSERT_PTR_NULL_FATAL(packed_sort(&list, NULL));
 		check_sorted(&list);

@@ -139,10 +139,7 @@ struct pointer_graph {
 
 static uint64_t graph_random(struct pointer_graph *graph)
 {
-	graph->state ^= graph->state << 13;
-	graph->state ^= graph->state >> 7;
-	graph->state ^= graph->state << 17;
-	return graph->state >> 8;
+	return unit_random(&graph->state) >> 8;
 }
 
 /* Some blocks are next to one another, and some are wide. */

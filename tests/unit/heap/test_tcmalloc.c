@@ -33,14 +33,6 @@ static struct tcmalloc {
 	uint64_t own;		/* blocks that are the library's */
 } tc;
 
-static uint64_t next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 static size_t size_of(uint64_t random)
 {
 	if (random % 200 == 0)
@@ -51,17 +43,17 @@ static size_t size_of(uint64_t random)
 static void make(struct held *held, uint64_t state)
 {
 	for (unsigned i = 0; i < BLOCKS; i++) {
-		size_t size = size_of(next(&state));
+		size_t size = size_of(unit_random(&state));
 
 		held[i].size = size;
 		held[i].block = i % 16 ? tc.malloc(size) :
-					 tc.memalign(16ull << next(&state) % 12, size);
+					 tc.memalign(16ull << unit_random(&state) % 12, size);
 		if (!held[i].block)
 			abort();
 		memset(held[i].block, 0xa5, size);
 	}
 	for (unsigned i = 0; i < BLOCKS; i++)
-		if (next(&state) % 3) {
+		if (unit_random(&state) % 3) {
 			tc.free(held[i].block);
 			held[i].block = NULL;
 		}
@@ -342,17 +334,17 @@ static uint64_t forged(uint64_t *state, uint64_t word)
 {
 	const struct loaded *loaded = &tc.loaded;
 
-	switch (next(state) % 6) {
+	switch (unit_random(state) % 6) {
 	case 0:
-		return word ^ 1ull << next(state) % 64;
+		return word ^ 1ull << unit_random(state) % 64;
 	case 1:
-		return next(state);
+		return unit_random(state);
 	case 2:
-		return loaded_word(loaded->noted.at[next(state) % loaded->noted.nr]);
+		return loaded_word(loaded->noted.at[unit_random(state) % loaded->noted.nr]);
 	case 3:
-		return loaded->noted.at[next(state) % loaded->noted.nr];
+		return loaded->noted.at[unit_random(state) % loaded->noted.nr];
 	case 4:
-		return word + (next(state) % 64 - 32) * 8;
+		return word + (unit_random(state) % 64 - 32) * 8;
 	}
 	return 0;
 }
@@ -376,12 +368,12 @@ TEST("survives any damage")
 	tc.loaded.note = false;
 	heap_walk_free(&found);
 	for (unsigned i = 0; i < rounds; i++) {
-		size_t flips = i % 10 ? 1 + next(&state) % 4 : tc.loaded.noted.nr / 100;
+		size_t flips = i % 10 ? 1 + unit_random(&state) % 4 : tc.loaded.noted.nr / 100;
 		const char *wrong = NULL;
 		struct err *err;
 
 		while (flips--) {
-			uint64_t at = tc.loaded.noted.at[next(&state) % tc.loaded.noted.nr];
+			uint64_t at = tc.loaded.noted.at[unit_random(&state) % tc.loaded.noted.nr];
 
 			loaded_change(&tc.loaded, at, forged(&state, loaded_word(at)));
 		}

@@ -164,12 +164,8 @@ TEST("garbage")
 	uint64_t x = 88172645463325252, sum = 0;
 
 	for (unsigned round = 0; round < 200; round++) {
-		for (uint64_t *at = (uint64_t *)&log_.header->anchors; at < (uint64_t *)(log_.header + 1); at++) {
-			x ^= x << 13;
-			x ^= x >> 7;
-			x ^= x << 17;
-			*at = x;
-		}
+		for (uint64_t *at = (uint64_t *)&log_.header->anchors; at < (uint64_t *)(log_.header + 1); at++)
+			*at = unit_random(&x);
 		for (unsigned i = 0; i < 100; i++)
 			sum += log_clock_realtime(&log_, x * i);
 		log_clock_note(&log_, x, x >> 3);

@@ -455,9 +455,7 @@ TEST("garbage")
 		memset(base, round == 4 ? 0xff : 0, LOG_REGION_MIN);
 		CU_ASSERT_PTR_NULL_FATAL(log_format(base, &config, &log_));
 		for (uint64_t *at = (uint64_t *)base; at < (uint64_t *)(base + LOG_REGION_MIN); at++) {
-			x ^= x << 13;
-			x ^= x >> 7;
-			x ^= x << 17;
+			unit_random(&x);
 			/*
 			 * All of it, a part of it, small numbers, one in sixteen; ones as they are.
 			 */

@@ -223,9 +223,7 @@ TEST("ten thousand mutations, in bounded memory")
 
 		memcpy(mutant, bytes, len);
 		for (unsigned k = 0; k < 1 + i % 4; k++) {
-			random ^= random << 13;
-			random ^= random >> 7;
-			random ^= random << 17;
+			unit_random(&random);
 			mutant[random % len] = (char)(random >> 40);
 		}
 		made_resum(mutant, len);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/compiler.h"
+#include "unit.h"
 #include "unwind/walk.h"
 
 #define CODE	0x400000ull
@@ -85,18 +86,10 @@ static inline bool translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
 	return false;
 }
 
-static inline uint64_t random_next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* A word as a stack has them, but at random: a PC, an address nearby, anything. */
 static inline uint64_t random_word(uint64_t *state)
 {
-	uint64_t r = random_next(state);
+	uint64_t r = unit_random(state);
 
 	switch (r % 4) {
 	case 0:

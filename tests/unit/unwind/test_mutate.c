@@ -18,10 +18,7 @@ static uint64_t state;
 
 static uint64_t random_next(void)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return state;
+	return unit_random(&state);
 }
 
 struct bytes {

@@ -618,7 +618,7 @@ TEST("any stack")
 			reg[i] = random_word(&state);
 		regs.pc = reg[16];
 		regs.fp = reg[6];
-		regs.sp = reg[7] = STACK + random_next(&state) % 64;
+		regs.sp = reg[7] = STACK + unit_random(&state) % 64;
 		nr = walk(&(struct walk_start){ &map, &regs, &stack, NULL, false }, pc, 16, &end,
 			  NULL);
 		CU_ASSERT_FATAL(nr >= 1 && nr <= 16 && end < WALK_ENDS);

@@ -231,7 +231,7 @@ static bool same(const struct scene *a, const struct scene *b)
 static uint64_t friendly_word(uint64_t *state)
 {
 	static const uint64_t code[] = { LEAF, LEAF, LEAF, PLT, FRAMED, SAVES_BX, BY_BX, DRAP };
-	uint64_t r = random_next(state);
+	uint64_t r = unit_random(state);
 
 	switch (r % 8) {
 	case 0:
@@ -276,8 +276,8 @@ TEST("the slots are enough")
 	for (unsigned round = 0; round < 100000; round++) {
 		s = begin(friendly_word(&state), friendly_word(&state));
 		s.bx = random_word(&state);
-		s.sp = STACK + 8 * (random_next(&state) % 8) + (round % 16 == 0);
-		s.max = 1 + (uint32_t)(random_next(&state) % 16);
+		s.sp = STACK + 8 * (unit_random(&state) % 8) + (round % 16 == 0);
+		s.max = 1 + (uint32_t)(unit_random(&state) % 16);
 		s.area = (struct walk_area){ CODE + 0xd0, CODE + 0xf0, any_translate, NULL };
 		for (unsigned i = 0; i < WORDS; i++)
 			s.word[i] = friendly_word(&state);
