@@ -40,15 +40,12 @@ static struct err *print_now(struct call *call)
 	CLEANUP(session_account_free) struct session_account account = { .use = MEMORY_USE_INIT };
 	struct err *err = session_account(call->session, &account);
 	struct memory_verdict verdict;
-	struct answer rows;
+	CLEANUP(answer_free) struct answer rows = { .nr = 0 };
 
-	if (err)
-		return err;
-	err = account_rows(&account, false, &rows);
+	if (!err)
+		err = account_rows(&account, false, &rows);
 	if (!err)
 		err = rows_text_print(&rows, NULL, call->out);
-	else
-		answer_free(&rows);
 	if (err)
 		return err;
 	print_notes(&account, call->out);
@@ -63,15 +60,13 @@ static struct err *print_now(struct call *call)
 
 static struct err *print_recorded(struct call *call)
 {
-	struct answer answer = { .nr = 0 };
+	CLEANUP(answer_free) struct answer answer = { .nr = 0 };
 	char time[32];
 	uint64_t time_ns;
 	struct err *err = account_rows_recorded(call->session, false, &time_ns, &answer);
 
-	if (err) {
-		answer_free(&answer);
+	if (err)
 		return err;
-	}
 	err = rows_text_print(&answer, NULL, call->out);
 	number_text_time(time, sizeof(time), time_ns);
 	out_f(call->out, "\nThis was taken at %s\n", time);

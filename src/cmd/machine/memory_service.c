@@ -160,17 +160,13 @@ static void print_outlier(const struct call *call, const struct service *service
 static struct err *run(struct call *call)
 {
 	struct service *service;
-	struct answer rows;
+	CLEANUP(answer_free) struct answer rows = { .nr = 0 };
 	struct err *err = look(call, &service);
 
-	if (err)
-		return err;
-	err = service_rows(service, &rows);
-	if (err) {
-		answer_free(&rows);
-		return err;
-	}
-	err = rows_text_print(&rows, NULL, call->out);
+	if (!err)
+		err = service_rows(service, &rows);
+	if (!err)
+		err = rows_text_print(&rows, NULL, call->out);
 	if (err)
 		return err;
 	print_sums(service, call->out);

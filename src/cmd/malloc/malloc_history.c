@@ -124,13 +124,11 @@ static struct err *rows(struct call *call, struct answer *ret)
 
 static struct err *run(struct call *call)
 {
-	struct answer answer = { .nr = 0 };
+	CLEANUP(answer_free) struct answer answer = { .nr = 0 };
 	struct err *err = rows(call, &answer);
 
-	if (err) {
-		answer_free(&answer);
+	if (err)
 		return err;
-	}
 	err = rows_text_print(&answer, NULL, call->out);
 	out_text(call->out, "\n");
 	if (!err)

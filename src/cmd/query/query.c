@@ -190,15 +190,13 @@ struct err *query_print_brief(struct call *call,
 			      struct err *(*rows)(struct call *call, struct answer *ret))
 {
 	CLEANUP(stack_names_free) struct stack_names names;
-	struct answer answer = { .nr = 0 };
+	CLEANUP(answer_free) struct answer answer = { .nr = 0 };
 	struct err *err = rows(call, &answer);
 	AUTO_FREE char *notes = take(answer.notes);
 	uint64_t nr = answer.nr;
 
 	stack_names_init(&names, call->session);
-	if (err)
-		answer_free(&answer);
-	else
+	if (!err)
 		err = rows_text_print(&answer, &names, call->out);
 	if (err)
 		return err;

@@ -48,16 +48,14 @@ static struct err *show(struct call *call, struct growth_ask *ask)
 		[GROWTH_SHM] = "Held by shm",
 	};
 	CLEANUP(sites_free) struct sites sites = SITES_INIT;
-	struct answer answer = { .nr = 0 };
+	CLEANUP(answer_free) struct answer answer = { .nr = 0 };
 	struct err *err = make_sites(call, ask, &sites);
 	uint64_t bytes = sites.bytes, count = sites.count;
 
 	if (!err)
 		err = site_rows(&ask->query.names, SITE_STACK, true, &sites, &answer);
-	if (err) {
-		answer_free(&answer);
+	if (err)
 		return err;
-	}
 	out_f(call->out, "%s at %s:\n\n", headings[ask->kind], session_replay_now_text(call->session));
 	err = rows_text_print(&answer, &ask->query.names, call->out);
 	out_f(call->out, "\n%s bytes in %" PRIu64 " mappings\n\n",

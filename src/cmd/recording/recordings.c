@@ -5,7 +5,6 @@
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "record/reader.h"
-#include "report/rows_text.h"
 
 #define PIDS_MOST	8u	/* that are named */
 
@@ -121,17 +120,6 @@ static struct err *rows(struct call *call, struct answer *ret)
 	return err;
 }
 
-static struct err *run(struct call *call)
-{
-	struct answer answer = { .nr = 0 };
-	struct err *err = rows(call, &answer);
-
-	if (!err)
-		return rows_text_print(&answer, NULL, call->out);
-	answer_free(&answer);
-	return err;
-}
-
 static const struct twin twin = {
 	.name		= "mdbg::recordings",
 	.brief		= "list of dicts: the recordings of `recordings`",
@@ -149,7 +137,6 @@ const struct cmd cmd_recordings = {
 			  "Errors: {MDBG NOTFOUND}: there is no recording; {MDBG UNSUPPORTED}: one of a\n"
 			  "later mdbg.\n",
 	.example	= "recordings {*}[glob /var/lib/mdbg/*]\n",
-	.run		= run,
 	.twin		= &twin,
 	.min_args	= 1,
 	.max_args	= CMD_ANY,

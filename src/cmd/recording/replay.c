@@ -10,7 +10,6 @@
 #include "cmd/shell/cmd.h"
 #include "heap/filter.h"
 #include "report/replay/replay_text.h"
-#include "report/rows_text.h"
 #include "session/history.h"
 #include "session/replay/session_replay.h"
 
@@ -295,18 +294,6 @@ static struct err *processes_rows(struct call *call, struct answer *ret)
 	return err ? err : add_rows(call, &processes, &order, ret);
 }
 
-static struct err *processes_run(struct call *call)
-{
-	struct answer answer = { .nr = 0 };
-	struct err *err = processes_rows(call, &answer);
-
-	if (err) {
-		answer_free(&answer);
-		return err;
-	}
-	return rows_text_print(&answer, NULL, call->out);
-}
-
 static const struct twin processes_twin = {
 	.name		= "mdbg::processes",
 	.brief		= "list of dicts: the processes of `replay processes`",
@@ -326,7 +313,6 @@ const struct cmd cmd_replay_processes = {
 			  "worker leaks; `replay only PID` lets all answers be of that one.\n",
 	.example	= "replay processes since -1d sort growth limit 5\n",
 	.need		= call_need_replay,
-	.run		= processes_run,
 	.twin		= &processes_twin,
 	.max_args	= CMD_ANY,
 };

@@ -11,7 +11,6 @@
 #include "cmd/shell/cmd.h"
 #include "cmd/terminal/signals.h"
 #include "record/record.h"
-#include "report/rows_text.h"
 #include "session/history.h"
 #include "session/replay/session_replay.h"
 
@@ -140,17 +139,6 @@ static struct err *rows(struct call *call, struct answer *ret)
 	return err;
 }
 
-static struct err *run(struct call *call)
-{
-	struct answer answer = { .nr = 0 };
-	struct err *err = rows(call, &answer);
-
-	if (!err)
-		return rows_text_print(&answer, NULL, call->out);
-	answer_free(&answer);
-	return err;
-}
-
 static const struct twin twin = {
 	.name		= "mdbg::events",
 	.brief		= "list of dicts: the events of `replay events`",
@@ -169,7 +157,6 @@ const struct cmd cmd_replay_events = {
 			  "`limit` leaves the last N.\n",
 	.example	= "replay events limit 20\n",
 	.need		= call_need_replay,
-	.run		= run,
 	.twin		= &twin,
 	.max_args	= CMD_ANY,
 };

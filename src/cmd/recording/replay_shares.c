@@ -4,11 +4,9 @@
 #include <string.h>
 
 #include "answer/answer.h"
-#include "answer/stack_names.h"
 #include "base/cleanup.h"
 #include "cmd/query/query.h"
 #include "cmd/shell/cmd.h"
-#include "report/rows_text.h"
 #include "session/replay/session_replay.h"
 
 #define SITES	10u		/* if no limit is given */
@@ -134,19 +132,6 @@ static struct err *rows(struct call *call, struct answer *ret)
 	return err;
 }
 
-static struct err *run(struct call *call)
-{
-	CLEANUP(stack_names_free) struct stack_names names;
-	struct answer answer = { .nr = 0 };
-	struct err *err = rows(call, &answer);
-
-	stack_names_init(&names, call->session);
-	if (!err)
-		return rows_text_print(&answer, &names, call->out);
-	answer_free(&answer);
-	return err;
-}
-
 static const struct twin twin = {
 	.name		= "mdbg::shares",
 	.brief		= "list of dicts: the lines of `replay shares`",
@@ -163,7 +148,6 @@ const struct cmd cmd_replay_shares = {
 			  "`malloc sites` with the same words, the first 10 or N of them.\n",
 	.example	= "replay shares limit 3\n",
 	.need		= call_need_replay,
-	.run		= run,
 	.twin		= &twin,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,

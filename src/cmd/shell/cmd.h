@@ -83,7 +83,7 @@ struct cmd {
 	const char *example;	/* lines as they are typed, for the end of `help`; NULL: it has none */
 	/* It checks that the command can run: call_need_target or the like; NULL: no check. */
 	struct err *(*need)(const struct call *call);
-	struct err *(*run)(struct call *call);
+	struct err *(*run)(struct call *call);	/* NULL: it prints the rows of its twin as a table */
 	struct err *(*act)(struct session *session);	/* in place of run, if this is all */
 	/* After an error *ret may be set; the caller drops it. */
 	struct err *(*value)(struct call *call, Tcl_Obj **ret);

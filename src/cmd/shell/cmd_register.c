@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "answer/stack_names.h"
 #include "base/cleanup.h"
 #include "cmd/shell/about.h"
 #include "cmd/shell/cmd.h"
@@ -16,6 +17,7 @@
 #include "cmd/terminal/pager.h"
 #include "cmd/terminal/redirect.h"
 #include "report/progress.h"
+#include "report/rows_text.h"
 #include "report/unnamed_text.h"
 #include "report/wrapper_text.h"
 
@@ -35,13 +37,21 @@ struct original {
 /* The value of a command that gives rows. */
 static struct err *give_rows(struct call *call, Tcl_Obj **ret)
 {
-	struct answer rows = { .nr = 0 };
+	CLEANUP(answer_free) struct answer rows = { .nr = 0 };
 	struct err *err = call->cmd->rows(call, &rows);
 
-	if (!err)
-		return each_give(call, &rows, ret);
-	answer_free(&rows);
-	return err;
+	return err ? err : each_give(call, &rows, ret);
+}
+
+/* What a command prints without a `run`. */
+static struct err *print_rows(struct call *call)
+{
+	CLEANUP(stack_names_free) struct stack_names names;
+	CLEANUP(answer_free) struct answer rows = { .nr = 0 };
+	struct err *err = call->cmd->twin->rows(call, &rows);
+
+	stack_names_init(&names, call->session);
+	return err ? err : rows_text_print(&rows, &names, call->out);
 }
 
 static struct err *usage_error(const struct cmd *cmd, struct err *err)
@@ -113,7 +123,7 @@ static struct err *run_printing(struct call *call)
 		pager_offer(&pager, size.ws_row, &out);
 	call->out = &out;
 	session_stood(call->session);	/* what others stood for is not this one's */
-	err = call->cmd->run(call);
+	err = call->cmd->run ? call->cmd->run(call) : print_rows(call);
 	if (!err) {
 		unnamed_text_print(call->session, &out);
 		wrapper_text_print(call->session, &out);
