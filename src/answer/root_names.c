@@ -51,7 +51,7 @@ static struct err *name_frame(struct naming *naming, const struct root_range *ra
 
 static struct err *name_tls(struct naming *naming, const struct root_range *range, uint64_t place)
 {
-	struct symbol_tls is = symbols_tls(naming->symbols, range->tls_module,
+	struct symbol_tls is = symbol_data_tls(naming->symbols, range->tls_module,
 					   naming->graph->generation, place - range->start);
 	const char *name = symbol_tls_name(&is, form(naming));
 	struct err *err;

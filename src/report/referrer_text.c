@@ -75,7 +75,7 @@ struct err *referrer_text_root(struct session *session, const struct find_addres
 struct symbol_tls referrer_text_tls(struct symbols *symbols, const struct find_address *find,
 				    const struct find_referrer *referrer)
 {
-	return symbols_tls(symbols, referrer->tls_module, find->generation, referrer->tls_offset);
+	return symbol_data_tls(symbols, referrer->tls_module, find->generation, referrer->tls_offset);
 }
 
 static void print_tls(struct printer *printer, const struct find_referrer *referrer)

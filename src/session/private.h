@@ -42,6 +42,7 @@
 #include "session/process.h"
 #include "session/pool/session_refs.h"
 #include "session/session.h"
+#include "symbol/v8_code.h"
 #include "tracee/loader_lists.h"
 #include "tracee/room.h"
 
@@ -116,6 +117,8 @@ struct session {
 	struct user_functions users;	/* tracer thread; probes refer to them */
 	struct region *region;		/* the attached process': it has the log */
 	struct symbols *symbols;
+	struct v8_code v8;		/* of the current process */
+	uint64_t v8_generation;		/* known_generation for which it was looked for; 0: none */
 	struct types *types;		/* of the symbols; NULL: not asked for yet */
 	uint64_t known_generation;
 	struct map entry_names;		/* address → const char * */

@@ -31,6 +31,7 @@ void release_forget(struct session *session)
 	session_replay_free(session->replay);
 	session->replay = NULL;
 	symbols_destroy(session->symbols);
+	v8_code_forget(&session->v8);
 	session->symbols = NULL;
 	session->known_generation = 0;
 	map_free(&session->entry_names, free);

@@ -141,6 +141,39 @@ static uint64_t map_generations(const struct session *session)
 	return sum;
 }
 
+static struct err *find_v8(struct session *session, void *arg UNUSED)
+{
+	struct v8_code *v8 = &session->v8;
+
+	v8->known = false;
+	vec_each_value(module, &session->current->target->modules.live)
+		v8->known = v8->known || (module->elf && v8_code_layout(module->elf, &v8->layout));
+	return NULL;
+}
+
+/* Name code that V8 has compiled in the current process. */
+static bool name_v8(void *ctx, uint64_t pc, struct v8_name *ret)
+{
+	struct session *session = ctx;
+	struct v8_code *v8 = &session->v8;
+	struct proc_maps maps = { VEC_INIT };
+	bool named;
+
+	if (!session->current->target)
+		return false;
+	if (session->v8_generation != session->known_generation &&
+	    session_call(session, find_v8, NULL))
+		return false;
+	session->v8_generation = session->known_generation;
+	if (!v8->known || session_maps(session, &maps))
+		return false;
+	v8->arch = session_arch(session);
+	v8->memory = session_memory(session);
+	named = v8_code_name(v8, &maps, pc, ret);
+	procparse_maps_free(&maps);
+	return named;
+}
+
 /*
  * This runs on the tracer thread while the main thread waits, so that neither sees data that is
  * half changed.
@@ -154,6 +187,8 @@ static struct err *sync_job(struct session *session, void *arg UNUSED)
 					     session->current->pid : 0, &session->symbols);
 	if (!err)
 		symbols_set_warn(session->symbols, warn_of_names, session);
+	if (!err)
+		symbols_set_v8(session->symbols, name_v8, session);
 	if (!err)
 		symbols_floor(session->symbols, session->floor);
 	for_each_process(process, session)
@@ -182,6 +217,7 @@ struct symbols *session_symbols(struct session *session)
 	err_ignore(session_symbols_sync(session));
 	if (session->symbols)
 		symbols_begin(session->symbols);
+	v8_code_forget(&session->v8);
 	return session->symbols;
 }
 

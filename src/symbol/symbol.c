@@ -28,6 +28,7 @@
 #include "symbol/spans.h"
 #include "symbol/string_pool.h"
 #include "symbol/symbol_private.h"
+#include "symbol/v8_code.h"
 
 #define DEBUG_PATH	"/usr/lib/debug"
 #define TOLD_MAX	100		/* there are no more warnings after these */
@@ -46,6 +47,8 @@ struct symbols {
 	char unknown_text[20];
 	void (*warn)(void *ctx, const char *text);
 	void *warn_ctx;
+	bool (*v8_name)(void *ctx, uint64_t pc, struct v8_name *ret);
+	void *v8_ctx;
 	VEC(char *) told;		/* warnings that were given */
 };
 
@@ -53,6 +56,13 @@ void symbols_set_warn(struct symbols *symbols, void (*warn)(void *ctx, const cha
 {
 	symbols->warn = warn;
 	symbols->warn_ctx = ctx;
+}
+
+void symbols_set_v8(struct symbols *symbols,
+		    bool (*name)(void *ctx, uint64_t pc, struct v8_name *ret), void *ctx)
+{
+	symbols->v8_name = name;
+	symbols->v8_ctx = ctx;
 }
 
 /* A file below two roots, or one with many units, causes the same warning several times. */
@@ -316,6 +326,7 @@ struct query {
 	uint32_t module;
 	size_t nr;
 	bool open;
+	const char *script;		/* that the code was compiled from; NULL: none is known */
 	struct symbol_frame frames[SOURCE_FRAMES];
 };
 
@@ -375,17 +386,36 @@ static void query_image(struct symbols *symbols, struct query *query)
 		real->offset = query->pc - module->bias - start;
 }
 
+static void name_code(struct symbols *symbols, struct query *query, const char *name,
+		      uint64_t start)
+{
+	name_frame(symbols, &query->frames[0], name, SIZE_MAX);
+	query->frames[0].offset = query->pc - start;
+	query->open = false;
+}
+
+static void query_v8(struct symbols *symbols, struct query *query)
+{
+	struct v8_name name;
+
+	if (!symbols->v8_name || query->addr == query->pc ||
+	    !symbols->v8_name(symbols->v8_ctx, query->pc, &name))
+		return;
+	name_code(symbols, query, name.function, name.start);
+	if (*name.script)
+		query->script = string_pool_keep(&symbols->names, name.script, SIZE_MAX);
+}
+
 static void query_perf_map(struct symbols *symbols, struct query *query)
 {
 	const char *name;
 	uint64_t start;
 
 	query->open = true;
-	if (!perf_map_find(&symbols->perf_map, query->addr, &name, &start))
-		return;
-	name_frame(symbols, &query->frames[0], name, SIZE_MAX);
-	query->frames[0].offset = query->pc - start;
-	query->open = false;
+	if (perf_map_find(&symbols->perf_map, query->addr, &name, &start))
+		name_code(symbols, query, name, start);
+	else
+		query_v8(symbols, query);
 }
 
 /* A function without a name gets its start instead. */
@@ -414,6 +444,7 @@ static void query_run(struct symbols *symbols, struct query *query)
 		query->module == NO_MODULE ? NULL : &symbols->modules.at[query->module];
 
 	query->nr = 1;
+	query->script = NULL;
 	memset(query->frames, 0, sizeof(query->frames));
 	if (module && module->image && image_usable(module->image)) {
 		if (query->addr != query->pc &&
@@ -430,7 +461,7 @@ static void query_run(struct symbols *symbols, struct query *query)
 
 		frame->pc = query->pc;
 		frame->offset = query->frames[query->nr - 1].offset;
-		frame->module = module ? module->name : NULL;
+		frame->module = module ? module->name : query->script;
 		frame->path = module ? module->path : NULL;
 		frame->inlined = i + 1 < query->nr;
 	}
@@ -479,36 +510,6 @@ const struct module *symbols_module_at(struct symbols *symbols, uint64_t address
 	uint32_t i = symbols_module_number(symbols, address, generation);
 
 	return i == NO_MODULE ? NULL : &symbols->modules.at[i];
-}
-
-struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_t generation,
-			      uint64_t offset)
-{
-	struct symbol_tls is = { .offset = offset };
-	struct shown_name shown;
-	const struct module *module = symbols_module_at(symbols, address, generation);
-	struct symtab *symtab = module && module->image && image_usable(module->image) ?
-		image_symtab(module->image) : NULL;
-	const struct symtab_entry *entry = symtab ? symtab_tls_at(symtab, offset) : NULL;
-
-	is.module = module ? module->name : NULL;
-	if (entry && string_pool_shown(&symbols->names, entry->name, entry->len, &shown)) {
-		is.name = shown.full;
-		is.brief = shown.brief;
-		is.offset -= entry->start;
-	}
-	return is;
-}
-
-bool symbols_is_function(struct symbols *symbols, uint64_t address, uint32_t generation)
-{
-	const struct module *module = symbols_module_at(symbols, address, generation);
-	struct symtab *symtab = module && module->image && image_usable(module->image) ?
-		image_symtab(module->image) : NULL;
-	const struct symtab_entry *entry = symtab ? symtab_at(symtab, address - module->bias) :
-						    NULL;
-
-	return entry && entry->kind == SYMTAB_FUNCTION;
 }
 
 static struct err *add_text(const struct symbols *symbols, const struct resolved *resolved,

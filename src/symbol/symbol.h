@@ -23,6 +23,7 @@
 
 struct image;
 struct symbols;
+struct v8_name;
 
 struct symbol_module {
 	const char *path;	/* as the target sees it; its last component is shown */
@@ -110,6 +111,12 @@ struct err *symbols_set_debug_path(struct symbols *symbols, const char *path) MU
 void symbol_file_set_fetch(struct symbols *symbols,
 			   int (*fetch)(void *ctx, const char *build_id, const char *module_path),
 			   void *ctx);
+/*
+ * Set the function that names code of no file which no /tmp/perf-PID.map names, by the memory of the
+ * process (v8_code.h); NULL: none.
+ */
+void symbols_set_v8(struct symbols *symbols,
+		    bool (*name)(void *ctx, uint64_t pc, struct v8_name *ret), void *ctx);
 /* Is there a /tmp/perf-PID.map, as far as a look in it was needed? */
 bool symbols_has_perf_map(const struct symbols *symbols);
 /* Look again for debug files that were not found. Earlier frames and texts become invalid. */
@@ -224,8 +231,8 @@ static inline const char *symbol_tls_name(const struct symbol_tls *tls, enum sym
  * Find the variable at this offset of a thread's data that belongs to the module which had address
  * in that generation. The strings belong to symbols.
  */
-struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_t generation,
-			      uint64_t offset);
+struct symbol_tls symbol_data_tls(struct symbols *symbols, uint64_t address, uint32_t generation,
+				  uint64_t offset);
 /*
  * Find the address of a function or data symbol, by name, in a module that is still mapped:
  * "malloc", "std::terminate()", without parameters "std::terminate". "libc.so.6`malloc" restricts
@@ -235,7 +242,7 @@ struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_
 struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *addr_ret,
 			 uint64_t *size_ret) MUST_CHECK;
 /* Is the address in a function, by the symbols of that generation? */
-bool symbols_is_function(struct symbols *symbols, uint64_t address, uint32_t generation);
+bool symbol_data_is_function(struct symbols *symbols, uint64_t address, uint32_t generation);
 /*
  * Call fn for the function names that start with prefix, sorted, each once, for completion; fn
  * returns true to stop.

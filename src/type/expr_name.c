@@ -61,9 +61,9 @@ static struct err *symbol_value(const struct value_world *world, const char *nam
 		snprintf(unknown, EXPR_UNKNOWN, "%s", name);
 		return err_create(ERR_NOTFOUND, "no variable, function or type %.200s", name);
 	}
-	*ret = value_at(symbols_is_function(types_symbols(world->types), address,
-					    world->generation) ? type_builtin(pool, BUILTIN_CODE) :
-								 pool->unknown, address);
+	*ret = value_at(symbol_data_is_function(types_symbols(world->types), address,
+						world->generation) ?
+			type_builtin(pool, BUILTIN_CODE) : pool->unknown, address);
 	return NULL;
 }
 

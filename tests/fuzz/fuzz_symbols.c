@@ -106,7 +106,7 @@ static void ask(struct symbols *symbols, size_t len)
 		ask_at(symbols, BIAS + 0x1000 + at);
 	for (uint64_t at = len % 4 * 61 * 256; at < MODULE_LEN; at += 4 * 61 * 256)
 		ask_at(symbols, BIAS + at);
-	symbols_tls(symbols, BIAS + 0x1000, 1, 4);
+	symbol_data_tls(symbols, BIAS + 0x1000, 1, 4);
 	err_ignore(symbols_find(symbols, "main", &address, &size));
 	symbol_complete(symbols, "m", take, &left);
 }

@@ -278,6 +278,58 @@ case names-of-a-jit 60 {
 	}
 }
 
+# What V8 has compiled has its names from V8's own heap, with no option of node's.
+case names-of-node 60 {
+	set script [spit $::tmp/buffers.js {
+		const kept = [];
+		function makeBuffer(size) {
+			kept.push(Buffer.allocUnsafeSlow(size));
+			if (kept.length > 500)
+				kept.shift();
+		}
+		function serveRequest(i) {
+			for (let k = 0; k < 3; k++)
+				makeBuffer(20000 + i % 100);
+		}
+		function serveAll(n) {
+			for (let i = 0; i < n; i++)
+				serveRequest(i);
+		}
+		serveAll(20000);
+		console.log('ready ' + process.pid);
+		require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+			if (line === 'quit')
+				process.exit(0);
+			serveAll(Number(line) || 1);
+			console.log('ok ' + kept.length);
+		});
+	}]
+	set t [start_command [need node] $script]
+	set pid [pid_of $t]
+	if {[catch {exec [need nm] -D /proc/$pid/exe | grep -c v8dbg_class_InstructionStream__}]} {
+		skip "this node's V8 is another than 11.3"
+	}
+	set m [live_start --stack-depth 64 -p $pid]
+	order $t 500
+	set all 0
+	set named 0
+	foreach site [live_value $m {mdbg::sites function == *AllocateUninitialized*}] {
+		incr all [dict get $site total]
+		foreach frame [live_value $m "mdbg::frames [dict get $site stack]"] {
+			if {[dict get $frame function] in {serveRequest serveAll makeBuffer} &&
+			    [dict get $frame module] eq "buffers.js"} {
+				incr named [dict get $site total]
+				break
+			}
+		}
+	}
+	check {$all > 100 && $named >= 0.99 * $all} {$named of $all blocks}
+	check {[regexp -line {^ +0x[0-9a-f]+ serve(Request|All)\+0x[0-9a-f]+ \[buffers.js\]$} [live $m "malloc sites limit 1"]]} {$::result}
+	live_end $m
+	order $t 1
+	quit $t
+}
+
 # A wrapper that nobody knows is passed over, and that is said once; what everybody calls but has a size of its own is not.
 case names-found-wrapper 60 {
 	foreach how {named stripped} {

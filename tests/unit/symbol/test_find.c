@@ -127,15 +127,15 @@ TEST("thread-local variables")
 	dl_iterate_phdr(take_tls, &data);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(data);
 	offset = (uint64_t)((char *)&fixture_tls[2] - data);
-	is = symbols_tls(symbols, in_program, 1, offset);
+	is = symbol_data_tls(symbols, in_program, 1, offset);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(is.name);
 	CU_ASSERT_STRING_EQUAL(is.name, "fixture_tls");
 	CU_ASSERT_EQUAL(is.offset, 2 * sizeof(int));
 	CU_ASSERT_PTR_NOT_NULL(is.module);
 	/* Behind all of it, and in no module. */
-	is = symbols_tls(symbols, in_program, 1, 1 << 20);
+	is = symbol_data_tls(symbols, in_program, 1, 1 << 20);
 	CU_ASSERT(is.module && !is.name && is.offset == 1 << 20);
-	is = symbols_tls(symbols, 16, 1, 8);
+	is = symbol_data_tls(symbols, 16, 1, 8);
 	CU_ASSERT(!is.module && !is.name && is.offset == 8);
 	symbols_destroy(symbols);
 }
