@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "type/die.h"
+#include "type/operations.h"
 
 #define DEPTH	128u
 
@@ -103,13 +104,13 @@ static bool value_in(Dwarf_Die *call, uint64_t reg, Dwarf_Attribute *ret)
 		return false;
 	do {
 		int tag = dwarf_tag(&die);
-		Dwarf_Op *ops;
-		size_t nr;
+		struct operations ops;
+		struct operation op;
 
 		if ((tag == DW_TAG_call_site_parameter || tag == DW_TAG_GNU_call_site_parameter) &&
-		    !dwarf_getlocation(dwarf_attr(&die, DW_AT_location, &mem), &ops, &nr) &&
-		    nr == 1 && (ops[0].atom == DW_OP_regx ? ops[0].number == reg :
-							    ops[0].atom == DW_OP_reg0 + reg))
+		    operations_of(dwarf_attr(&die, DW_AT_location, &mem), &ops) &&
+		    operations_only(ops, &op) &&
+		    (op.atom == DW_OP_regx ? op.number == reg : op.atom == DW_OP_reg0 + reg))
 			return dwarf_attr(&die, DW_AT_call_value, ret) ||
 			       dwarf_attr(&die, DW_AT_GNU_call_site_value, ret);
 	} while (die_next(&die) && !cancel_requested());

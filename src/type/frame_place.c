@@ -8,11 +8,12 @@
 #include "type/call_site.h"
 #include "type/die.h"
 #include "type/frame.h"
-#include "type/location.h"
+#include "type/place_list.h"
 #include "type/types.h"
 
 #define STACK		64u
-#define STEPS		10000u
+#define STEPS		10000u	/* of a variable, with all expressions that its own one leads to */
+#define ENTRY_STEPS	10u	/* that a look at a call costs */
 #define BYTES		sizeof(((struct value *)0)->bytes)
 
 enum place_kind {
@@ -26,14 +27,13 @@ enum place_kind {
 /* A run of an expression. */
 struct run {
 	const struct value_world *world;
-	Dwarf_Attribute *attr;
-	Dwarf_Op *ops;
-	size_t nr_ops, at;
+	struct operations ops;
+	unsigned *left;			/* steps */
 	uint64_t stack[STACK];
 	size_t nr;
 	enum place_kind kind;		/* of what was said last */
 	uint64_t reg;
-	Dwarf_Block block;		/* of PLACE_BYTES */
+	struct operation block;		/* of PLACE_BYTES */
 	const char *unknown;		/* why the place is not known */
 	struct err *err;
 	/* a value in pieces, or in a register: its bytes so far */
@@ -42,6 +42,9 @@ struct run {
 	uint16_t lost;			/* of them, those that are nowhere */
 	bool pieces;
 };
+
+static const char damaged[] = "its expression is damaged";
+static const char no_end[] = "its expression does not end";
 
 static bool fail(struct run *run, const char *why)
 {
@@ -60,7 +63,7 @@ static bool push(struct run *run, uint64_t value)
 
 static bool need(struct run *run, size_t nr)
 {
-	return run->nr >= nr || fail(run, "its expression is damaged");
+	return run->nr >= nr || fail(run, damaged);
 }
 
 static bool push_register(struct run *run, uint64_t reg, uint64_t add)
@@ -108,7 +111,7 @@ static bool compute(uint64_t atom, uint64_t x, uint64_t y, uint64_t *ret)
 }
 
 /* Operators of two operands, or of one. False without a reason: it is none of them. */
-static bool operate(struct run *run, const Dwarf_Op *op)
+static bool operate(struct run *run, const struct operation *op)
 {
 	uint64_t *top, value;
 
@@ -141,24 +144,10 @@ static bool operate(struct run *run, const Dwarf_Op *op)
 	}
 }
 
-/* Go to the operation at a distance from the one behind this. */
-static bool jump(struct run *run, const Dwarf_Op *op)
-{
-	uint64_t to = op->offset + 3 + (uint64_t)(int64_t)(int16_t)op->number;
-
-	for (size_t i = 0; i < run->nr_ops; i++)
-		if (run->ops[i].offset == to) {
-			run->at = i;
-			return true;
-		}
-	run->at = run->nr_ops;
-	return true;
-}
-
 static struct err *run_frame_base(struct run *run, uint64_t *ret, bool *known_ret);
 static void go(struct run *run);
 
-static bool frame_base(struct run *run, const Dwarf_Op *op)
+static bool frame_base(struct run *run, const struct operation *op)
 {
 	uint64_t base = 0;
 	bool known;
@@ -223,7 +212,7 @@ static bool end_piece(struct run *run, uint64_t size)
 		memcpy(bytes, &run->stack[run->nr - 1], MIN(size, sizeof(uint64_t)));
 		break;
 	case PLACE_BYTES:
-		memcpy(bytes, run->block.data, MIN(size, run->block.length));
+		memcpy(bytes, run->block.bytes, MIN(size, run->block.number));
 		break;
 	default:
 		lose(run, size);
@@ -234,57 +223,51 @@ static bool end_piece(struct run *run, uint64_t size)
 }
 
 /* The register that an expression of one operation names; false: it is none. */
-static bool only_register(Dwarf_Attribute *attr, uint64_t *ret)
+static bool only_register(struct operations ops, uint64_t *ret)
 {
-	Dwarf_Op *ops;
-	size_t nr;
+	struct operation op;
 
-	if (!attr || dwarf_getlocation(attr, &ops, &nr) || nr != 1)
+	if (!operations_only(ops, &op))
 		return false;
-	*ret = ops[0].atom == DW_OP_regx ? ops[0].number : (uint64_t)ops[0].atom - DW_OP_reg0;
-	return ops[0].atom == DW_OP_regx || (ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31);
+	*ret = op.atom == DW_OP_regx ? op.number : (uint64_t)op.atom - DW_OP_reg0;
+	return op.atom == DW_OP_regx || (op.atom >= DW_OP_reg0 && op.atom <= DW_OP_reg31);
 }
 
 /*
  * What a register had when the frame's function was entered: the caller's debug information says it
  * of the call (call_site.h).
  */
-static bool entry_value(struct run *run, const Dwarf_Op *op)
+static bool entry_value(struct run *run, const struct operation *op)
 {
 	static const char why[] = "it is what a register had when the function was entered";
 	struct value_world caller = *run->world;
-	struct run value = { .world = &caller };
-	Dwarf_Attribute inner, mem;
+	struct run value = { .world = &caller, .left = run->left };
+	Dwarf_Attribute mem;
 	uint64_t reg;
 
-	if (dwarf_getlocation_attr(run->attr, op, &inner) || !only_register(&inner, &reg) ||
-	    !call_site_value(run->world, run->world->frame, reg, &mem))
+	*run->left -= MIN(ENTRY_STEPS, *run->left);
+	if (!only_register(operations_inside(&run->ops, op), &reg) ||
+	    !call_site_value(run->world, run->world->frame, reg, &mem) ||
+	    !operations_of(&mem, &value.ops))
 		return fail(run, why);
 	caller.frame = run->world->frame->caller;
-	value.attr = &mem;
-	if (dwarf_getlocation(&mem, &value.ops, &value.nr_ops))
-		return fail(run, why);
 	go(&value);
 	run->err = value.err;
 	if (run->err || value.unknown || value.kind != PLACE_MEMORY || !value.nr || value.pieces)
-		return fail(run, why);
+		return fail(run, *run->left ? why : no_end);
 	return push(run, value.stack[value.nr - 1]);
 }
 
 /* What is no arithmetic: where it is, if not in memory. */
-static bool place(struct run *run, const Dwarf_Op *op)
+static bool place(struct run *run, const struct operation *op)
 {
-	Dwarf_Block block;
-
 	switch (op->atom) {
 	case DW_OP_stack_value:
 		run->kind = PLACE_VALUE;
 		return need(run, 1);
 	case DW_OP_implicit_value:
 		run->kind = PLACE_BYTES;
-		if (dwarf_getlocation_implicit_value(run->attr, op, &block))
-			return fail(run, "its expression is damaged");
-		run->block = block;
+		run->block = *op;
 		return true;
 	case DW_OP_implicit_pointer:
 	case DW_OP_GNU_implicit_pointer:
@@ -316,7 +299,7 @@ static bool thread_place(struct run *run)
 	return !run->err;
 }
 
-static bool step(struct run *run, const Dwarf_Op *op)
+static bool step(struct run *run, const struct operation *op)
 {
 	const struct frame *frame = run->world->frame;
 	uint64_t number;
@@ -336,27 +319,30 @@ static bool step(struct run *run, const Dwarf_Op *op)
 	case DW_OP_addr:
 	case DW_OP_addrx:
 	case DW_OP_GNU_addr_index:
-		return location_number(run->attr, op, &number) ?
-			push(run, number + frame->function.bias) :
-			fail(run, "its expression is damaged");
+		return operations_number(&run->ops, op, &number) ?
+			push(run, number + frame->function.bias) : fail(run, damaged);
 	case DW_OP_constx:
 	case DW_OP_GNU_const_index:
-		return location_number(run->attr, op, &number) ? push(run, number) :
-			fail(run, "its expression is damaged");
+		return operations_number(&run->ops, op, &number) ? push(run, number) : fail(run, damaged);
 	case DW_OP_form_tls_address:
 	case DW_OP_GNU_push_tls_address:
 		return thread_place(run);
 	case DW_OP_bregx:
-		return push_register(run, op->number, op->number2);
+		return push_register(run, op->number, op->other);
 	case DW_OP_fbreg:
 		return frame_base(run, op);
 	case DW_OP_call_frame_cfa:
 		return frame->at.has_cfa ? push(run, frame->at.cfa) :
 			fail(run, "the base of its frame is not known");
-	case DW_OP_skip:
-		return jump(run, op);
 	case DW_OP_bra:
-		return need(run, 1) && (!run->stack[--run->nr] || jump(run, op));
+		if (!need(run, 1))
+			return false;
+		if (run->stack[--run->nr])
+			operations_jump(&run->ops, (int64_t)op->number);
+		return true;
+	case DW_OP_skip:
+		operations_jump(&run->ops, (int64_t)op->number);
+		return true;
 	case DW_OP_nop:
 		return true;
 	default:
@@ -366,16 +352,19 @@ static bool step(struct run *run, const Dwarf_Op *op)
 
 static void go(struct run *run)
 {
-	for (unsigned steps = 0; run->at < run->nr_ops; steps++) {
-		const Dwarf_Op *op = &run->ops[run->at++];
+	struct operation op;
 
-		if (steps == STEPS) {
-			fail(run, "its expression does not end");
+	while (operations_next(&run->ops, &op)) {
+		if (!*run->left) {
+			fail(run, no_end);
 			return;
 		}
-		if (!step(run, op))
+		--*run->left;
+		if (!step(run, &op))
 			return;
 	}
+	if (run->ops.damaged)
+		fail(run, damaged);
 	if (run->kind == PLACE_MEMORY && !run->nr && !run->pieces)
 		run->kind = PLACE_NOWHERE;
 }
@@ -386,13 +375,13 @@ static struct err *run_frame_base(struct run *of, uint64_t *ret, bool *known_ret
 	const struct frame *frame = of->world->frame;
 	Dwarf_Die die = frame->function.die;
 	Dwarf_Attribute mem, *attr = dwarf_attr_integrate(&die, DW_AT_frame_base, &mem);
-	struct run run = { .world = of->world, .attr = attr };
+	struct run run = { .world = of->world, .left = of->left };
+	bool is_damaged;
 
 	*known_ret = false;
 	/* One that is based on itself has no base. */
-	if (!attr || of->attr->valp == attr->valp ||
-	    dwarf_getlocation_addr(attr, frame_pc(frame) - frame->function.bias, &run.ops,
-				   &run.nr_ops, 1) != 1)
+	if (!attr || of->ops.attr->valp == attr->valp ||
+	    !place_list_at(attr, frame_pc(frame) - frame->function.bias, &run.ops, &is_damaged))
 		return NULL;
 	go(&run);
 	if (run.kind == PLACE_REGISTER && !run.unknown && !run.err)
@@ -451,22 +440,20 @@ static struct err *place_value(struct run *run, struct value *ret)
 struct err *frame_place(const struct value_world *world, Dwarf_Die *die, struct value *ret)
 {
 	const struct frame *frame = world->frame;
-	Dwarf_Attribute mem;
-	struct run run = { .world = world };
+	Dwarf_Attribute mem, *attr = dwarf_attr_integrate(die, DW_AT_location, &mem);
+	unsigned left = STEPS;
+	struct run run = { .world = world, .left = &left };
 	struct err *err;
-	int found;
+	bool is_damaged;
 
 	*ret = (struct value){ .type = type_of(types_pool(world->types), die) };
-	run.attr = dwarf_attr_integrate(die, DW_AT_location, &mem);
-	if (!run.attr) {
+	if (!attr) {
 		ret->nowhere = !constant(die, ret);
 		return NULL;
 	}
-	found = dwarf_getlocation_addr(run.attr, frame_pc(frame) - frame->function.bias, &run.ops,
-				       &run.nr_ops, 1);
-	if (found <= 0) {
+	if (!place_list_at(attr, frame_pc(frame) - frame->function.bias, &run.ops, &is_damaged)) {
 		ret->nowhere = true;
-		ret->why = found ? "its place cannot be read" : NULL;
+		ret->why = is_damaged ? "its place cannot be read" : NULL;
 		return NULL;
 	}
 	go(&run);

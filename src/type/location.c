@@ -5,35 +5,9 @@
 
 #include "base/compiler.h"
 #include "type/die.h"
+#include "type/operations.h"
 
 #define STACK	8u
-
-bool location_is_thread(const Dwarf_Op *op)
-{
-	return op->atom == DW_OP_GNU_push_tls_address || op->atom == DW_OP_form_tls_address;
-}
-
-static bool is_address(const Dwarf_Op *op)
-{
-	return op->atom == DW_OP_addr || op->atom == DW_OP_addrx || op->atom == DW_OP_GNU_addr_index;
-}
-
-bool location_number(Dwarf_Attribute *attr, const Dwarf_Op *op, uint64_t *ret)
-{
-	bool in_table = op->atom == DW_OP_constx || op->atom == DW_OP_GNU_const_index;
-	Dwarf_Attribute result;
-	Dwarf_Word number;
-
-	if (op->atom == DW_OP_addr || (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts)) {
-		*ret = op->number;
-		return true;
-	}
-	if ((!in_table && !is_address(op)) || dwarf_getlocation_attr(attr, op, &result) ||
-	    (in_table ? dwarf_formudata(&result, &number) : dwarf_formaddr(&result, &number)))
-		return false;
-	*ret = number;
-	return true;
-}
 
 static enum location_kind constant_of(Dwarf_Die *die, uint64_t *ret)
 {
@@ -48,26 +22,24 @@ static enum location_kind constant_of(Dwarf_Die *die, uint64_t *ret)
 enum location_kind location_of(Dwarf_Die *die, uint64_t *ret)
 {
 	Dwarf_Attribute mem, *attr = dwarf_attr(die, DW_AT_location, &mem);
-	Dwarf_Op *ops;
-	size_t nr;
+	struct operation first, second = { .atom = DW_OP_nop };
+	struct operations ops;
 
 	if (!attr)
 		return constant_of(die, ret);
-	if (dwarf_getlocation(attr, &ops, &nr) || !nr)
+	if (!operations_of(attr, &ops) || !operations_next(&ops, &first) ||
+	    (ops.at < ops.end && !operations_only(ops, &second)) || !operations_number(&ops, &first, ret))
 		return LOCATION_NONE;
-	if (nr > 2 || !location_number(attr, &ops[0], ret))
-		return LOCATION_NONE;
-	if (nr == 2 && location_is_thread(&ops[1]))
+	if (operations_is_thread(&second))
 		return LOCATION_THREAD;
-	if (!is_address(&ops[0]) || (nr == 2 && ops[1].atom != DW_OP_plus_uconst))
+	if (!operations_is_address(&first) || (second.atom != DW_OP_nop && second.atom != DW_OP_plus_uconst))
 		return LOCATION_NONE;
-	if (nr == 2)
-		*ret += ops[1].number;
+	*ret += second.number;
 	return LOCATION_ADDRESS;
 }
 
 /* What a step needs on the stack, and how much higher it is afterwards. */
-static bool step(const Dwarf_Op *op, struct memory *memory, uint64_t *stack, size_t *nr,
+static bool step(const struct operation *op, struct memory *memory, uint64_t *stack, size_t *nr,
 		 struct err **err)
 {
 	uint64_t *top = &stack[*nr - 1];
@@ -106,15 +78,15 @@ struct err *location_of_member(Dwarf_Die *member, struct memory *memory, uint64_
 	uint64_t stack[STACK] = { object };
 	struct err *err = NULL;
 	Dwarf_Attribute mem;
-	size_t nr, used = 1;
-	Dwarf_Op *ops;
+	struct operations ops;
+	struct operation op;
+	size_t used = 1;
+	bool known = operations_of(dwarf_attr(member, DW_AT_data_member_location, &mem), &ops);
 
-	if (dwarf_getlocation(dwarf_attr(member, DW_AT_data_member_location, &mem), &ops, &nr))
-		return err_create(ERR_UNSUPPORTED, "a member whose place is not known");
-	for (size_t i = 0; i < nr; i++)
-		if (!step(&ops[i], memory, stack, &used, &err))
-			return err ? err : err_create(ERR_UNSUPPORTED,
-						      "a member whose place is not known");
+	while (known && operations_next(&ops, &op))
+		known = step(&op, memory, stack, &used, &err);
+	if (!known || ops.damaged)
+		return err ? err : err_create(ERR_UNSUPPORTED, "a member whose place is not known");
 	*ret = stack[used - 1];
 	return NULL;
 }

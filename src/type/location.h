@@ -16,10 +16,6 @@ enum location_kind { LOCATION_ADDRESS, LOCATION_THREAD, LOCATION_CONSTANT, LOCAT
  * of its module.
  */
 enum location_kind location_of(Dwarf_Die *die, uint64_t *ret);
-/* Does it make an address of a place in a thread's data? */
-bool location_is_thread(const Dwarf_Op *op);
-/* The number that an operation lays on the stack, which may be in a table. False: it is none. */
-bool location_number(Dwarf_Attribute *attr, const Dwarf_Op *op, uint64_t *ret);
 /*
  * The address of a member or base whose place an expression says: that of a virtual base is in the
  * object's table of functions.

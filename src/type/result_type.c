@@ -9,6 +9,7 @@
 #include "base/cancel.h"
 #include "symbol/symbol_code.h"
 #include "type/die.h"
+#include "type/place_list.h"
 
 #define ALLOC_TYPE	0x3e0eu	/* DW_AT_LLVM_alloc_type, which libdw does not know */
 #define DEPTH		64u
@@ -65,29 +66,30 @@ static void take_base(struct reading *reading)
 {
 	Dwarf_Attribute mem, *attr = dwarf_attr_integrate(&reading->code.function, DW_AT_frame_base,
 							  &mem);
-	Dwarf_Op *ops;
-	size_t nr;
+	struct operations ops;
+	struct operation op;
 
-	if (!attr || dwarf_getlocation(attr, &ops, &nr) || nr != 1)
+	if (!operations_of(attr, &ops) || !operations_only(ops, &op))
 		return;
-	reading->base_known = ops[0].atom == DW_OP_call_frame_cfa || ops[0].atom == DW_OP_reg6;
-	reading->fp_base = ops[0].atom == DW_OP_reg6;
+	reading->base_known = op.atom == DW_OP_call_frame_cfa || op.atom == DW_OP_reg6;
+	reading->fp_base = op.atom == DW_OP_reg6;
 }
 
 /* Is it a register, or a word of the frame? */
-static bool take_place(const struct reading *reading, const Dwarf_Op *ops, size_t nr,
-		       struct var_place *ret)
+static bool take_place(const struct reading *reading, struct operations ops, struct var_place *ret)
 {
-	if (nr != 1)
+	struct operation op;
+
+	if (!operations_only(ops, &op))
 		return false;
-	if (ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg15) {
-		ret->number = ops[0].atom - DW_OP_reg0;
+	if (op.atom >= DW_OP_reg0 && op.atom <= DW_OP_reg15) {
+		ret->number = op.atom - DW_OP_reg0;
 		return true;
 	}
 	ret->in_frame = true;
-	ret->offset = (int64_t)ops[0].number;
-	ret->by_fp = ops[0].atom == DW_OP_breg6 || reading->fp_base;
-	return ops[0].atom == DW_OP_breg6 || (ops[0].atom == DW_OP_fbreg && reading->base_known);
+	ret->offset = (int64_t)op.number;
+	ret->by_fp = op.atom == DW_OP_breg6 || reading->fp_base;
+	return op.atom == DW_OP_breg6 || (op.atom == DW_OP_fbreg && reading->base_known);
 }
 
 /* A variable that stays in its place is there in all of its scope. */
@@ -98,7 +100,7 @@ static void add_place(struct reading *reading, struct var_place place, Dwarf_Die
 
 	if (reading->places.nr >= PLACES_MOST || reading->err)
 		return;
-	if (place.end != (uint64_t)-1) {
+	if (place.end != UINT64_MAX) {
 		reading->err = vec_push(&reading->places, place);
 		return;
 	}
@@ -113,26 +115,25 @@ static void add_place(struct reading *reading, struct var_place place, Dwarf_Die
 static void add_variable(struct reading *reading, Dwarf_Die *die, Dwarf_Die *scope)
 {
 	Dwarf_Attribute mem, *attr = dwarf_attr(die, DW_AT_location, &mem);
-	Dwarf_Addr base, start, end;
-	ptrdiff_t offset = 0;
+	struct place_list list;
+	struct place_range range;
 	uint32_t layout;
-	Dwarf_Op *ops;
-	size_t nr;
 
-	if (!attr)
+	if (!place_list_begin(attr, &list))
 		return;
 	reading->err = layouts_of_target(reading->layouts,
 					 type_of(types_pool(reading->layouts->types), die),
 					 &layout);
 	if (layout == LAYOUT_NONE)
 		return;
-	while (!reading->err &&
-	       (offset = dwarf_getlocations(attr, offset, &base, &start, &end, &ops, &nr)) > 0) {
-		struct var_place place = { .start = start, .end = end, .layout = layout };
+	while (!reading->err && place_list_next(&list, &range)) {
+		struct var_place place = {
+			.start = range.start, .end = range.end, .layout = layout,
+		};
 
 		if (reading->places.nr >= PLACES_MOST)
 			return;
-		if (take_place(reading, ops, nr, &place))
+		if (take_place(reading, range.ops, &place))
 			add_place(reading, place, scope);
 	}
 }

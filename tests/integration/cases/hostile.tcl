@@ -110,3 +110,15 @@ case hostile-demangle 60 {
 	}
 	finish $t $m $before
 }
+
+# libdw takes 80 bytes for each operation of an expression. And what each call says of its arguments may be computed from
+# what the call before says, so that the work grows with the power of the depth.
+case hostile-expressions 60 {
+	set t [start_command [build_target cc expressions.c -g0]]
+	set before [state [pid_of $t]]
+	mdbg -p [pid_of $t] -c {print wide} -c {up 4} -c dump -c {puts [exec grep VmHWM /proc/[pid]/status]}
+	check {[regexp {VmHWM:\s+(\d+) kB} $::out -> kb] && $kb < $::most_kb} {$::out}
+	check {[string match "*n = <not known: its expression does not end>*m = 0\n*" $::out]} {$::out}
+	check_state $before [pid_of $t]
+	close $t
+}
