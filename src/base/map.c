@@ -6,7 +6,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 #define HASH_NONFATAL_OOM 1
+#define HASH_FUNCTION(key, len, ret)	((ret) = (unsigned)hash_bytes(key, len))
 #include <uthash.h>
 #undef uthash_nonfatal_oom
 /* uthash calls this with the entry that it could not add. */

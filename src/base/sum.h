@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A checksum that detects accidental changes, not those of an attacker; and a hash of text. */
+/* A checksum that detects accidental changes, not those of an attacker (base/digest.h), and no hash (base/hash.h). */
 #pragma once
 
 #include <stddef.h>

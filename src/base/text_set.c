@@ -5,20 +5,12 @@
 
 #include <string.h>
 
-/* FNV-1a. */
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3;
-	return hash ^ hash >> 32;
-}
+#include "base/hash.h"
 
 /* The slot of the text, or the free one where it belongs; there is always a free one. */
 static uint32_t *find_slot(const struct text_set *set, const char *text)
 {
-	for (uint64_t at = hash_of(text);; at++) {
+	for (uint64_t at = hash_bytes(text, strlen(text));; at++) {
 		uint32_t *slot = &set->slots[at & (set->nr_slots - 1)];
 
 		if (!*slot || !strcmp(set->vec.at[*slot - 1], text))

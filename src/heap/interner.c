@@ -7,11 +7,12 @@
 
 #include <stdlib.h>
 
+#include "base/hash.h"
+
 /* Returns the place where key is, or where it would be added. */
 static uint32_t place(const struct interner *map, uint64_t key)
 {
-	uint64_t hash = key * 0x9e3779b97f4a7c15ull;
-	uint32_t at = (uint32_t)(hash >> 32 ^ hash) & (map->room - 1);
+	uint32_t at = (uint32_t)hash_bytes(&key, sizeof(key)) & (map->room - 1);
 
 	while (map->number[at] && map->key[at] != key)
 		at = (at + 1) & (map->room - 1);

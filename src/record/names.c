@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/sum.h"
+#include "base/hash.h"
 
 #define CHUNK	65536u
 
@@ -70,7 +70,7 @@ static struct err *copy(struct record_names *names, const void *bytes, size_t le
 /* The slot of these bytes, or where they would be. */
 static uint32_t place(const struct record_pool *pool, uint64_t hash, const void *bytes, size_t len)
 {
-	uint32_t at = (uint32_t)(hash >> 32 ^ hash) & (pool->slots - 1);
+	uint32_t at = (uint32_t)hash & (pool->slots - 1);
 
 	for (; pool->slot[at]; at = (at + 1) & (pool->slots - 1)) {
 		const struct record_name *is = &pool->vec.at[pool->slot[at] - 1];
@@ -95,7 +95,7 @@ static struct err *grow(struct record_names *names, struct record_pool *pool)
 	pool->slot = slot;
 	pool->slots = slots;
 	for (uint32_t i = 0; i < pool->vec.nr; i++) {
-		uint32_t at = (uint32_t)(pool->vec.at[i].hash >> 32 ^ pool->vec.at[i].hash) & (slots - 1);
+		uint32_t at = (uint32_t)pool->vec.at[i].hash & (slots - 1);
 
 		while (slot[at])
 			at = (at + 1) & (slots - 1);
@@ -108,7 +108,7 @@ static struct err *number(struct record_names *names, enum record_name_kind kind
 			  const void *bytes, size_t len, uint32_t *ret)
 {
 	struct record_pool *pool = &names->pool[kind];
-	struct record_name name = { .hash = sum_bytes(len, bytes, len), .len = (uint32_t)len };
+	struct record_name name = { .hash = hash_bytes(bytes, len), .len = (uint32_t)len };
 	struct err *err = pool->vec.nr >= pool->slots / 2 ? grow(names, pool) : NULL;
 	uint32_t at;
 
@@ -270,5 +270,5 @@ uint32_t record_names_find(const struct record_names *names, const char *text)
 	const struct record_pool *pool = &names->pool[RECORD_NAME_STRING];
 	size_t len = strlen(text);
 
-	return pool->slots ? pool->slot[place(pool, sum_bytes(len, text, len), text, len)] : 0;
+	return pool->slots ? pool->slot[place(pool, hash_bytes(text, len), text, len)] : 0;
 }

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/outside.h"
-#include "base/sum.h"
 #include "symbol/fold.h"
 
 struct name {
@@ -39,7 +39,7 @@ void string_pool_free(struct names *names)
 
 static struct name *find_or_add(struct names *names, const char *text, size_t len)
 {
-	uint64_t hash = sum_bytes(0, text, len);
+	uint64_t hash = hash_bytes(text, len);
 	struct name *first = map_get(&names->by_hash, hash);
 	struct name *name;
 

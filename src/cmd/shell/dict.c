@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sum.h"
+#include "base/hash.h"
 #include "heap/block.h"
 
 void dict_heap(Tcl_Obj *dict, const char *key, uint16_t heap)
@@ -102,7 +102,7 @@ static Tcl_Obj *text_value(struct dicts *dicts, const char *text)
 
 	if (!dicts)
 		return Tcl_NewStringObj(text, -1);
-	hash = sum_bytes(0, text, strlen(text));
+	hash = hash_bytes(text, strlen(text));
 	at = shared_at(dicts, SHARED_TEXT, hash);
 	return is_shared(at, SHARED_TEXT, hash) && !strcmp(Tcl_GetString(at->obj), text) ?
 		       at->obj : share(at, SHARED_TEXT, hash, Tcl_NewStringObj(text, -1));
