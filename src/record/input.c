@@ -15,7 +15,6 @@
 #define STATE_MOST	(256ull << 20)	/* bytes of the tables of all targets of a segment */
 
 struct record_input_state {
-	uint32_t target;
 	bool valid;		/* its tables are what they were at the last sample */
 	struct record_table table[RECORD_TABLES];
 };
@@ -218,24 +217,16 @@ static struct err *take_event(struct record_input *input, struct record_bytes *f
 static struct err *state_of(struct record_input *input, uint32_t target,
 			    struct record_input_state **ret)
 {
-	struct record_input_state *state;
-	struct err *err;
+	struct record_input_state **slot = vec_slot(&input->states, target);
 
-	vec_each_value(is, &input->states) {
-		if (is->target == target) {
-			*ret = is;
-			return NULL;
-		}
+	if (slot && !*slot) {
+		*slot = calloc(1, sizeof(**slot));
+		for (unsigned kind = 0; *slot && kind < RECORD_TABLES; kind++)
+			record_table_init(&(*slot)->table[kind], kind);
 	}
-	err = vec_reserve(&input->states, 1);
-	state = err ? NULL : calloc(1, sizeof(*state));
-	if (!state)
+	if (!slot || !*slot)
 		return err_nomem;
-	state->target = target;
-	for (unsigned kind = 0; kind < RECORD_TABLES; kind++)
-		record_table_init(&state->table[kind], kind);
-	input->states.at[input->states.nr++] = state;
-	*ret = state;
+	*ret = *slot;
 	return NULL;
 }
 
@@ -320,15 +311,15 @@ static void end_rows(const struct record_table_form *form, unsigned columns,
 	}
 }
 
+static uint64_t bytes_of(const struct record_table *table)
+{
+	return table->room * (table->columns + 1) * sizeof(uint64_t);
+}
+
 /* What the tables of all targets take. */
 static struct err *check_room(const struct record_input *input)
 {
-	uint64_t bytes = 0;
-
-	vec_each_value(state, &input->states)
-		for (unsigned kind = 0; kind < RECORD_TABLES; kind++)
-			bytes += state->table[kind].room * (state->table[kind].columns + 1) * sizeof(bytes);
-	if (bytes <= STATE_MOST)
+	if (input->state_bytes <= STATE_MOST)
 		return NULL;
 	return err_create(ERR_RANGE, "the tables of a segment take more than %llu MB",
 			  STATE_MOST >> 20);
@@ -347,6 +338,7 @@ static struct err *take_rows(struct record_input *input, struct record_bytes *fr
 	struct record_table rows;
 	struct err *err = NULL;
 
+	input->state_bytes -= bytes_of(table);
 	record_table_init(&rows, kind);
 	for (size_t i = 0; !err && i < nr && !from->bad; i++) {
 		local += record_code_signed(from);
@@ -364,6 +356,7 @@ static struct err *take_rows(struct record_input *input, struct record_bytes *fr
 	if (!err && !from->bad)
 		table->time_ns = time_ns - MIN(age, time_ns - 1);
 	record_table_free(&rows);
+	input->state_bytes += bytes_of(table);
 	return err ? err : check_room(input);
 }
 
@@ -461,7 +454,8 @@ struct err *record_input_next(struct record_input *input, enum record_item *item
 			return err;
 		if (lost)
 			vec_each_value(state, &input->states)
-				state->valid = false;
+				if (state)
+					state->valid = false;
 		err = take_frame(input, &frame, item_ret, event_ret, sample_ret);
 		if (err || *item_ret != RECORD_ITEM_NONE)
 			return err;
@@ -474,7 +468,7 @@ void record_input_free(struct record_input *input)
 	for (unsigned kind = 0; kind < RECORD_NAME_KINDS; kind++)
 		vec_free(&input->global[kind]);
 	vec_each_value(state, &input->states) {
-		for (unsigned kind = 0; kind < RECORD_TABLES; kind++)
+		for (unsigned kind = 0; state && kind < RECORD_TABLES; kind++)
 			record_table_free(&state->table[kind]);
 		free(state);
 	}

@@ -21,7 +21,8 @@ struct record_input {
 	unsigned tables;
 	uint32_t target;
 	VEC(uint32_t) global[RECORD_NAME_KINDS];	/* by number in the segment */
-	VEC(struct record_input_state *) states;
+	VEC(struct record_input_state *) states;	/* by target; NULL: nothing is known of it */
+	uint64_t state_bytes;		/* of their tables */
 	uint64_t number, last, every, begun_ns;	/* of its head */
 	bool newer, ended;
 	uint64_t lost_samples;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "record/folder.h"
 
@@ -33,15 +34,20 @@ static void free_summary(void *value)
 	vec_free(&summary->moments.vec);
 	vec_free(&summary->events.vec);
 	vec_free(&summary->targets);
+	vec_free(&summary->noted);
 	free(summary);
 }
 
 static struct err *note_target(struct record_summary *summary, uint32_t target)
 {
-	vec_each_value(is, &summary->targets)
-		if (is == target)
-			return NULL;
-	return target ? vec_push(&summary->targets, target) : NULL;
+	bool *noted = vec_slot(&summary->noted, target);
+
+	if (!noted)
+		return err_nomem;
+	if (!target || *noted)
+		return NULL;
+	*noted = true;
+	return vec_push(&summary->targets, target);
 }
 
 static void note_time(struct record_segment *is, uint64_t time_ns)
@@ -81,7 +87,10 @@ static struct err *read_summary(struct record_reader *reader, struct record_summ
 	struct err *err;
 
 	for (;;) {
-		err = record_input_next(&summary->input, &item, &event, &sample);
+		item = RECORD_ITEM_NONE;
+		err = cancel_check();
+		if (!err)
+			err = record_input_next(&summary->input, &item, &event, &sample);
 		if (err || item == RECORD_ITEM_NONE)
 			break;
 		*more = true;
@@ -285,18 +294,21 @@ struct err *record_reader_segments(struct record_reader *reader, struct record_s
 
 struct err *record_reader_targets(struct record_reader *reader, struct record_target_list *ret)
 {
+	VEC(bool) known = VEC_INIT;
 	struct err *err = NULL;
 
-	vec_each_value(summary, &reader->summaries) {
-		vec_each_value(target, &summary->targets) {
-			bool known = false;
+	vec_each_value(summary, &reader->summaries)
+		vec_each_while(target, &summary->targets, !err) {
+			bool *is = vec_slot(&known, *target);
 
-			vec_each_value(is, &ret->vec)
-				known |= is == target;
-			if (!err && !known)
-				err = vec_push(&ret->vec, target);
+			if (!is)
+				err = err_nomem;
+			else if (!*is)
+				err = vec_push(&ret->vec, *target);
+			if (is)
+				*is = true;
 		}
-	}
+	vec_free(&known);
 	return err;
 }
 

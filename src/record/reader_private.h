@@ -14,6 +14,7 @@ struct record_summary {
 	struct record_moments moments;
 	struct record_events events;
 	VEC(uint32_t) targets;
+	VEC(bool) noted;		/* by target: it is among them */
 };
 
 struct record_reader {

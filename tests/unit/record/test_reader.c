@@ -7,6 +7,8 @@
 
 #include <sys/resource.h>
 
+#include "base/cancel.h"
+
 TEST("what was written is read, by names")
 {
 	struct made made;
@@ -234,5 +236,33 @@ TEST("ten thousand mutations, in bounded memory")
 	getrusage(RUSAGE_SELF, &after);
 	CU_ASSERT(after.ru_maxrss - before.ru_maxrss < 400 << 10);
 	free(bytes);
+	made_end(&made);
+}
+
+TEST("Ctrl-C ends the reading, and nothing is lost of what is read later")
+{
+	struct made made;
+	struct record_moments moments = { VEC_INIT };
+	struct record_reader *reader;
+	struct err *err;
+	bool more;
+
+	made_begin(&made, 5);
+	made_open(&made);
+	made_add(&made, 0);
+	reader = made_read(&made);
+	for (uint64_t t = 1; t < 100; t++)
+		made_add(&made, t);
+	cancel_request();
+	err = record_reader_refresh(reader, &more);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_CANCELLED);
+	cancel_clear();
+	CU_ASSERT_PTR_NULL_FATAL(record_reader_refresh(reader, &more));
+	CU_ASSERT_PTR_NULL_FATAL(record_reader_moments(reader, 0, 0, UINT64_MAX, &moments));
+	CU_ASSERT_EQUAL(moments.vec.nr, 100);
+	vec_free(&moments.vec);
+	record_reader_close(reader);
+	made_close(&made);
 	made_end(&made);
 }
