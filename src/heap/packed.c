@@ -162,6 +162,20 @@ size_t packed_behind(const struct packed_list *list, uint64_t address)
 	return LOWER_BOUND(i, 0, list->nr_outer, packed_at(list, i)->address <= address);
 }
 
+void packed_drop_user(struct packed_list *list, bool (*fn)(const void *ctx, uint64_t address),
+		      const void *ctx)
+{
+	size_t kept = list->nr_outer;
+
+	for (size_t i = kept; i < list->nr; i++) {
+		if (fn(ctx, packed_at(list, i)->address))
+			continue;
+		memmove(packed_at(list, kept), packed_at(list, i), packed_stride(list));
+		kept++;
+	}
+	list->nr = kept;
+}
+
 void packed_free(struct packed_list *list)
 {
 	free(list->at);

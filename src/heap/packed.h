@@ -101,6 +101,9 @@ struct err *packed_add(struct packed_list *list, const struct block *block) MUST
  * list must have times. *doubles_ret (may be NULL) is how many were dropped. ERR_NOMEM.
  */
 struct err *packed_sort(struct packed_list *list, size_t *doubles_ret) MUST_CHECK;
+/* Drop those of the user's own blocks of which fn says so. */
+void packed_drop_user(struct packed_list *list, bool (*fn)(const void *ctx, uint64_t address),
+		      const void *ctx);
 void packed_free(struct packed_list *list);
 
 struct heap_walk;

@@ -15,7 +15,7 @@
 #include "report/lack_text.h"
 #include "report/moment_text.h"
 #include "report/out.h"
-#include "report/pool_text.h"
+#include "report/pool/pool_text.h"
 #include "report/text_table.h"
 #include "session/session.h"
 

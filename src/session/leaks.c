@@ -12,9 +12,12 @@
 #include "inspect/leak_search.h"
 #include "inspect/leak_stacks.h"
 #include "os/tracer.h"
+#include "probe/pools.h"
 #include "probe/trap_ledger.h"
 #include "session/heap.h"
 #include "session/look.h"
+#include "session/pool/session_pools.h"
+#include "session/pool/session_python.h"
 #include "session/private.h"
 #include "session/view_take.h"
 #include "tracee/region.h"
@@ -38,6 +41,8 @@ struct job {
 	size_t limit;
 	struct owner_graph *owners;	/* find all pointers, and what `ask` says; or NULL */
 	const struct owner_ask *ask;
+	/* Of a Python whose objects probes have recorded: these are no part of the search. */
+	struct session_python_place python;
 	struct look look;
 	unsigned calm;			/* snapshots in a row with nobody inside the allocator */
 };
@@ -197,11 +202,36 @@ static struct err *walk_holders(struct session *session UNUSED, void *arg)
 	return NULL;
 }
 
+static bool in_arenas(const void *ctx, uint64_t address)
+{
+	return pymalloc_has(ctx, address);
+}
+
+/*
+ * What Python frees by inlined code stays recorded, and would seem lost. The walk of its arenas knows
+ * better (heap/python/pylost.h).
+ */
+static struct err *leave_python(struct job *job, const struct memory_view *view)
+{
+	struct pymalloc arenas = { .pool_size = 0 };
+	struct err *err;
+
+	if (!job->python.start)
+		return NULL;
+	err = session_python_arenas(&job->python, view, &arenas);
+	if (!err)
+		packed_drop_user(&job->ret->held, in_arenas, &arenas);
+	pymalloc_free(&arenas);
+	return err && err->code == ERR_NOTFOUND ? NULL : err;
+}
+
 static struct err *find_leaks(struct job *job, struct memory_view *view, bool stopped)
 {
 	struct naming naming = { .view = view, .marks = job->ret };
-	struct err *err = leak_search_run(view, &job->ret->heap.walk, job->ret);
+	struct err *err = leave_python(job, view);
 
+	if (!err)
+		err = leak_search_run(view, &job->ret->heap.walk, job->ret);
 	if (err)
 		return err;
 	return stopped ? walk_holders(job->session, &naming) :
@@ -326,6 +356,17 @@ static void note_walkable(struct session *session, struct leak_marks *leaks)
 		snprintf(leaks->why, sizeof(leaks->why), "%.255s", err->msg);
 }
 
+static struct err *find_python(struct job *job)
+{
+	struct session_pools pools_are;
+	struct err *err = session_pools(job->session, &pools_are);
+
+	for (unsigned i = 0; !err && i < POOLS; i++)
+		if (pools[i].lists && pools_are.probed & 1u << i)
+			err = session_python_find(job->session, &job->python);
+	return err;
+}
+
 static struct err *search_live(struct session *session, enum look_how how, bool timed,
 			       struct leak_marks *ret)
 {
@@ -333,6 +374,8 @@ static struct err *search_live(struct session *session, enum look_how how, bool 
 	struct job job = JOB_INIT(session, &leaks, timed);
 	struct err *err = check_recorded(session);
 
+	if (!err)
+		err = find_python(&job);
 	if (!err) {
 		note_walkable(session, &leaks);
 		err = search(&job, how);

@@ -7,7 +7,10 @@
 #include "cmd/query/query.h"
 #include "cmd/shell/shell.h"
 #include "report/leak_text.h"
-#include "report/pool_text.h"
+#include "report/pool/pool_text.h"
+#include "report/pool/python_text.h"
+
+#define PYTHON_ROWS	5u	/* `malloc pymalloc lost` has all */
 
 static struct err *run(struct call *call)
 {
@@ -19,6 +22,9 @@ static struct err *run(struct call *call)
 			call->session, &query.found, &query.leaks, &call->shell->suppressions,
 			call->out);
 	query_print_untyped(&query, call->out);
+	if (!err && !query.filter.conds.nr)
+		err = python_text_print_lost(call->session, &query.names, PYTHON_ROWS, call->brief,
+					     call->out);
 	return err ? err : pool_text_print(call->session, call->out);
 }
 
@@ -103,6 +109,9 @@ const struct cmd cmd_malloc_leaks = {
 			  "memory of its own, it is stopped for a fork only, and the snapshot is searched\n"
 			  "(-snapshot). If a fork is not safe, the target is stopped for the whole search\n"
 			  "nevertheless, and the answer says why.\n"
+			  "\n"
+			  "In a Python, the objects of its pools that nothing points to follow, as\n"
+			  "`malloc pymalloc lost` lists them; a FILTER leaves them out.\n"
 			  "\n"
 			  "Suppressed leaks (--suppressions, `set suppressions`; those of the C library\n"
 			  "are built in) are added up separately, and by pattern at the end; `suppressed`\n"

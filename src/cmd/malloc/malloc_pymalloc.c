@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* malloc pymalloc, mdbg::pymalloc: the blocks of Python's pools, by type, size, or loss. */
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "answer/python_rows.h"
 #include "answer/stack_names.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
-#include "report/number_cell.h"
 #include "report/out.h"
-#include "report/rows_text.h"
-#include "report/sites.h"
-#include "report/stood_text.h"
-#include "report/traceback.h"
+#include "report/pool/python_text.h"
 #include "session/pool/session_python.h"
 #include "session/session.h"
-
-#define INDENT	8	/* of the traceback */
 
 struct asked {
 	enum python_by by;
@@ -72,67 +65,22 @@ static struct err *ask(struct call *call, struct asked *ret)
 	return err;
 }
 
-static void print_sums(const struct asked *asked, struct out *out)
-{
-	const struct pymalloc *pools = &asked->python.objects.pools;
-
-	out_f(out, "%s bytes in %" PRIu64 " blocks are in use, of %s bytes in %zu arenas; %" PRIu64
-		   " pools are free\n", number_text_size(out, pools->bytes).at, pools->blocks,
-	      number_text_size(out, pools->mapped).at, pools->arenas.nr, pools->free_pools);
-	if (pools->damaged)
-		out_f(out, "Incomplete: %" PRIu64 " pools or arenas do not fit, and are not counted: "
-			   "the interpreter may be at work on them\n", pools->damaged);
-	if (asked->by == PYTHON_BY_LOST)
-		out_f(out, "Lost: %s bytes in %" PRIu64 " blocks that nothing points to, and %s bytes "
-			   "in %" PRIu64 " that only these point to\n",
-		      number_text_size(out, asked->sums.lost_bytes).at, asked->sums.lost,
-		      number_text_size(out, asked->sums.indirect_bytes).at, asked->sums.indirect);
-	stood_text_print(out, asked->python.pause_ns, asked->python.no_snapshot);
-}
-
-static struct err *print_lost(struct call *call, const struct asked *asked,
-			      struct stack_names *names)
-{
-	struct stack_texts texts;
-	struct err *err = NULL;
-
-	traceback_texts_init(&texts, call->session, INDENT);
-	for (size_t i = 0; !err && !out_done(call->out) && i < asked->sums.vec.nr; i++) {
-		const struct python_row *row = &asked->sums.vec.at[i];
-
-		if (row->stack == LOG_STACK_NONE)
-			continue;
-		out_f(call->out, "#%zu  %s bytes in %" PRIu64 " blocks, %s\n", i + 1,
-		      number_text_size(call->out, row->bytes).at, row->count, row->type);
-		err = sites_print_headline(names, row->stack, call->out);
-		out_blanks(call->out, INDENT);
-		if (!err)
-			err = traceback_texts_print(&texts, row->stack, call->out);
-		out_text(call->out, "\n");
-	}
-	traceback_texts_free(&texts);
-	return err;
-}
-
 static struct err *run(struct call *call)
 {
 	CLEANUP(asked_free) struct asked asked;
 	CLEANUP(stack_names_free) struct stack_names names;
 	struct err *err = ask(call, &asked);
-	struct answer rows;
 
 	stack_names_init(&names, call->session);
 	if (err)
 		return err;
-	err = python_rows(&names, &asked.sums, &rows);
 	out_heading(call->out, "Blocks of Python's Pools:");
-	if (!err)
-		err = rows_text_print(&rows, NULL, call->out);
-	out_text(call->out, "\n");
+	err = python_text_print_rows(&names, &asked.sums, call->out);
 	if (!err && asked.by == PYTHON_BY_LOST && !call->brief)
-		err = print_lost(call, &asked, &names);
+		err = python_text_print_stacks(call->session, &names, &asked.sums, call->out);
 	if (!err)
-		print_sums(&asked, call->out);
+		python_text_print_sums(&asked.python, &asked.sums, asked.by == PYTHON_BY_LOST,
+				       call->out);
 	return err;
 }
 

@@ -18,7 +18,7 @@
 #include "heap/filter.h"
 #include "os/processes.h"
 #include "os/tracer.h"
-#include "report/pool_text.h"
+#include "report/pool/pool_text.h"
 #include "report/progress.h"
 #include "session/replay/session_replay.h"
 #include "symbol/symbol.h"

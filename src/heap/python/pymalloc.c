@@ -336,18 +336,31 @@ void pymalloc_free(struct pymalloc *pymalloc)
 	vec_free(&pymalloc->pools);
 }
 
-const struct pymalloc_pool *pymalloc_pool_at(const struct pymalloc *pymalloc, uint64_t address)
+/* The arena that holds the address, and the number of its pool there; NULL: none does. */
+static const struct pymalloc_arena *arena_at(const struct pymalloc *pymalloc, uint64_t address,
+					     uint64_t *number_ret)
 {
 	size_t low = LOWER_BOUND(i, 0, pymalloc->arenas.nr, pymalloc->arenas.at[i].first <= address);
 	const struct pymalloc_arena *arena = low ? &pymalloc->arenas.at[low - 1] : NULL;
-	const struct pymalloc_pool *pool;
-	uint64_t number;
 
 	if (!arena)
 		return NULL;
-	number = (address - arena->first) / pymalloc->pool_size;
-	if (number >= arena->pools)
-		return NULL;
-	pool = &pymalloc->pools.at[arena->at + number];
-	return pool->carved ? pool : NULL;
+	*number_ret = (address - arena->first) / pymalloc->pool_size;
+	return *number_ret < arena->pools ? arena : NULL;
+}
+
+bool pymalloc_has(const struct pymalloc *pymalloc, uint64_t address)
+{
+	uint64_t number;
+
+	return arena_at(pymalloc, address, &number);
+}
+
+const struct pymalloc_pool *pymalloc_pool_at(const struct pymalloc *pymalloc, uint64_t address)
+{
+	uint64_t number;
+	const struct pymalloc_arena *arena = arena_at(pymalloc, address, &number);
+	const struct pymalloc_pool *pool = arena ? &pymalloc->pools.at[arena->at + number] : NULL;
+
+	return pool && pool->carved ? pool : NULL;
 }

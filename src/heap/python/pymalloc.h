@@ -83,6 +83,10 @@ typedef struct err *pymalloc_fn(void *ctx, const struct pymalloc_pool *pool, con
 struct err *pymalloc_walk(const struct pymalloc_source *source, pymalloc_fn *fn, void *ctx,
 			  struct pymalloc *ret) MUST_CHECK;
 void pymalloc_free(struct pymalloc *pymalloc);
+/* Does an arena hold the address? */
+bool pymalloc_has(const struct pymalloc *pymalloc, uint64_t address);
+/* Does an arena hold the address? */
+bool pymalloc_has(const struct pymalloc *pymalloc, uint64_t address);
 /* The pool that holds the address; NULL: none does, or it is free or damaged. */
 const struct pymalloc_pool *pymalloc_pool_at(const struct pymalloc *pymalloc, uint64_t address);
 #define PYMALLOC_HEADER	48u	/* bytes before the first block of a pool */

@@ -22,40 +22,39 @@ struct job {
 	struct session *session;
 	struct session_python *ret;
 	bool search;
-	uint64_t type_type;
-	uint64_t start, end;		/* of the module */
+	struct session_python_place place;
 	struct memory_view view;	/* of a stop */
 	struct look look;
 };
 
 static struct err *find_module(struct session *session, void *arg)
 {
-	struct job *job = arg;
+	struct session_python_place *place = arg;
 	struct modules *modules = &session->current->target->modules;
 	uint64_t size, address;
 
 	vec_each_value(module, &modules->live) {
 		if (!module->elf || module_symbol(module, "PyObject_Malloc", &address, &size) ||
-		    module_symbol(module, "PyType_Type", &job->type_type, &size))
+		    module_symbol(module, "PyType_Type", &place->type_type, &size))
 			continue;
-		job->start = module->start;
-		job->end = module->end;
+		place->start = module->start;
+		place->end = module->end;
 		return NULL;
 	}
 	return err_create(ERR_NOTFOUND, "no Python runs in process %d", session->current->pid);
 }
 
 /* Its data, and the zeros behind them, which have no file. */
-static size_t find_data(const struct job *job, const struct proc_maps *maps,
+static size_t find_data(const struct session_python_place *place, const struct proc_maps *maps,
 			struct pymalloc_range ret[DATA_MOST])
 {
-	uint64_t end = job->end;
+	uint64_t end = place->end;
 	size_t nr = 0;
 
 	vec_each(map, &maps->vec) {
 		bool behind = map->start == end && procparse_map_is_anonymous(map);
 
-		if (map->end <= job->start || (map->start >= end && !behind) || !map->write)
+		if (map->end <= place->start || (map->start >= end && !behind) || !map->write)
 			continue;
 		if (nr < DATA_MOST)
 			ret[nr++] = (struct pymalloc_range){ map->start, map->end };
@@ -82,13 +81,30 @@ static struct err *look_at(struct job *job, const struct memory_view *view)
 	struct pymalloc_range data[DATA_MOST];
 	const struct pymalloc_source source = {
 		.memory = view->memory, .maps = &view->maps, .data = data,
-		.nr_data = find_data(job, &view->maps, data),
+		.nr_data = find_data(&job->place, &view->maps, data),
 	};
 	struct err *err;
 
 	pyobjects_free(&job->ret->objects);
-	err = pyobjects_find(&source, job->type_type, &job->ret->objects);
+	err = pyobjects_find(&source, job->place.type_type, &job->ret->objects);
 	return err || !job->search ? err : search(job, view);
+}
+
+struct err *session_python_find(struct session *session, struct session_python_place *ret)
+{
+	return session_call(session, find_module, ret);
+}
+
+struct err *session_python_arenas(const struct session_python_place *place,
+				  const struct memory_view *view, struct pymalloc *ret)
+{
+	struct pymalloc_range data[DATA_MOST];
+	const struct pymalloc_source source = {
+		.memory = view->memory, .maps = &view->maps, .data = data,
+		.nr_data = find_data(place, &view->maps, data),
+	};
+
+	return pymalloc_walk(&source, NULL, NULL, ret);
 }
 
 struct err *session_python_name(struct session *session, void *arg)
@@ -144,7 +160,7 @@ struct err *session_python(struct session *session, bool lost, struct session_py
 
 	*ret = (struct session_python){ .pause_ns = 0 };
 	if (!err)
-		err = session_call(session, find_module, &job);
+		err = session_python_find(session, &job.place);
 	if (err)
 		return err;
 	job.look.session = session;

@@ -7,7 +7,14 @@
 
 #include "heap/python/pyobjects.h"
 
+struct memory_view;
 struct session;
+
+/* Where the interpreter is. */
+struct session_python_place {
+	uint64_t start, end;		/* its module; 0: there is none */
+	uint64_t type_type;		/* PyType_Type */
+};
 
 struct session_python {
 	struct pyobjects objects;
@@ -22,6 +29,13 @@ struct session_python {
 struct err *session_python(struct session *session, bool search,
 			   struct session_python *ret) MUST_CHECK;
 void session_python_free(struct session_python *python);
+/* ERR_NOTFOUND: no module of the process has PyObject_Malloc. */
+struct err *session_python_find(struct session *session,
+				struct session_python_place *ret) MUST_CHECK;
+/* Walk the arenas in a view. ERR_NOTFOUND: there are none. The caller frees *ret. */
+struct err *session_python_arenas(const struct session_python_place *place,
+				  const struct memory_view *view,
+				  struct pymalloc *ret) MUST_CHECK;
 /*
  * Tracer thread: find the names of types (arg is a struct pyobjects) that are in pages of files which
  * the view does not have.

@@ -93,6 +93,7 @@ proc check_python {python} {
 	set lost [python_types $m "lost"]
 	check {[dict exists $lost Session] && [dict get $lost Session] >= 670 && [dict get $lost Session] <= 700} {lost: $lost}
 	check {[dict get $lost float] >= 650} {what they hold: $lost}
+	check {[regexp {\nSession +lost +} [live $m "malloc leaks -brief"]]} {$::result}
 	set text [live $m "malloc pymalloc lost limit 1"]
 	check {[regexp {Lost: .* blocks that nothing points to} $text]} {$text}
 	live_end $m
@@ -179,6 +180,14 @@ for line in sys.stdin:
 	set text [live $m "malloc pymalloc lost limit 4"]
 	check {[regexp {\ntuple +lost +64 +(\d+) +\d+ +\S.*Py_BuildValue} $text -> nr] && $nr > 9000} {$text}
 	check {[regexp {make_records\+0x} $text]} {$text}
+	# malloc leaks has the same, and no object that the interpreter has freed by code without a probe.
+	set text [live $m "malloc leaks"]
+	check {[regexp {\nPython's Objects that Nothing Points to:\n.*\ntuple +lost +64 +\d+ +\d+ +\S.*make_records\+0x} $text]} {$text}
+	check {![regexp {Leak Summary.*(definitely|indirectly) lost\n.*\n +in .*(PyList_New|PyObject_Malloc).*Python's Objects} $text]} {$text}
+	foreach row [live_value $m {mdbg::leaks all heap == user}] {
+		check {[dict get $row count] < 100} {objects of arenas are judged as blocks: $row}
+	}
+	check {![string match "*Nothing Points to*" [live $m "malloc leaks size > 0"]]} {$::result}
 	# A float that the interpreter has made and given back is nobody's who made another one at its place.
 	foreach row [live_value $m "mdbg::pymalloc lost"] {
 		if {[dict get $row type] eq "float" && [dict get $row count] > 1000 && [dict get $row function] ne ""} {

@@ -56,6 +56,32 @@ TEST("sort")
 }
 
 /* More blocks of 4 GB than any process has room for are no answer, but an error. */
+static bool is_even(const void *ctx, uint64_t address)
+{
+	return address % 32 == *(const uint64_t *)ctx;
+}
+
+/* Of the user's own some go, of malloc's none; the rest stays in order, with all that it has. */
+TEST("dropped")
+{
+	for (unsigned timed = 0; timed < 2; timed++) {
+		CLEANUP(packed_free) struct packed_list list = { .timed = timed };
+		const uint64_t rest = 0;
+
+		for (unsigned i = 1; i <= NR; i++) {
+			add(&list, i * 16, i * 16 & 4095, false, timed ? i : 0);
+			add(&list, i * 16, i * 16 & 4095, true, timed ? i : 0);
+		}
+		CU_ASSERT_PTR_NULL_FATAL(packed_sort(&list, NULL));
+		packed_drop_user(&list, is_even, &rest);
+		CU_ASSERT_EQUAL(list.nr_outer, NR);
+		CU_ASSERT_EQUAL_FATAL(list.nr, NR + NR / 2);
+		check_sorted(&list);
+		for (size_t i = NR; i < list.nr; i++)
+			CU_ASSERT_EQUAL(packed_at(&list, i)->address, 16 + (i - NR) * 32);
+	}
+}
+
 TEST("too many that are large")
 {
 	CLEANUP(packed_free) struct packed_list list = PACKED_INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The lines on pools (pool_text.h). */
 
-#include "report/pool_text.h"
+#include "report/pool/pool_text.h"
 
 #include "base/cleanup.h"
 #include "probe/pools.h"
