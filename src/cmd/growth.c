@@ -6,6 +6,7 @@
 
 #include "cmd/growth.h"
 #include "cmd/growth_source.h"
+#include "cmd/probe_pool.h"
 
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
@@ -170,7 +171,8 @@ static struct err *start(struct call *call)
 		print_refusal(call->out, err);
 		err = NULL;
 	}
-	return err;
+	/* (More kinds are for what stays recorded, which functions of the user's do not.) */
+	return err || kinds != 1u << GROWTH_MMAP ? err : probe_pool_mapped(call);
 }
 
 const struct cmd cmd_growth_start = {
@@ -186,6 +188,11 @@ const struct cmd cmd_growth_start = {
 			  "library, and those of the loader that can be found, get jumps as malloc has\n"
 			  "them. What malloc, pthread_create or dlopen call is seen, too. Functions that\n"
 			  "cannot be watched are listed, with the reason.\n"
+			  "\n"
+			  "With mmap alone, a Python's objects are recorded, too, as by `probe pool\n"
+			  "pymalloc`: its arenas are mapped by whoever needs the next one, who may hold\n"
+			  "nothing of it. Each object that is made or freed takes 60 ns more then, and\n"
+			  "`detach -keep` is refused; `probe delete` ends that.\n"
 			  "\n"
 			  "malloc's figures stay as they are. Recording must be on (`malloc on`).\n"
 			  "`malloc off` ends growth, too, and `detach -keep` leaves it on; fault and\n"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cmd/probe_pool.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/shell/script_file.h"
 #include "cmd/shell/shell.h"
@@ -55,28 +56,53 @@ static struct err *find_file(struct call *call, const char *name, struct script 
 			"`probe pool` lists those that are known; ./FILE.tcl is one of your own");
 }
 
-static struct err *run(struct call *call)
+/* Run the file of NAME. */
+static struct err *record(struct call *call, const char *name)
 {
 	CLEANUP(script_file_free) struct script script = SCRIPT_INIT;
-	const struct pool *pool;
-	struct err *err;
+	struct err *err = find_file(call, name, &script);
 	Tcl_Obj *path;
 
-	if (!call->argc)
-		return list(call);
-	err = find_file(call, call->argv[0], &script);
 	if (err)
 		return err;
 	path = Tcl_NewStringObj(str_text(&script.path), -1);
 	Tcl_IncrRefCount(path);
 	call->code = Tcl_FSEvalFile(call->shell->tcl, path);
 	Tcl_DecrRefCount(path);
-	if (call->code == TCL_ERROR)
-		return err_in_script;
+	return call->code == TCL_ERROR ? err_in_script : NULL;
+}
+
+static struct err *run(struct call *call)
+{
+	const struct pool *pool;
+	struct err *err;
+
+	if (!call->argc)
+		return list(call);
+	err = record(call, call->argv[0]);
+	if (err)
+		return err;
 	pool = find(call->argv[0]);
 	if (pool && pool->lacks)
 		out_f(call->out, "%s\n", pool->lacks);
 	return NULL;
+}
+
+struct err *probe_pool_mapped(struct call *call)
+{
+	struct session_pools is;
+	struct err *err = session_pools(call->session, &is);
+
+	for (unsigned i = 0; !err && i < POOLS; i++) {
+		if (!pools[i].lists || !(is.here & ~is.probed & 1u << i))
+			continue;
+		err = record(call, pools[i].name);
+		if (!err)
+			out_f(call->out, "%s (%s) lie in memory that is mapped for whoever needs more: "
+					 "they are recorded, too, as by `probe pool %s`\n",
+			      pools[i].what, pools[i].function, pools[i].name);
+	}
+	return err;
 }
 
 const struct cmd cmd_probe_pool = {

@@ -108,6 +108,21 @@ case python-objects 60 {
 	check_python [system_python]
 }
 
+# Arenas are mapped for whoever needs the next one, so that growth of mmap records the objects, too.
+case python-growth 60 {
+	set t [start_python [system_python]]
+	set m [live_start -p [pid_of $t]]
+	check {[regexp {^Python's objects of up to 512 bytes .* `probe pool pymalloc`$} [string trim [live $m "growth start mmap"]]]} {$::result}
+	check {[regexp -line {^pymalloc +yes +yes } [live $m "probe pool"]]} {$::result}
+	order $t "lose 700"
+	check {[regexp -line {^float +indirect +32 +[67]\d\d +\d+ +\S} [live $m "malloc pymalloc lost"]]} {$::result}
+	live $m "growth stop"
+	check {[string trim [live $m "growth start brk"]] eq ""} {$::result}
+	live_end $m
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {it ended otherwise}
+}
+
 # A Python without pools, and a program that is none, say so.
 case python-objects-elsewhere 60 {
 	set t [start_python [system_python] env PYTHONMALLOC=malloc]
