@@ -60,19 +60,20 @@ static bool in_sqlite(const char *file)
 #define AT_ONCE	"Blocks that are freed with a whole pool, by one call, stay listed until `malloc reset`"
 
 const struct pool pools[POOLS] = {
-	{ "gslice", "GLib's slices", "g_slice_alloc", in_glib, true, NULL, NULL, NULL },
-	{ "pymalloc", "Python's objects of up to 512 bytes", "PyObject_Malloc", in_python, true,
+	{ "gslice", "GLib's slices", "g_slice_alloc", in_glib, true, false, NULL, NULL, NULL },
+	{ "pymalloc", "Python's objects of up to 512 bytes", "PyObject_Malloc", in_python, true, false,
 	  "malloc pymalloc", "malloc pymalloc lost",
 	  "What the interpreter makes and frees by inner functions is not seen, so that blocks that "
 	  "are free may stay listed, and one that it has made where another was may have the other's "
 	  "stack; `malloc pymalloc lost` names who made what was lost from now on" },
-	{ "palloc", "PostgreSQL's memory contexts", "palloc", in_postgres, true, NULL, NULL, AT_ONCE },
-	{ "nginx", "nginx's pools", "ngx_palloc", in_nginx, true, NULL, NULL, AT_ONCE },
-	{ "apr", "the pools of Apache's runtime", "apr_palloc", in_apr, true, NULL, NULL, AT_ONCE },
+	{ "palloc", "PostgreSQL's memory contexts", "palloc", in_postgres, true, true, NULL, NULL, AT_ONCE },
+	{ "nginx", "nginx's pools", "ngx_palloc", in_nginx, true, true, NULL, NULL, AT_ONCE },
+	{ "apr", "the pools of Apache's runtime", "apr_palloc", in_apr, true, true, NULL, NULL, AT_ONCE },
 	/* These get a block of malloc for each of most objects. */
-	{ "talloc", "talloc's hierarchy", "_talloc_array", in_talloc, false, NULL, NULL,
+	{ "talloc", "talloc's hierarchy", "_talloc_array", in_talloc, false, true, NULL, NULL,
 	  AT_ONCE ". Strings (talloc_strdup, talloc_asprintf) are not seen" },
-	{ "sqlite", "SQLite's allocator", "sqlite3_malloc", in_sqlite, false, NULL, NULL, NULL },
+	{ "sqlite", "SQLite's allocator", "sqlite3_malloc", in_sqlite, false, false, NULL, NULL,
+	  "What SQLite allocates for itself are blocks of malloc, and not seen by these" },
 };
 
 uint32_t pools_find(const struct modules *modules)

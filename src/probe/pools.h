@@ -22,6 +22,7 @@ struct pool {
 	bool (*is_in)(const char *file);
 	/* Nearly all of its objects share blocks, so that malloc's say little: it is offered. */
 	bool offered;
+	bool whole;		/* a whole pool can be freed by one call, which no probe sees */
 	const char *lists;	/* the command that lists its blocks without probes; NULL: none does */
 	const char *loses;	/* that lists those which are lost */
 	const char *lacks;	/* what its probes do not see: printed when they are put in; NULL */

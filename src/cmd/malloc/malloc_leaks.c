@@ -25,6 +25,8 @@ static struct err *run(struct call *call)
 	if (!err && !query.filter.conds.nr)
 		err = python_text_print_lost(call->session, &query.names, PYTHON_ROWS, call->brief,
 					     call->out);
+	if (!err)
+		err = pool_text_print_whole(call->session, call->out);
 	return err ? err : pool_text_print(call->session, call->out);
 }
 

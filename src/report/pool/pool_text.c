@@ -47,3 +47,15 @@ struct err *pool_text_print(struct session *session, struct out *out)
 		out_f(out, "Pools: %s\n", str_text(&text));
 	return err;
 }
+
+struct err *pool_text_print_whole(struct session *session, struct out *out)
+{
+	struct session_pools is;
+	struct err *err = session_pools(session, &is);
+
+	for (unsigned i = 0; !err && i < POOLS; i++)
+		if (pools[i].whole && is.probed & 1u << i)
+			out_f(out, "Pools: blocks of %s that were freed with a whole pool, by one call, "
+				   "stay recorded and may be listed as lost\n", pools[i].what);
+	return err;
+}

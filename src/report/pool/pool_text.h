@@ -15,3 +15,5 @@ struct session;
 struct err *pool_text_offer(struct session *session, struct str *ret) MUST_CHECK;
 /* Print that as a line, if there are any. */
 struct err *pool_text_print(struct session *session, struct out *out) MUST_CHECK;
+/* Print which probed pools may have lost blocks that are none, since they were freed as a whole. */
+struct err *pool_text_print_whole(struct session *session, struct out *out) MUST_CHECK;
