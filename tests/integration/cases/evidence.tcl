@@ -61,3 +61,76 @@ by_both case evidence-hash-table 60 {
 		finish $t $m
 	}
 }
+
+# A library, preloaded, that loses 100 blocks of a size of its own when the program begins.
+proc preload_planted {} {
+	spit $::tmp/planted.c {
+		#include <stdlib.h>
+
+		static void *volatile last;
+
+		__attribute__((constructor)) static void plant(void)
+		{
+			for (int i = 0; i <= 100; i++)
+				last = malloc(21013);
+		}
+	}
+	exec [need cc] -shared -fPIC -o $::tmp/planted.so $::tmp/planted.c
+	set ::env(LD_PRELOAD) $::tmp/planted.so
+}
+
+# What a healthy server possibly loses is in use by evidence, and what was planted is found, from before the attach. (A dead word may
+# point into one or another of it. A variable of PostgreSQL's points into each of three blocks, which is no evidence.)
+proc check_server_evidence {pid work} {
+	set planted "size >= 21013 and size <= 24576"
+	unset ::env(LD_PRELOAD)
+	{*}$work
+	set m [live_start -p $pid]
+	{*}$work
+	note [live $m "malloc leaks"]
+	set unknown 0
+	set likely 0
+	foreach {filter sign} [list "size > 0" 1 $planted -1] {
+		foreach leak [live_value $m "mdbg::leaks possible $filter"] {
+			incr likely [expr {$sign * [dict get $leak likelycount]}]
+			incr unknown [expr {$sign * ([dict get $leak count] - [dict get $leak likelycount])}]
+		}
+	}
+	check {$unknown <= max(3, ($unknown + $likely) / 10)} {of what is possibly lost, $likely blocks are in use by evidence, $unknown are not known}
+	set count 0
+	foreach leak [live_value $m "mdbg::leaks definite $planted"] {
+		incr count [dict get $leak count]
+	}
+	check {$count >= 95 && $count <= 105} {$count of 100 planted blocks are lost}
+	live_end $m
+	{*}$work
+}
+
+case evidence-in-redis 60 {
+	preload_planted
+	start_redis
+	check_server_evidence $::redis [list redis_cli DEBUG POPULATE 20000]
+	end_redis
+}
+
+case evidence-in-postgres 60 {
+	preload_planted
+	lassign [start_postgres] bin pid chan
+	puts $chan "SELECT pg_backend_pid();"
+	check_server_evidence [hear $chan] [list apply {{chan} {
+		puts $chan "SELECT count(DISTINCT md5(n::text)) FROM generate_series(1, 1000) AS n;"
+		check {[hear $chan] eq "1000"} {wrong answer}
+	}} $chan]
+	end_postgres $pid $chan
+}
+
+case evidence-in-mariadb 60 {
+	preload_planted
+	lassign [start_mariadb] pid ask
+	check_server_evidence $pid [list apply {{ask} {
+		check {[apply $ask "INSERT INTO t (text) SELECT CONCAT('row ', seq) FROM seq_1_to_1000; SELECT COUNT(*) > 999,
+			COUNT(DISTINCT MD5(text)) FROM t;"] eq "1\t1000"} {wrong answer}
+	}} $ask]
+	exec kill $pid
+	until {![is_alive $pid]}
+}
