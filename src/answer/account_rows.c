@@ -44,6 +44,21 @@ static struct err *add_files(const struct account_beside *beside, struct str *to
 			beside->files.cut ? " and perhaps more" : "", most->fd, most->name);
 }
 
+static struct err *add_sockets(const struct held_files *files, struct str *to)
+{
+	const struct held_socket *most = NULL;
+	size_t unknown;
+
+	account_sockets(files, &unknown);
+	vec_each(is, &files->sockets)
+		if (is->bytes != SOCKET_MEMORY_UNKNOWN && (!most || is->bytes > most->bytes))
+			most = is;
+	if (!most)
+		return NULL;
+	return str_addf(to, " (%zu; most: descriptor %d, %" PRIu64 ")", files->sockets.nr - unknown,
+			most->fd, most->bytes);
+}
+
 /* What is known of this one beyond its bytes. */
 static struct err *add_detail(const struct session_account *is, enum account_part part,
 			      struct str *to)
@@ -57,6 +72,8 @@ static struct err *add_detail(const struct session_account *is, enum account_par
 		return heap->other_tops ? add_tops(heap, to) : NULL;
 	case ACCOUNT_DESCRIPTORS:
 		return add_files(&is->beside, to);
+	case ACCOUNT_SOCKETS:
+		return add_sockets(&is->beside.files, to);
 	case ACCOUNT_STACKS:
 		return is->threads_known ? NULL : str_add(to, ", also of ended ones: not told apart");
 	default:

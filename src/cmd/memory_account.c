@@ -16,6 +16,7 @@
 static void print_notes(const struct session_account *account, struct out *out)
 {
 	const struct account_heap *heap = &account->heap;
+	size_t unknown;
 
 	if (*heap->why)
 		out_f(out, "%s: %s\n", heap->known ? "Not all heaps are divided" :
@@ -32,6 +33,13 @@ static void print_notes(const struct session_account *account, struct out *out)
 	}
 	if (!account->beside.files_known)
 		out_text(out, "Its descriptors may not be seen: memory behind them is not known\n");
+	if (*account->beside.no_sockets)
+		out_f(out, "Buffers of its %zu sockets are not known: %s\n",
+		      account->beside.files.sockets.nr, account->beside.no_sockets);
+	account_sockets(&account->beside.files, &unknown);
+	if (unknown && !*account->beside.no_sockets)
+		out_f(out, "Of %zu more sockets (neither TCP, UDP nor Unix, or just made) nothing is known\n",
+		      unknown);
 	stood_text_print(out, account->pause_ns, account->no_snapshot);
 }
 
@@ -139,7 +147,9 @@ const struct cmd cmd_memory_account = {
 			  "gives it back) and pinned (live blocks keep its pages). Then what is not in\n"
 			  "it: untouched (of blocks), swapped, tables (page tables), hugetlb,\n"
 			  "descriptors (memory files and deleted files of tmpfs, as far as not mapped),\n"
-			  "and of the control group group-files (page cache), group-shared (tmpfs, shared\n"
+			  "sockets (buffers of TCP, UDP and Unix sockets, in the kernel; not known of a\n"
+			  "process with a network namespace of its own), and of the control group\n"
+			  " group-files (page cache), group-shared (tmpfs, shared\n"
 			  "memory), group-kernel.\n"
 			  "\n"
 			  "The heaps are walked, in a short stop or a snapshot, as for `malloc`. Heaps\n"

@@ -48,6 +48,7 @@ static const struct {
 	[ACCOUNT_HUGETLB] = { "hugetlb", "huge pages of hugetlbfs", ACCOUNT_BESIDE },
 	[ACCOUNT_DESCRIPTORS] = { "descriptors", "memory files of descriptors",
 				  ACCOUNT_BESIDE },
+	[ACCOUNT_SOCKETS] = { "sockets", "buffers of its sockets, in the kernel", ACCOUNT_BESIDE },
 	[ACCOUNT_GROUP_FILES] = { "group-files", "of its control group: page cache",
 				  ACCOUNT_BESIDE },
 	[ACCOUNT_GROUP_SHARED] = { "group-shared", "of its control group: tmpfs, shared memory",
@@ -306,6 +307,20 @@ uint64_t account_unmapped(const struct memory_use *use, struct held_files *files
 	return bytes;
 }
 
+uint64_t account_sockets(const struct held_files *files, size_t *unknown_ret)
+{
+	uint64_t bytes = 0;
+
+	*unknown_ret = 0;
+	vec_each(is, &files->sockets) {
+		if (is->bytes == SOCKET_MEMORY_UNKNOWN)
+			++*unknown_ret;
+		else
+			bytes += is->bytes;
+	}
+	return bytes;
+}
+
 struct heap_free account_heap_free(const struct account_heap *heap)
 {
 	return (struct heap_free){
@@ -320,6 +335,7 @@ void account_make(const struct memory_use *use, const struct account_heap *heap,
 		  struct account_beside *beside, struct account *ret)
 {
 	uint64_t *part = ret->part;
+	size_t unknown;
 
 	for (unsigned i = 0; i < ACCOUNT_PARTS; i++)
 		part[i] = i < ACCOUNT_ALL ? 0 : MEMORY_UNKNOWN;
@@ -343,6 +359,8 @@ void account_make(const struct memory_use *use, const struct account_heap *heap,
 	part[ACCOUNT_HUGETLB] = beside->hugetlb;
 	if (beside->files_known)
 		part[ACCOUNT_DESCRIPTORS] = account_unmapped(use, &beside->files);
+	if (beside->files_known && !*beside->no_sockets)
+		part[ACCOUNT_SOCKETS] = account_sockets(&beside->files, &unknown);
 	part[ACCOUNT_GROUP_FILES] = beside->group_files;
 	part[ACCOUNT_GROUP_SHARED] = beside->group_shared;
 	part[ACCOUNT_GROUP_KERNEL] = beside->group_kernel;

@@ -62,6 +62,7 @@ enum account_part {
 	ACCOUNT_TABLES,		/* page tables, without those of mdbg's memory */
 	ACCOUNT_HUGETLB,	/* huge pages of hugetlbfs, which Rss leaves out */
 	ACCOUNT_DESCRIPTORS,	/* memory files and deleted files of tmpfs, as far as not mapped */
+	ACCOUNT_SOCKETS,	/* buffers of its sockets, in the kernel */
 	ACCOUNT_GROUP_FILES,	/* of its control group: page cache */
 	ACCOUNT_GROUP_SHARED,	/* ... tmpfs and shared memory */
 	ACCOUNT_GROUP_KERNEL,	/* ... slab, stacks, page tables, sockets */
@@ -110,6 +111,7 @@ struct account_beside {
 	uint64_t group_files, group_shared, group_kernel;
 	struct held_files files;	/* `mapped` is filled in */
 	bool files_known;
+	char no_sockets[128];		/* why nothing is known of its sockets */
 };
 
 struct account {
@@ -118,5 +120,7 @@ struct account {
 
 /* The bytes of files that are in no mapping of the process; `mapped` of each is filled in. */
 uint64_t account_unmapped(const struct memory_use *use, struct held_files *files);
+/* Bytes of the buffers of those sockets whose are known; *unknown_ret: how many others there are. */
+uint64_t account_sockets(const struct held_files *files, size_t *unknown_ret);
 void account_make(const struct memory_use *use, const struct account_heap *heap,
 		  struct account_beside *beside, struct account *ret);

@@ -4,6 +4,7 @@
 #include "os/held_files.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,6 +39,15 @@ static bool is_tmpfs(struct search *search, const struct file_id *id)
 	return false;
 }
 
+/* "socket:[INODE]" */
+static struct err *note_socket(struct search *search, int number, const char *link)
+{
+	struct held_socket is = { .bytes = SOCKET_MEMORY_UNKNOWN, .fd = number };
+
+	return sscanf(link, "socket:[%" SCNu64 "]", &is.inode) == 1 ?
+	       vec_push(&search->files.sockets, is) : NULL;
+}
+
 static struct err *look(struct search *search, int number)
 {
 	struct held_file file = { .fd = number };
@@ -45,7 +55,11 @@ static struct err *look(struct search *search, int number)
 	struct statx stx;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", search->pid, number);
-	if (!file_link(AT_FDCWD, path, link, sizeof(link)) || !path_cut_deleted(link) ||
+	if (!file_link(AT_FDCWD, path, link, sizeof(link)))
+		return NULL;
+	if (!strncmp(link, "socket:", 7))
+		return note_socket(search, number, link);
+	if (!path_cut_deleted(link) ||
 	    statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO | STATX_BLOCKS, &stx) ||
 	    !stx.stx_blocks)
 		return NULL;
@@ -81,6 +95,24 @@ static void drop_doubles(struct held_files *files)
 	files->vec.nr = nr;
 }
 
+COMPARE_BY(by_inode, struct held_socket, is, is->inode)
+
+static void drop_double_sockets(struct held_files *files)
+{
+	size_t nr = 0;
+
+	vec_sort(&files->sockets, by_inode);
+	vec_each(is, &files->sockets) {
+		struct held_socket *last = nr ? &files->sockets.at[nr - 1] : NULL;
+
+		if (last && last->inode == is->inode)
+			last->fd = MIN(last->fd, is->fd);
+		else
+			files->sockets.at[nr++] = *is;
+	}
+	files->sockets.nr = nr;
+}
+
 struct err *held_files_find(pid_t pid, unsigned most, struct held_files *ret)
 {
 	struct search search = { .pid = pid, .files = HELD_FILES_INIT };
@@ -100,6 +132,7 @@ struct err *held_files_find(pid_t pid, unsigned most, struct held_files *ret)
 		return err;
 	}
 	drop_doubles(&search.files);
+	drop_double_sockets(&search.files);
 	*ret = search.files;
 	return NULL;
 }
@@ -107,4 +140,5 @@ struct err *held_files_find(pid_t pid, unsigned most, struct held_files *ret)
 void held_files_free(struct held_files *files)
 {
 	vec_free(&files->vec);
+	vec_free(&files->sockets);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "os/kernel_text.h"
+#include "os/machine/socket_memory.h"
 #include "os/memory_groups.h"
 #include "session/heap.h"
 #include "session/private.h"
@@ -114,6 +115,10 @@ static void find_files(pid_t pid, struct account_beside *ret)
 	struct err *err = held_files_find(pid, FILES_MOST, &ret->files);
 
 	ret->files_known = !err;
+	if (!err)
+		err = socket_memory_find(pid, &ret->files);
+	if (err && ret->files_known)
+		snprintf(ret->no_sockets, sizeof(ret->no_sockets), "%.127s", err->msg);
 	if (err)
 		err_ignore(err);
 }

@@ -83,6 +83,40 @@ by_both case account-parts 60 {
 	finish $t
 }
 
+# The kernel's memory for its sockets is told, and which descriptor has most of it.
+case account-sockets 60 {
+	set t [start faulter]
+	set pid [pid_of $t]
+	set m [live_start -p $pid]
+	set before [dict get [account_parts $m] sockets]
+	order $t "sockets 300"
+	set is [account_parts $m]
+	set grown [expr {[dict get $is sockets] - $before}]
+	check {$grown >= 300 * 1000 && $grown <= 300 * 8192} {300 messages of 1000 bytes are $grown}
+	set text [live $m "memory account"]
+	check {[regexp -line {^sockets +(\d+) .*not in it: buffers of its sockets, in the kernel \((\d+); most: descriptor (\d+), (\d+)\)$} \
+		$text -> bytes number fd most]} {$text}
+	check {$bytes == [dict get $is sockets] && $number >= 600 && $most >= 1000} {$text}
+	check {[string match socket:* [file readlink /proc/$pid/fd/$fd]]} {descriptor $fd}
+	live_end $m
+	finish $t
+}
+
+# Of a process with a network of its own mdbg does not know it, and says so.
+case account-sockets-elsewhere 60 {
+	if {[catch {exec [need unshare] -rn true}]} {
+		skip "nobody may make a network namespace here"
+	}
+	set t [start_command unshare -rn $::build/targets/faulter]
+	order $t "sockets 3"
+	set m [live_start -p [pid_of $t]]
+	check {[dict get [account_parts $m] sockets] eq "-"} {[account_parts $m]}
+	set text [live $m "memory account"]
+	check {[regexp -line {^Buffers of its \d+ sockets are not known: it has a network namespace of its own$} $text]} {$text}
+	live_end $m
+	finish $t
+}
+
 # Blocks from before the attach are known by size, and so is what is free.
 case account-attached-later 60 {
 	set t [start kinds]
