@@ -92,6 +92,16 @@ static void add_up(struct rates *rates, unsigned slot)
 	all->past[slot] = (float)all->bytes;
 }
 
+static struct log_older older_since(const struct log_older *from, const struct log_older *to)
+{
+	return (struct log_older){
+		.known = from->known && to->known,
+		.bytes = to->bytes - from->bytes,
+		.frees = to->frees - from->frees,
+		.unsized = to->unsized - from->unsized,
+	};
+}
+
 static void take_reading(struct rates *rates, const struct reading *reading,
 			 const struct log_totals *totals, uint64_t now_ns)
 {
@@ -109,7 +119,8 @@ static void take_reading(struct rates *rates, const struct reading *reading,
 			forget_new(rate);
 	}
 	add_up(rates, slot);
-	rates->new_older = rates->over_ns ? reading->older.bytes - rates->older.bytes : 0;
+	rates->new_older = older_since(rates->over_ns ? &rates->older : &reading->older,
+				       &reading->older);
 	rates->older = reading->older;
 	rates->time_ns = now_ns;
 	rates->nr++;

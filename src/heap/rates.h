@@ -39,8 +39,7 @@ struct rates {
 	VEC(struct rate) vec;		/* by stack id */
 	struct rate all;		/* of all stacks together */
 	/* up to the last reading; what of it is new since the reading before (0: there was none) */
-	struct log_older older;
-	uint64_t new_older;		/* bytes */
+	struct log_older older, new_older;
 	uint64_t time_ns;		/* of the last reading, since the epoch */
 	uint64_t over_ns;		/* since the reading before; 0: there was none */
 	uint64_t nr;			/* how many readings there were */

@@ -90,19 +90,28 @@ static void print_figures(const struct watch_view *view, const struct rate *rate
 	      spark);
 }
 
-/* Print what older blocks have given back meanwhile: growth of others is none as far as that goes. */
+/*
+ * Print what older blocks have given back meanwhile: growth of others is none as far as that goes. What
+ * is not known of that is said where it would make growth less.
+ */
 static void print_older(const struct watch_view *view, struct out *out)
 {
 	const struct rates *rates = view->rates;
+	const struct log_older *older = &rates->new_older;
 	char net[FIGURE_ROOM];
 	struct rate all = rates->all;
 
-	if (!rates->over_ns || !rates->new_older)
-		return;
-	all.growth -= (int64_t)rates->new_older;
+	all.growth -= (int64_t)older->bytes;
 	growth_text(net, rates, &all, out);
-	out_f(out, "          %s bytes from before the attach were freed: growth %s in all\n",
-	      number_text_size(out, rates->new_older).at, net);
+	if (older->bytes)
+		out_f(out, "          %s bytes from before the attach were freed: growth %s in all\n",
+		      number_text_size(out, older->bytes).at, net);
+	if (older->unsized)
+		out_f(out, "          %" PRIu64 " blocks from before the attach, of unknown size, were "
+		      "freed: growth is less by these\n", older->unsized);
+	if (!older->known && all.growth > 0)
+		out_text(out, "          (what was freed of blocks from before the attach is not known: "
+			 "growth may be less)\n");
 }
 
 /* Print the sums in two lines, for terminals on which one line would be cut. */

@@ -71,6 +71,51 @@ case net-sampled 60 {
 	finish $t $m
 }
 
+# malloc watch has heard its first reading when older blocks are freed. Returns the bytes of these, by the program.
+proc begin_watch_renewing {t m} {
+	puts $m "malloc watch 0.1"
+	flush $m
+	hear_reading $m
+	return [order $t "renew 20000"]
+}
+
+proc end_watch {m} {
+	exec kill -INT [pid $m]
+	live_answer $m 20
+	live_end $m
+}
+
+case net-watch 120 {
+	set t [start renewer 30000]
+	set m [live_start -p [pid_of $t]]
+	set bytes [begin_watch_renewing $t $m]
+	set net 0
+	set freed 0
+	while {$freed < $bytes} {
+		set reading [hear_reading $m]
+		check {![string match {*not known*} $reading]} {$reading}
+		set growth [lindex [watched $reading] 2]
+		if {[regexp -line {^ +(\d+) bytes from before the attach were freed: growth ([-+]\d+) in all$} $reading -> some growth]} {
+			incr freed $some
+		}
+		incr net $growth
+	}
+	check {$freed == $bytes && abs($net) <= $bytes / 20} {$freed of $bytes were freed, and in all it grew by $net}
+	end_watch $m
+	finish $t
+	foreach {options library said} {
+		{--sample 64} {} {(what was freed of blocks from before the attach is not known: growth may be less)}
+		{} libjemalloc.so.2 {blocks from before the attach, of unknown size, were freed: growth is less by these}
+	} {
+		set t [expr {$library eq "" ? [start renewer 30000] : [start_below $library renewer 30000]}]
+		set m [live_start {*}$options -p [pid_of $t]]
+		begin_watch_renewing $t $m
+		until {[string match "*$said*" [hear_reading $m]]}
+		end_watch $m
+		finish $t
+	}
+}
+
 # The same where sizes are not known: the heaps are walked at both ends.
 proc net_judged {options t} {
 	exec mkfifo $::tmp/go
@@ -105,6 +150,14 @@ case net-judges-elsewhere 120 {
 	finish $t
 	chan configure $m -blocking 1
 	check {[end_script $m] eq {exit 0}} {[slurp $::tmp/script.err]}
+}
+
+foreach library {libtcmalloc_minimal.so.4 libmimalloc.so.2} {
+	case net-judges-[regexp -inline {[a-z]+malloc} $library] 120 [string map [list @library $library] {
+		set t [start_below @library renewer 50000]
+		net_judged {} $t
+		finish $t
+	}]
 }
 
 case net-judges-sampled 60 {
