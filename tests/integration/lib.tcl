@@ -70,11 +70,15 @@ proc is_sanitized {} {
 	return [expr {![catch {exec grep -q __asan_init $::mdbg_program}]}]
 }
 
+proc skip_if {condition why} {
+	if {[uplevel 1 [list expr $condition]]} {
+		skip [uplevel 1 [list subst $why]]
+	}
+}
+
 # A case that a mdbg built with sanitizers cannot do, and why.
 proc skip_if_sanitized {why} {
-	if {[is_sanitized]} {
-		skip $why
-	}
+	skip_if {[is_sanitized]} {$why}
 }
 
 proc check {condition why} {
@@ -99,9 +103,7 @@ proc free_port {} {
 
 proc need {program} {
 	set path [auto_execok $program]
-	if {$path eq ""} {
-		skip "$program is not installed"
-	}
+	skip_if {$path eq ""} {$program is not installed}
 	return [lindex $path 0]
 }
 
@@ -134,13 +136,9 @@ proc hear {chan {limit 30}} {
 	chan configure $chan -blocking 0
 	set until [expr {[clock milliseconds] + $limit * 1000 * $::slower}]
 	while {[gets $chan line] < 0} {
-		if {[eof $chan]} {
-			fail "end of output where an answer was due"
-		}
+		check {![eof $chan]} {end of output where an answer was due}
 		set left [expr {$until - [clock milliseconds]}]
-		if {$left <= 0} {
-			fail "no answer within $limit s"
-		}
+		check {$left > 0} {no answer within $limit s}
 		set ::heard($chan) waiting
 		set timer [after $left [list set ::heard($chan) late]]
 		chan event $chan readable [list set ::heard($chan) more]
@@ -169,9 +167,7 @@ proc is_alive {pid} {
 proc until {condition {limit 20}} {
 	set end [expr {[clock milliseconds] + $limit * 1000 * $::slower}]
 	while {![uplevel 1 [list expr $condition]]} {
-		if {[clock milliseconds] > $end} {
-			fail "not so within $limit s: $condition"
-		}
+		check {[clock milliseconds] <= $end} {not so within $limit s: $condition}
 		after 2
 	}
 }
@@ -222,9 +218,7 @@ proc build_target {cc source args} {
 	set folder [file join $::here .. targets]
 	set program $::tmp/[file rootname $source]
 	if {[catch {exec [need $cc] -O2 -D_GNU_SOURCE -I$folder {*}$args -o $program $folder/$source -pthread 2>@1} message]} {
-		if {[regexp {cannot find (-l\S+)} $message -> library]} {
-			skip "$source: $cc $args has no $library"
-		}
+		skip_if {[regexp {cannot find (-l\S+)} $message -> library]} {$source: $cc $args has no $library}
 		fail "$source cannot be built by $cc $args: [string range $message 0 300]"
 	}
 	return $program
@@ -254,16 +248,12 @@ proc pid_of {chan} {
 
 proc tell {chan line} {
 	chan configure $chan -blocking 1
-	if {[catch {puts $chan $line; flush $chan} message]} {
-		fail "the target does not listen to $line: $message"
-	}
+	check {![catch {puts $chan $line; flush $chan} message]} {the target does not listen to $line: $message}
 }
 
 proc ask {chan line {limit 30}} {
 	tell $chan $line
-	if {[catch {hear $chan $limit} answer]} {
-		fail "asked to $line: $answer"
-	}
+	check {![catch {hear $chan $limit} answer]} {asked to $line: $answer}
 	return $answer
 }
 
@@ -272,6 +262,13 @@ proc order {chan line {limit 30}} {
 	set answer [ask $chan $line $limit]
 	check {[lindex $answer 0] eq "ok"} {the target answers $line with: $answer}
 	return [lrange $answer 1 end]
+}
+
+# The same of several lines, one behind the other, whose answers say no more.
+proc orders {chan args} {
+	foreach line $args {
+		order $chan $line
+	}
 }
 
 # Ask for a list that ends with `end N`.
@@ -289,8 +286,20 @@ proc ask_list {chan line {limit 30}} {
 # becomes the target's state before that.
 proc start_watched {names args} {
 	set t [start {*}$args]
-	set before [expr {[llength $names] == 3 ? [list [state [pid_of $t]]] : {}}]
-	uplevel 1 [list lassign [list $t {*}$before [live_start -p [pid_of $t]]] {*}$names]
+	uplevel 1 [list set [lindex $names 0] $t]
+	uplevel 1 [list attach_to [lrange $names 1 end] $t]
+}
+
+# An mdbg that is attached to a target: attach_to {before m} $t, or attach_to m $t.
+proc attach_to {names t} {
+	set before [expr {[llength $names] == 2 ? [list [state [pid_of $t]]] : {}}]
+	uplevel 1 [list lassign [list {*}$before [live_start -p [pid_of $t]]] {*}$names]
+}
+
+# It has nothing to verify, and ends with status 0.
+proc quit {chan} {
+	tell $chan quit
+	check {[ending $chan] eq {exit 0}} {it ended otherwise}
 }
 
 # First mdbg ends, if there is one; then the target must be as before, if that is given (options as for `state`). The
@@ -436,9 +445,7 @@ proc live_start {args} {
 	set chan [open |[list {*}[mdbg_command -q {*}$args -x $script] 2> $::tmp/live-$::lives.err] r+]
 	chan configure $chan -buffering line
 	set ::live_err($chan) $::tmp/live-$::lives.err
-	if {[catch {live_answer $chan 60} message]} {
-		fail "mdbg $args: $message: [slurp $::live_err($chan)]"
-	}
+	check {![catch {live_answer $chan 60} message]} {mdbg $args: $message: [slurp $::live_err($chan)]}
 	return $chan
 }
 
@@ -451,9 +458,7 @@ proc live_answer {chan limit} {
 		lappend lines $line
 	}
 	set ::result $result
-	if {$code != 0} {
-		fail $result
-	}
+	check {$code == 0} {$result}
 	return [join $lines "\n"]
 }
 
@@ -463,6 +468,13 @@ proc live {chan command {limit 60}} {
 		fail "mdbg, told to $command: $answer: [slurp $::live_err($chan)]"
 	}
 	return $answer
+}
+
+# Commands one behind the other, of which nobody wants to know what they print.
+proc live_all {chan args} {
+	foreach command $args {
+		live $chan $command
+	}
 }
 
 # A Tcl value, not what is printed.
@@ -476,9 +488,7 @@ proc live_error {chan command} {
 	chan configure $chan -blocking 1
 	puts $chan $command
 	flush $chan
-	if {![catch {live_answer $chan 60} answer]} {
-		fail "no error from $command"
-	}
+	check {[catch {live_answer $chan 60} answer]} {no error from $command}
 	return $answer
 }
 
@@ -490,6 +500,11 @@ proc live_end {chan {want {exit 0}}} {
 	until {![is_alive $pid]} 30
 	set end [ending $chan]
 	check {$end eq $want} {mdbg ended with $end: [slurp $::live_err($chan)]}
+}
+
+proc live_kill {chan} {
+	exec kill -KILL [pid $chan]
+	catch {ending $chan}
 }
 
 # --- reading what it prints ---------------------------------------------------------------------------------------
@@ -616,9 +631,7 @@ proc compare {t blocks {since 0}} {
 		}
 		set name [lindex [dict get $block stack] 0 1]
 		set got [list [dict get $block size] [dict get $block thread] [alias $name]]
-		if {![dict exists $truth $address]} {
-			fail "[format 0x%x $address] ($got) is listed, but not held"
-		}
+		check {[dict exists $truth $address]} {[format 0x%x $address] ($got) is listed, but not held}
 		set held [dict get $truth $address]
 		if {[lrange $held 0 2] ne $got && [lindex $held 3] >= $since} {
 			fail "[format 0x%x $address] is listed as $got, but is [lrange $held 0 2]"
@@ -627,9 +640,7 @@ proc compare {t blocks {since 0}} {
 		incr seen
 	}
 	dict for {address held} $truth {
-		if {[lindex $held 3] >= $since} {
-			fail "[format 0x%x $address] ($held) is held, but not listed"
-		}
+		check {[lindex $held 3] < $since} {[format 0x%x $address] ($held) is held, but not listed}
 	}
 	return $seen
 }

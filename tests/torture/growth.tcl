@@ -30,8 +30,7 @@ proc start_and_stop {kind trials} {
 		live $m "growth stop"
 		check {[string match "*not recorded*" [live_error $m "growth $kind"]]} {trial $i: $::result}
 	}
-	order $t pause
-	order $t drop
+	orders $t pause drop
 	check {[open_descriptors $m] eq $descriptors} {mdbg had $descriptors, and has [open_descriptors $m]}
 	check_state $attached [pid_of $t]
 	finish $t $m $before -a

@@ -34,16 +34,13 @@ proc world_is_right {name command pattern reasons {passed {}} {gdb 1} {factor 1}
 	order $t "run $n" 120
 	check_tagged $name [compare_tagged [mdbg_tagged $m [pid_of $t]] $shown $pattern $passed] $n $reasons
 	live_end $m
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
+	quit $t
 }
 
 # Build a text of this file; returns the program.
 proc build_text {name text args} {
 	spit $::tmp/$name $text
-	if {[catch {exec {*}$args 2>@1} message]} {
-		skip "$name cannot be built: [string range $message 0 200]"
-	}
+	skip_if {[catch {exec {*}$args 2>@1} message]} {$name cannot be built: [string range $message 0 200]}
 	return $::tmp/[file rootname $name]
 }
 
@@ -221,9 +218,7 @@ set goroutines {
 by_both repeated stacks-goroutines 90 {
 	spit $::tmp/main.go $::goroutines
 	set go [list env GOCACHE=$::tmp/cache GOPATH=$::tmp/go GO111MODULE=off GOFLAGS= "CGO_CFLAGS=-O2 -g -I[targets]" [need go] build]
-	if {[catch {exec {*}$go -o $::tmp/main $::tmp/main.go 2>@1} message]} {
-		fail "go build: [string range $message 0 200]"
-	}
+	check {![catch {exec {*}$go -o $::tmp/main $::tmp/main.go 2>@1} message]} {go build: [string range $message 0 200]}
 	set behind {main\.worker (?:main\.main\S* )?runtime\.goexit\S*}
 	world_is_right goroutines [list $::tmp/main] $behind {} {^_cgo_|^runtime\.\w*cgocall|^main\._Cfunc_|^main\.step$} 0 6
 }

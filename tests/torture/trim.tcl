@@ -5,9 +5,7 @@
 proc check_trimmed {t what} {
 	if {[catch {
 		check {[order $t errno] == 77} {errno is another}
-		order $t verify
-		order $t "holes 3"
-		order $t verify
+		orders $t verify "holes 3" verify
 		set rounds [order $t rounds]
 		if {$::trim_threads} {
 			until {[order $t rounds] > $rounds + 50}
@@ -99,8 +97,7 @@ foreach {name threads} {trim-kill-9 0 trim-kill-9-threads 3} {
 		set ::trim_walked 1
 		set t [start trim -t THREADS]
 		order $t "holes 100"
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		attach_to {before m} $t
 		set start [clock microseconds]
 		catch {live $m "malloc trim"}
 		set took [expr {[clock microseconds] - $start}]

@@ -23,8 +23,7 @@ proc come_and_go {i attach detach} {
 	switch [expr {$i % 4}] {
 		0 {
 			set m [live_start -p $pid]
-			live $m "malloc allocations > /dev/null"
-			live $m detach
+			live_all $m "malloc allocations > /dev/null" detach
 			live_end $m
 		}
 		1 { kill_at [expr {int($attach * (0.1 + rand()))}] }
@@ -50,8 +49,7 @@ proc come_and_go {i attach detach} {
 # A new mdbg works, and leaves nothing behind.
 proc next_works {before options} {
 	set m [live_start -p [pid_of $::t]]
-	live $m "malloc sites limit 1"
-	live $m detach
+	live_all $m "malloc sites limit 1" detach
 	live_end $m
 	check_state $before [pid_of $::t] {*}$options
 }

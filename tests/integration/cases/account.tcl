@@ -148,8 +148,7 @@ case account-arenas 60 {
 # A fork's child shares all until one of both writes.
 case account-forked 60 {
 	set t [start kinds]
-	order $t "anonymous 6"
-	order $t fork
+	orders $t "anonymous 6" fork
 	set m [live_start --no-arm -p [pid_of $t]]
 	set shared [dict get [account_parts $m] forked]
 	check {$shared >= 6 << 20} {$shared bytes}
@@ -162,9 +161,7 @@ case account-forked 60 {
 # Other allocators' heaps are one part; what a program maps itself is another.
 case account-other-allocators 60 {
 	set path [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
-	if {$path eq ""} {
-		skip "no other allocator is installed"
-	}
+	skip_if {$path eq ""} {no other allocator is installed}
 	set t [start_command env LD_PRELOAD=$path $::build/targets/kinds]
 	set m [live_start -p [pid_of $t]]
 	order $t "heap 5"

@@ -107,9 +107,7 @@ proc tiny_elf {path class} {
 proc start_tiny {class} {
 	set pid [exec [tiny_elf $::tmp/tiny$class $class] &]
 	until {![is_alive $pid] || ![catch {file readlink /proc/$pid/exe} exe] && [string match *tiny$class $exe]}
-	if {![is_alive $pid]} {
-		skip "this kernel does not run the program"
-	}
+	skip_if {![is_alive $pid]} {this kernel does not run the program}
 	return $pid
 }
 
@@ -133,18 +131,14 @@ case attach-without-allocator 20 {
 
 case attach-another-users 30 {
 	set setpriv [need setpriv]
-	if {[exec id -u] != 0} {
-		skip "needs root"
-	}
+	skip_if {[exec id -u] != 0} {needs root}
 	set t [start exact]
 	file copy $::mdbg_program $::tmp/mdbg
 	exec chmod 755 $::tmp
 	foreach dir [list $::tmp] {
 		# nobody must be able to reach the program.
 		while {$dir ne "/"} {
-			if {([file attributes $dir -permissions] & 1) == 0} {
-				skip "$dir is closed to others"
-			}
+			skip_if {([file attributes $dir -permissions] & 1) == 0} {$dir is closed to others}
 			set dir [file dirname $dir]
 		}
 	}
@@ -156,13 +150,9 @@ case attach-another-users 30 {
 }
 
 case attach-yama 30 {
-	if {![file exists /proc/sys/kernel/yama/ptrace_scope]} {
-		skip "this kernel has no yama"
-	}
+	skip_if {![file exists /proc/sys/kernel/yama/ptrace_scope]} {this kernel has no yama}
 	set scope [string trim [slurp /proc/sys/kernel/yama/ptrace_scope]]
-	if {$scope == 0 || [exec id -u] == 0} {
-		skip "yama does not restrict this user"
-	}
+	skip_if {$scope == 0 || [exec id -u] == 0} {yama does not restrict this user}
 	set t [start exact]
 	mdbg -q -p [pid_of $t]
 	check_refused 3 "" ptrace_scope

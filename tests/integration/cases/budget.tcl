@@ -26,8 +26,7 @@ proc check_survives {does events} {
 		limit_group $group 260
 		order $t "hold 200"
 		order $t "threads 1"	;# libc has handlers from then on
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		attach_to {before m} $t
 		foreach one $does {
 			order $t $one
 		}
@@ -66,9 +65,7 @@ case budget-shrinks 60 {
 	try {
 		limit_group $group 400
 		set m [live_start -p [pid_of $t]]
-		order $t "ways 1000"
-		order $t "hold 370"
-		order $t "ways 400000"
+		orders $t "ways 1000" "hold 370" "ways 400000"
 		check {[is_alive [pid_of $t]]} {it was killed}
 		live $m {wait 0.5}
 		set said [slurp $::live_err($m)]

@@ -51,8 +51,7 @@ proc typed {m command {instead ""}} {
 proc investigate {heading command body} {
 	set ::session [page_session $heading]
 	set t [start_command {*}$command]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	uplevel 1 [list set t $t]
 	uplevel 1 [list set m $m]
 	uplevel 1 $body
@@ -76,8 +75,7 @@ proc lost_bytes {text} {
 
 by_both case cases-forgotten-free 60 {
 	investigate "Forgotten free" $::build/targets/cases {
-		order $t index
-		order $t "history 1000"
+		orders $t index "history 1000"
 		typed $m "malloc mark start"
 		order $t "history 500"
 		set text [typed $m "malloc sites sort growth since start limit 1"]
@@ -92,8 +90,7 @@ by_both case cases-forgotten-free 60 {
 
 case cases-fast-leaker 60 {
 	investigate "Fast leaker" $::build/targets/cases {
-		order $t index
-		order $t frames
+		orders $t index frames
 		live $m {wait until {[dict get [lindex [mdbg::sites sort rate limit 1] 0] growth] ne "-"} timeout 20}
 		set text [typed $m "malloc sites sort rate limit 1"]
 		lassign [first_site $text] bytes count function
@@ -135,8 +132,7 @@ proc figure_of_heap {text name} {
 
 by_both case cases-connections-never-reused 60 {
 	investigate "Connections never reused" $::build/targets/cases {
-		order $t index
-		order $t "serve 100"
+		orders $t index "serve 100"
 		typed $m "malloc mark morning"
 		order $t "serve 1000"
 		set text [typed $m "malloc diff morning"]
@@ -252,9 +248,7 @@ case cases-outside-the-process 60 {
 
 case cases-leaker-below-a-limit 60 {
 	with_group 96M {
-		if {![file exists $group/memory.limit_in_bytes]} {
-			skip "the page has version 1"
-		}
+		skip_if {![file exists $group/memory.limit_in_bytes]} {the page has version 1}
 		investigate "Leaker below a limit" $::build/targets/cases {
 			spit_into $group/cgroup.procs [pid_of $t]
 			order $t frames

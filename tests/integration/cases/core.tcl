@@ -27,17 +27,13 @@ proc start_dumpable {program args} {
 
 # End it by a signal; the core that the kernel has written.
 proc kernel_core {t signal} {
-	if {![kernel_writes_cores]} {
-		skip "the kernel's cores go elsewhere: [string trim [slurp /proc/sys/kernel/core_pattern]]"
-	}
+	skip_if {![kernel_writes_cores]} {the kernel's cores go elsewhere: [string trim [slurp /proc/sys/kernel/core_pattern]]}
 	exec kill -$signal [pid_of $t]
 	# The end of its input would end its read, if that came first.
 	until {![is_alive [pid_of $t]]}
 	ending $t
 	set cores [glob -nocomplain $::tmp/core*]
-	if {$cores eq {}} {
-		skip "the kernel writes no cores here (its limit, or its core_pattern)"
-	}
+	skip_if {$cores eq {}} {the kernel writes no cores here (its limit, or its core_pattern)}
 	return [lindex $cores 0]
 }
 
@@ -121,9 +117,7 @@ proc check_same {live core} {
 			continue
 		}
 		foreach a [split $answer "\n"] b [split $got "\n"] {
-			if {$a ne $b} {
-				fail "$what: the core has: $b; and the process: $a"
-			}
+			check {$a eq $b} {$what: the core has: $b; and the process: $a}
 		}
 	}
 }
@@ -384,18 +378,14 @@ case core-without-its-files 60 {
 
 # glibc has found the damage itself, in the middle of malloc, and has called abort: that is certain.
 case core-of-an-abort-in-malloc 60 {
-	if {![kernel_writes_cores]} {
-		skip "the kernel's cores go elsewhere: [string trim [slurp /proc/sys/kernel/core_pattern]]"
-	}
+	skip_if {![kernel_writes_cores]} {the kernel's cores go elsewhere: [string trim [slurp /proc/sys/kernel/core_pattern]]}
 	set t [start_dumpable heaps 5000]
 	order $t overrun
 	tell $t hole
 	until {![is_alive [pid_of $t]]}
 	ending $t
 	set cores [glob -nocomplain $::tmp/core*]
-	if {$cores eq {}} {
-		skip "the kernel writes no cores here (its limit, or its core_pattern)"
-	}
+	skip_if {$cores eq {}} {the kernel writes no cores here (its limit, or its core_pattern)}
 	set text [mdbg_ok -c where -c "malloc check" --core [lindex $cores 0]]
 	check {[regexp { abort} $text]} {$text}
 	check {[regexp {the top chunk has a wrong size: 0x4242424242424242\n} $text]} {$text}
@@ -424,9 +414,7 @@ case core-in-the-middle-of-malloc 60 {
 	} else {
 		set core [last_core $t]
 	}
-	if {$core eq ""} {
-		skip "the kernel writes no cores here (its limit, or its core_pattern)"
-	}
+	skip_if {$core eq ""} {the kernel writes no cores here (its limit, or its core_pattern)}
 	set text [mdbg_ok -c "malloc check" --core $core]
 	check {[regexp {  uncertain: thread \d+ stands inside the allocator\n} $text]} {$text}
 	check {[regexp {chunks: no damage is certain, \d+ (place is|places are) uncertain\n} $text]} {$text}

@@ -242,9 +242,7 @@ proc core_of {t} {
 	until {![is_alive [pid_of $t]]}
 	ending $t
 	set cores [glob -nocomplain $::tmp/core*]
-	if {$cores eq {}} {
-		skip "the kernel writes no cores here (its core_pattern)"
-	}
+	skip_if {$cores eq {}} {the kernel writes no cores here (its core_pattern)}
 	return [lindex $cores 0]
 }
 
@@ -289,9 +287,7 @@ by_both repeated death-core-unwinds-anywhere 30 {
 
 # The first process of a pid namespace dies of its faults, though the kernel lets none die that is traced.
 by_both case death-of-init 30 {
-	if {[catch {exec unshare -fp true} why]} {
-		skip "no pid namespace can be made: $why"
-	}
+	skip_if {[catch {exec unshare -fp true} why]} {no pid namespace can be made: $why}
 	foreach {how args} {segv {} abort sleep {thread ill} sleep fpe round} {
 		set t [start_command unshare -fp --kill-child $::build/targets/dies {*}$args 2>/dev/null]
 		set pid [exec pgrep -P [pid_of $t]]

@@ -52,8 +52,7 @@ proc check_accounts_of {t m what body} {
 	set mdbg_then [calls_of_mdbg $m]
 	order $t load
 	uplevel 1 $body
-	order $t "more 500"
-	order $t calm
+	orders $t "more 500" calm
 	check_accounts [less [calls_of_target $t] $then] [less [calls_of_mdbg $m] $mdbg_then] $what
 }
 

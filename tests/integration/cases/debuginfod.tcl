@@ -230,9 +230,7 @@ case debuginfod-missing 20 {
 
 # The package of a file by dpkg's lists, those of the container where it has some.
 case debuginfod-package 20 {
-	if {![file exists /var/lib/dpkg/info]} {
-		skip "no dpkg"
-	}
+	skip_if {![file exists /var/lib/dpkg/info]} {no dpkg}
 	set sleep [open |[list sleep 600] r]
 	set text [mdbg_ok -q -p [pid $sleep] -c "map -v"]
 	exec kill [pid $sleep]

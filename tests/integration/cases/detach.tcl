@@ -76,8 +76,7 @@ by_both case stopped-while-attached 60 {
 	start_watched {t m} exact -t 2
 	exec kill -STOP [pid_of $t]
 	until {[regexp {State:\t[Tt]} [slurp /proc/[pid_of $t]/status]]}
-	live $m "wait 0.2"
-	live $m where
+	live_all $m "wait 0.2" where
 	live_end $m
 	until {[stopped [pid_of $t]]}
 	exec kill -CONT [pid_of $t]
@@ -127,9 +126,7 @@ by_both case blocked-system-calls-and-stops 60 {
 	order $t wake ;# each of them waits now
 	set m [live_start -p [pid_of $t]]
 	for {set i 0} {$i < 20} {incr i} {
-		live $m "where all"
-		live $m interrupt
-		live $m cont
+		live_all $m "where all" interrupt cont
 	}
 	order $t wake
 	set answer [ask $t verify]
@@ -153,8 +150,7 @@ by_both case somebody-elses-patch 60 {
 	seek $mem $address
 	puts -nonewline $mem "\xcc"
 	flush $mem
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	set verbose [live $m "malloc -v"]
 	check {[regexp -line "pvalloc.*[format %x $address]" $verbose] || [regexp -line "pvalloc.*int3" $verbose]} \
 		{malloc -v does not name the patch: $verbose}
@@ -173,8 +169,7 @@ by_both case detach-large-stacks 60 {
 	set ::env(MDBG_TRACE) $::tmp/trace
 	set t [start deepstack]
 	order $t "threads 48 7"
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	live_end $m
 	check {[regexp {waited for process [0-9]+ in ([0-9]+) steps} [slurp $::tmp/trace] -> steps] && $steps > 1} \
 		{all in one stop: [slurp $::tmp/trace]}

@@ -137,8 +137,7 @@ case diff-file-two-builds 120 {
 		set t [start_command $::tmp/grower]
 		set m [live_start -p [pid_of $t]]
 		need_format $m sqlite
-		order $t "table 100000"
-		order $t "fill $fill"
+		orders $t "table 100000" "fill $fill"
 		live $m "export sqlite $::tmp/$run.db"
 		finish $t $m
 	}
@@ -263,8 +262,7 @@ case diff-file-of-a-core 60 {
 repeated diff-file-damaged 60 {
 	start_watched {t m} grower
 	need_format $m sqlite
-	order $t "fill 100"
-	order $t "load 3"
+	orders $t "fill 100" "load 3"
 	live $m "wait until {\[llength \[mdbg::sites\]\] >= 4} timeout 30"
 	order $t calm
 	live $m "export sqlite $::tmp/good.db"
@@ -295,13 +293,10 @@ repeated diff-file-damaged 60 {
 by_both case export-at 120 {
 	set t [start grower]
 	order $t "fill 1000"
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
-	order $t "table 100000"
-	order $t "fill 50"
+	attach_to {before m} $t
+	orders $t "table 100000" "fill 50"
 	live $m "malloc mark a"
-	order $t "fill 7"
-	order $t "table 5000"
+	orders $t "fill 7" "table 5000"
 	foreach format {folded json csv sqlite massif callgrind pprof flamegraph} {
 		if {[catch {live $m [list export $format /dev/null]} message] && [string match "*built without*" $message]} {
 			continue

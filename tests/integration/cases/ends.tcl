@@ -11,8 +11,7 @@ proc watch_end {line want} {
 	check {$end eq $want} {$line: the target ended with $end}
 	set n [llength [lsearch -all [split [live $m "malloc allocations size == 333"] "\n"] "0x*"]]
 	check {$n == 50} {$n blocks in the log after the end and not 50}
-	live $m "malloc sites limit 3"
-	live $m malloc
+	live_all $m "malloc sites limit 3" malloc
 	set status [live $m status]
 	live_error $m "registers"
 	live_end $m

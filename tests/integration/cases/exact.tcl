@@ -23,8 +23,7 @@ proc account {text name} {
 # Every event is in exactly one account.
 by_both case exact-accounts 60 {
 	start_watched {t m} exact
-	order $t each
-	order $t "ops [work 5000 1000]"
+	orders $t each "ops [work 5000 1000]"
 	lassign [order $t counts] allocs frees nulls failed reallocs
 	set accounts [live $m "malloc -v"]
 	foreach {name want} [list "blocks recorded" $allocs "blocks freed" $frees "frees of NULL" $nulls \
@@ -54,8 +53,7 @@ by_both repeated exact-eight-threads 60 {
 		order $t go
 		set m [live_start -p [pid_of $t]]
 		set since [expr {[clock microseconds] * 1000}]
-		order $t "more [work 200 20]"
-		order $t pause
+		orders $t "more [work 200 20]" pause
 		check {[compare $t [dump $m] $since] > 50} {few blocks}
 		order $t go
 		live_end $m
@@ -69,9 +67,7 @@ by_both repeated exact-eight-threads 60 {
 by_both repeated exact-eight-threads-from-the-start 60 {
 	for {set i 0} {$i < $::trials} {incr i} {
 		start_watched {t m} exact -t 8 {*}$::rest
-		order $t go
-		order $t "more [work 200 20]"
-		order $t pause
+		orders $t go "more [work 200 20]" pause
 		check {[compare $t [dump $m]] > 50} {few blocks}
 		finish $t $m
 	}
@@ -79,8 +75,7 @@ by_both repeated exact-eight-threads-from-the-start 60 {
 
 by_both case exact-while-it-runs 60 {
 	start_watched {t m} exact -t 4 {*}$::rest
-	order $t go
-	order $t "more 20"
+	orders $t go "more 20"
 	for {set i 0} {$i < [work 10 4]} {incr i} {
 		live $m "malloc allocations > $::tmp/dump"
 		set blocks [parse_allocations [slurp $::tmp/dump]]
@@ -134,9 +129,7 @@ by_both case exact-own-operator-new-without-nothrow 60 {
 
 by_both case exact-dlopen 60 {
 	start_watched {t before m} dlopener
-	order $t "cycle [work 20 5]"
-	order $t load
-	order $t unload
+	orders $t "cycle [work 20 5]" load unload
 	set listed [dict create]
 	foreach block [dump $m] {
 		dict set listed [dict get $block address] $block

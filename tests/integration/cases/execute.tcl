@@ -5,9 +5,7 @@
 # Have the second thread of target t execute a program that copies its input; it waits until it is allowed to.
 proc about_to_execute {t} {
 	file copy $::build/targets/hello $::tmp/next
-	if {[ask $t "exec $::tmp/next"] ne "ok"} {
-		skip "no permission events of fanotify (CAP_SYS_ADMIN, Linux 5.0)"
-	}
+	skip_if {[ask $t "exec $::tmp/next"] ne "ok"} {no permission events of fanotify (CAP_SYS_ADMIN, Linux 5.0)}
 }
 
 # It begins, is let go, and ends as it would by itself.
@@ -43,7 +41,6 @@ by_both case execute-fails-and-detach 30 {
 	about_to_execute $t
 	puts $m detach
 	flush $m
-	order $t "alloc 3"
-	order $t deny
+	orders $t "alloc 3" deny
 	finish $t $m $before
 }

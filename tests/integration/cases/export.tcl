@@ -15,13 +15,10 @@ proc with_export_target {body args} {
 	uplevel 1 [list set mdbg_args $args]
 	uplevel 1 {
 		set t [start grower]
-		order $t "fill 100"
-		order $t "table 100000"
+		orders $t "fill 100" "table 100000"
 		set before [state [pid_of $t]]
 		set m [live_start {*}$mdbg_args -p [pid_of $t]]
-		order $t "fill 50"
-		order $t "table 5000"
-		order $t "load 2"
+		orders $t "fill 50" "table 5000" "load 2"
 		live $m "wait until {\[llength \[mdbg::sites\]\] >= 4} timeout 30"
 		order $t calm
 		live $m interrupt
@@ -387,9 +384,7 @@ case export-to-standard-output 60 {
 
 # A disk that has no room any more, in a mount namespace of its own.
 case export-full-disk 120 {
-	if {[catch {exec unshare -m true} message]} {
-		skip "no mount namespace: $message"
-	}
+	skip_if {[catch {exec unshare -m true} message]} {no mount namespace: $message}
 	set t [start grower]
 	order $t "fill 10"
 	set script [spit $::tmp/full.sh {
@@ -522,8 +517,7 @@ case export-of-what-has-ended 60 {
 by_both case export-sampled 120 {
 	set t [start sampled]
 	set m [live_start --sample 4K -p [pid_of $t]]
-	order $t "small [work 100000 5000]"
-	order $t "large [work 1000 200]"
+	orders $t "small [work 100000 5000]" "large [work 1000 200]"
 	live $m interrupt
 	set truth [lreplace [export_truth $m] 2 end 0 0]
 	check {[lindex $truth 0] > [work 4000000 500000]} {not scaled: $truth}
@@ -557,9 +551,7 @@ proc columns_of {json} {
 case export-any-list 60 {
 	with_export_target {
 		need_format $m json
-		live $m "malloc mark a"
-		live $m cont
-		live $m "growth start brk"
+		live_all $m "malloc mark a" cont "growth start brk"
 		order $t "fill 5"
 		live $m interrupt
 		foreach list $::exported_lists {
@@ -625,8 +617,7 @@ case usable-size 60 {
 # A line a row: the same rows in the same order as scripts get them.
 case brief-lists 60 {
 	with_export_target {
-		live $m "malloc mark a"
-		live $m cont
+		live_all $m "malloc mark a" cont
 		order $t "fill 5"
 		live $m interrupt
 		foreach {list key} {{malloc sites} bytes {malloc sites by function} bytes {malloc leaks all} bytes

@@ -155,8 +155,7 @@ by_both case find-as-leaks 60 {
 	foreach line [ask_list $t names] {
 		order $t "case [lindex $line 0]"
 	}
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	live $m interrupt
 	set holders [all_holders $m]
 	set reached [dict create]
@@ -212,8 +211,7 @@ case find-in-a-core 60 {
 # Without a log; and of another allocator.
 case find-without 60 {
 	set t [start leaks]
-	order $t "case root"
-	order $t "case chain"
+	orders $t "case root" "case chain"
 	set m [live_start -p [pid_of $t]]
 	set root [dict get [lindex [live_value $m "mdbg::allocations size >= 8011 and size < 8026"] 0] address]
 	live_end $m
@@ -223,9 +221,7 @@ case find-without 60 {
 	finish $t $m
 
 	set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
-	if {$library eq ""} {
-		skip "libjemalloc is not installed"
-	}
+	skip_if {$library eq ""} {libjemalloc is not installed}
 	set t [open |[list env LD_PRELOAD=$library $::build/targets/leaks 2>@stderr] r+]
 	chan configure $t -buffering line
 	set pid [lindex [hear $t] 1]
@@ -261,8 +257,7 @@ case find-limit-and-errors 60 {
 	check {[string match {*is no*} [live_error $m "malloc find here"]]} {[live_error $m "malloc find here"]}
 	check {[string match {*'most' is not expected here*} [live_error $m "malloc find 0x1000 most 3"]]} {most}
 	check {[string match {*a number is missing after limit*} [live_error $m "mdbg::find 0x1000 limit"]]} {limit}
-	live $m kill
-	live $m "wait exit"
+	live_all $m kill "wait exit"
 	set text [live $m "malloc find [lindex $most 1]"]
 	check {[regexp {of a block of 465 bytes .*\nWho points to it is not known: there is no process any more$} $text]} {$text}
 	set found [live_value $m "mdbg::find [lindex $most 1]"]
@@ -274,8 +269,7 @@ case find-limit-and-errors 60 {
 # In a chunk of malloc's lie blocks of a pool: what points to one of these points to both.
 case find-in-a-pool 60 {
 	start_watched {t m} pool
-	live $m "probe alloc pool_alloc size=2 ptr=ret"
-	live $m "probe free pool_free ptr=2"
+	live_all $m "probe alloc pool_alloc size=2 ptr=ret" "probe free pool_free ptr=2"
 	order $t "alloc 3"
 	set chunk [dict get [lindex [live_value $m "mdbg::allocations size == 65536"] 0] address]
 	set blocks [lmap block [live_value $m "mdbg::allocations size == 48"] {dict get $block address}]

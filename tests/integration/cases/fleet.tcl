@@ -215,8 +215,7 @@ case fleet-receiver-is-deaf 60 {
 	hear $m
 	check {[hear $m] eq "sockets: 1"} {connections are left}
 	check {[regexp {^mdbg: fleet.tcl: process \d+: 127.0.0.1:\d+ takes no data\n$} [slurp $::tmp/fleet.err]]} {[slurp $::tmp/fleet.err]}
-	exec kill -KILL [pid $m]
-	catch {ending $m}
+	live_kill $m
 	end_receiver $r
 }
 

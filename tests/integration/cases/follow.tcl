@@ -81,10 +81,8 @@ by_both repeated follow-both-then-kill 120 {
 	for {set i 0} {$i < $::trials} {incr i} {
 		start_followed
 		delay [expr {$i * 3000}]
-		exec kill -KILL [pid $m]
-		catch {ending $m}
-		order $t "alloc 50"
-		order $t "fork 2"
+		live_kill $m
+		orders $t "alloc 50" "fork 2"
 		check {[is_alive $child]} {the child is dead}
 		mdbg_ok -q -p $child -c status
 		check_clean $child $before
@@ -98,8 +96,7 @@ by_both repeated follow-both-then-kill 120 {
 # Who is forked when mdbg is dead inherits the probes, and can be cleaned all the same.
 by_both case a-child-of-a-killed-mdbg-is-cleaned 60 {
 	start_watched {t before m} forker
-	exec kill -KILL [pid $m]
-	catch {ending $m}
+	live_kill $m
 	set child [order $t keep]
 	mdbg_ok -q -p [pid_of $t] -c status
 	check_clean [pid_of $t] $before
@@ -131,8 +128,7 @@ case follow-child-of-a-parent-that-ends 60 {
 	catch {ending $t}
 	until {[live_value $m mdbg::pid] == $child}
 	until {[llength [blocks_of $m $child]] > 0}
-	live $m status
-	live $m detach
+	live_all $m status detach
 	check_clean $child $before
 	live_end $m
 	exec kill -KILL $child
@@ -163,8 +159,7 @@ case follow-both-then-attach-another 60 {
 	set u [start forker]
 	exec kill -KILL [pid_of $t]
 	catch {ending $t}
-	live $m "wait 0.2"
-	live $m "mdbg::attach [pid_of $u]"
+	live_all $m "wait 0.2" "mdbg::attach [pid_of $u]"
 	check_clean $child $before
 	order $u "alloc 10"
 	finish $u $m
@@ -187,11 +182,7 @@ case follow-both-grandchildren 60 {
 case follow-both-child-execs 60 {
 	start_watched {t before m} forker
 	live $m "set follow-fork both"
-	order $t "forkexec 5"
-	order $t "spawn 3"
-	order $t "system 3"
-	order $t "vfork 3"
-	order $t "alloc 10"
+	orders $t "forkexec 5" "spawn 3" "system 3" "vfork 3" "alloc 10"
 	live_end $m
 	check_clean [pid_of $t] $before
 	finish $t
@@ -200,8 +191,7 @@ case follow-both-child-execs 60 {
 case follow-both-child-ends 60 {
 	start_followed
 	until {[llength [blocks_of $m $child]] > 0}
-	order $t drop
-	order $t "alloc 10"
+	orders $t drop "alloc 10"
 	live $m "malloc sites limit 3"
 	live_end $m
 	check_clean [pid_of $t] $before
@@ -231,8 +221,7 @@ case follow-both-interrupt 60 {
 		order $t "alloc 3"
 		until {![regexp {State:\t[Tt]} [slurp /proc/$child/status]]}
 	}
-	live $m interrupt
-	live $m detach
+	live_all $m interrupt detach
 	check_clean $child $before
 	check_clean [pid_of $t] $before
 	live_end $m
@@ -324,8 +313,7 @@ by_both case detach-in-a-vfork-lets-all-go 60 {
 	start_watched {t m} forker
 	order $t hold
 	live $m detach
-	order $t release
-	order $t "alloc 10"
+	orders $t release "alloc 10"
 	foreach status [glob /proc/[pid_of $t]/task/*/status] {
 		check {[string match "*TracerPid:\t0\n*" [slurp $status]]} {$status: still traced}
 	}

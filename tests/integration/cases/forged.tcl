@@ -7,9 +7,7 @@ proc said_of {m pid} {
 }
 
 proc need_root {} {
-	if {[exec id -u] != 0} {
-		skip {only root can harm others}
-	}
+	skip_if {[exec id -u] != 0} {only root can harm others}
 }
 
 # Nothing is done to a process that has the journal mapped but is no forked copy of the target. It is named once.
@@ -20,8 +18,7 @@ proc victim_is_spared {who prot where {how ""} {command {}}} {
 	set m [live_start -p [pid_of $t]]
 	order $t "alloc 50"
 	if {$how eq "shared"} {
-		order $t sharer
-		order $t "share 50"
+		orders $t sharer "share 50"
 	}
 	set victim [order $t "victim $who $prot $where $how"]
 	set maps [slurp /proc/$victim/maps]
@@ -58,8 +55,7 @@ case forged-sharer 60 {
 	start_watched {t before m} forger
 	set sharer [order $t sharer]
 	foreach command {"malloc off" "malloc on" detach} {
-		order $t "share 50"
-		order $t forge
+		orders $t "share 50" forge
 		live $m $command
 	}
 	live_end $m
@@ -79,8 +75,7 @@ case forged-sharer-and-left 60 {
 	order $t sharer
 	set m [live_start -p [pid_of $t]]
 	order $t "share 50"
-	exec kill -KILL [pid $m]
-	catch {ending $m}
+	live_kill $m
 	order $t "share 50"
 	set victim [order $t "victim same rw here shared"]
 	set maps [slurp /proc/$victim/maps]
@@ -103,8 +98,7 @@ case forged-snapshot 120 {
 	# With SIGCHLD, SIGWINCH and no signal; a snapshot has none, and ends as it is told to.
 	set killed [list [order $t "dead kill 17"] [order $t "dead kill 28"]]
 	set ended [list [order $t "dead exit 17"] [order $t "dead exit 0"]]
-	exec kill -KILL [pid $m]
-	catch {ending $m}
+	live_kill $m
 	foreach pid [list {*}$living {*}$killed {*}$ended [pid_of $t] 1] {
 		order $t "snapshot $pid"
 	}
@@ -130,8 +124,7 @@ case forged-snapshots 60 {
 	need_root
 	start_watched {t m} forger
 	set child [order $t "dead never 0"]
-	exec kill -KILL [pid $m]
-	catch {ending $m}
+	live_kill $m
 	order $t "snapshot $child all"
 	mdbg -q -p [pid_of $t] -c "malloc sites limit 1"
 	check {$::status in {0 3}} {mdbg ended with $::status: $::err}
@@ -145,13 +138,11 @@ case forged-and-left 60 {
 	need_root
 	start_watched {t m} forger
 	set victim [order $t "victim same rw here"]
-	exec kill -KILL [pid $m]
-	catch {ending $m}
+	live_kill $m
 	order $t forge
 	set m [live_start -p [pid_of $t]]
 	live_end $m
-	order $t check
-	order $t end
+	orders $t check end
 	finish $t
 }
 
@@ -165,8 +156,7 @@ foreach by {same another} {
 		set victim [order $t "victim same rw here"]
 		set maps [slurp /proc/$victim/maps]
 		live $m "detach -keep"
-		order $t "alloc 50"
-		order $t forge
+		orders $t "alloc 50" forge
 		if {"BY" eq "same"} {
 			live $m "attach [pid_of $t]"
 		} else {
@@ -223,8 +213,7 @@ repeated forged-descriptor 60 {
 		set t [start forger]
 		order $t swap
 		mdbg -q -p [pid_of $t] -c "malloc sites limit 1"
-		order $t kept
-		order $t end
+		orders $t kept end
 		finish $t
 	}
 }
@@ -242,23 +231,18 @@ proc flipped_is_endured {who} {
 	set child [order $t child]
 	set m [live_start -p [pid_of $t]]
 	for {set i 0} {$i < 2 * $::trials} {incr i} {
-		order $t "flip $who any"
-		order $t "alloc 20"
-		live $m "malloc off"
-		live $m "malloc on"
+		orders $t "flip $who any" "alloc 20"
+		live_all $m "malloc off" "malloc on"
 		order $t "alloc 20"
 		live_end $m
 		order $t still
 		check {[text_of $t] eq $before} {the text is not as before}
 		set m [live_start -p [pid_of $t]]
-		exec kill -KILL [pid $m]
-		catch {ending $m}
-		order $t "flip $who left"
-		order $t "alloc 20"
+		live_kill $m
+		orders $t "flip $who left" "alloc 20"
 		mdbg -q -p [pid_of $t] -c "malloc sites limit 1"
 		check {$::status in {0 3}} {mdbg ended with $::status: $::err}
-		order $t still
-		order $t verify
+		orders $t still verify
 		mdbg_ok -q -p [pid_of $t] -c "malloc sites limit 1"
 		order $t verify
 		check {[text_of $t] eq $before} {the text is not as before}

@@ -76,8 +76,7 @@ by_both case process-child-lives-on 60 {
 by_both case process-child-left-by-a-killed-one 60 {
 	start_watched {t before m} forker
 	set child [order $t keep]
-	exec kill -KILL [pid $m]
-	catch {ending $m}
+	live_kill $m
 	mdbg_ok -q -p [pid_of $t] -c status
 	child_is_clean $child $before
 	order $t drop
@@ -98,12 +97,8 @@ case process-child-of-a-target-that-ends 60 {
 by_both case process-child-survives-a-killed-mdbg 60 {
 	start_watched {t m} forker
 	order $t keep
-	exec kill -KILL [pid $m]
-	catch {ending $m}
-	order $t "alloc 50"
-	order $t "fork 3"
-	order $t "vfork 3"
-	order $t drop
+	live_kill $m
+	orders $t "alloc 50" "fork 3" "vfork 3" drop
 	mdbg_ok -q -p [pid_of $t] -c status
 	finish $t
 }
@@ -174,8 +169,7 @@ case process-exec-followed-without-descriptors 60 {
 case process-exec-of-another 60 {
 	start_watched {t m} forker
 	tell $t "exec /bin/sh -c exit"
-	live $m "wait 0.2"
-	live $m "malloc sites limit 1"
+	live_all $m "wait 0.2" "malloc sites limit 1"
 	check {[ending $t] eq {exit 0}} {the program ended otherwise}
 	live_end $m
 }
@@ -183,8 +177,7 @@ case process-exec-of-another 60 {
 case process-follow-both 60 {
 	start_watched {t m} forker
 	live $m "set follow-fork both"
-	order $t "fork 3"
-	order $t "alloc 10"
+	orders $t "fork 3" "alloc 10"
 	live_end $m
 	order $t "fork 3"
 	finish $t

@@ -417,8 +417,7 @@ repeated growth-load 120 {
 		}
 		live $m "growth stop"
 	}
-	order $t pause
-	order $t drop
+	orders $t pause drop
 	finish $t $m
 }
 
@@ -491,8 +490,7 @@ case growth-ended 60 {
 # Other programs than glibc's shared ones: what is held is as it says itself.
 proc check_growth_program {args} {
 	set t [start_command {*}$args]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	check {[live $m "growth start"] eq ""} {not all is watched: $::result}
 	order $t bare
 	set figures [check_growth $m [pid_of $t]]
@@ -567,8 +565,7 @@ case growth-pure-go 120 {
 	live_end $m
 	check_state $before [pid_of $t] -t
 	order $t more
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
+	quit $t
 }
 
 # malloc_trim runs in a thread of the target, and its brk passes our probe.
@@ -617,12 +614,10 @@ case growth-loader 60 {
 # `malloc off` ends it, and it can begin again.
 case growth-off 60 {
 	start_watched {t before m} mapper
-	live $m "growth start brk mmap shm"
-	live $m "malloc off"
+	live_all $m "growth start brk mmap shm" "malloc off"
 	check {[string match "*not recorded*" [live_error $m growth]]} {growth goes on without probes: $::result}
 	check {[string match "*malloc on*" [live_error $m "growth start mmap"]] || [string match "*no probes*" $::result]} {$::result}
-	live $m "malloc on"
-	live $m "growth start mmap"
+	live_all $m "malloc on" "growth start mmap"
 	order $t bare
 	check {[dict get [check_growth $m [pid_of $t]] mmap] == 3 * 4096} {[live $m growth]}
 	finish $t $m
@@ -688,9 +683,7 @@ case growth-bad-input 60 {
 		set got [live_error $m $command]
 		check {[string match $error $got]} {$command: $got}
 	}
-	live $m "growth start shm"
-	live $m "growth stop"
-	live $m "growth log"
+	live_all $m "growth start shm" "growth stop" "growth log"
 	finish $t $m
 	set t [start mapper]
 	mdbg --engine breakpoint -p [pid_of $t] -c "growth start mmap"
@@ -710,8 +703,7 @@ proc check_growth_of {pid work} {
 	}
 	live $m "detach -keep"
 	{*}$work
-	live $m "attach $pid"
-	live $m interrupt
+	live_all $m "attach $pid" interrupt
 	check_growth $m $pid
 	live $m cont
 	live_end $m
@@ -754,8 +746,7 @@ case growth-nginx 60 {
 case growth-brk-change 60 {
 	start_watched {t m} mapper
 	live $m "growth start brk mmap"
-	order $t "grow 5"
-	order $t "grow 3"
+	orders $t "grow 5" "grow 3"
 	set text [live $m "growth log brk"]
 	# The process had no heap before.
 	check {[regexp -line {^\S+ \S+ \d+ brk 0x[0-9a-f]+ -$} $text] && [regexp -line {^\S+ \S+ \d+ brk 0x[0-9a-f]+ \+12288$} $text]} {$text}

@@ -4,9 +4,7 @@
 # Start to record, or skip the case where the kernel does not permit that.
 proc start_growth {m kind} {
 	set error [live_value $m "catch {growth start $kind} message; set message"]
-	if {[regexp {perf_event_paranoid|CAP_BPF|without libbpf|CONFIG_|is not known} $error]} {
-		skip "growth $kind: $error"
-	}
+	skip_if {[regexp {perf_event_paranoid|CAP_BPF|without libbpf|CONFIG_|is not known} $error]} {growth $kind: $error}
 	check {$error eq ""} {growth start $kind: $error}
 }
 
@@ -24,9 +22,7 @@ proc fault_sums {m function} {
 case faults 60 {
 	start_watched {t m} faulter
 	start_growth $m fault
-	order $t "touch 3000"
-	order $t "thread 2000"
-	order $t "copy 1000"
+	orders $t "touch 3000" "thread 2000" "copy 1000"
 	check {[string match {*lost*} [live $m {growth fault}]] == 0} {events were lost: [live $m {growth fault limit 1}]}
 	foreach {function pages faults} {touch 5000 5000 run 2000 2000 main 3000 4000} {
 		set sums [fault_sums $m $function]
@@ -135,9 +131,7 @@ case faults-as-perf 90 {
 	}
 	chan configure $chan -buffering line
 	puts $chan enable
-	if {[catch {hear $chan} answer]} {
-		skip "perf: [string trim [slurp $::tmp/perf.err]]"
-	}
+	skip_if {[catch {hear $chan} answer]} {perf: [string trim [slurp $::tmp/perf.err]]}
 	set before [all_faults $m]
 	foreach line {{touch 20000} {thread 5000} {copy 2000}} {
 		order $t $line
@@ -150,9 +144,7 @@ case faults-as-perf 90 {
 	set theirs [llength [split [string trim [exec $perf script -i $data -F event 2>/dev/null]] "\n"]]
 	set ours [expr {$after - $before}]
 	note "perf $theirs, mdbg $ours"
-	if {[regexp {lost} [live $m {growth fault limit 1}]]} {
-		skip "the ring was full: the machine is too busy to compare"
-	}
+	skip_if {[regexp {lost} [live $m {growth fault limit 1}]]} {the ring was full: the machine is too busy to compare}
 	check {abs($ours - $theirs) <= 0.01 * $theirs} {perf has $theirs faults, mdbg $ours}
 	finish $t
 	live_end $m
@@ -166,8 +158,7 @@ repeated faults-killed 60 {
 		start_growth $m fault
 		tell $t "touch 5000"
 		if {$i % 2} {
-			live $m {growth stop}
-			live $m {growth start fault}
+			live_all $m {growth stop} {growth start fault}
 		}
 		exec kill -KILL [pid $m]
 		check {[hear $t] eq "ok"} {trial $i}
@@ -179,15 +170,11 @@ repeated faults-killed 60 {
 # Another user may see no faults of a process that is not its own, and is told why.
 case growth-not-permitted 30 {
 	set setpriv [need setpriv]
-	if {[exec id -u] != 0} {
-		skip "only root can become another user"
-	}
+	skip_if {[exec id -u] != 0} {only root can become another user}
 	file copy $::mdbg_program $::tmp/mdbg
 	file attributes $::tmp -permissions 0755
 	set status [catch {exec $setpriv --reuid 65534 --regid 65534 --clear-groups $::tmp/mdbg -n -q -c {growth start kernel} 2>@1} message]
-	if {[string match {*without libbpf*} $message]} {
-		skip $message
-	}
+	skip_if {[string match {*without libbpf*} $message]} {$message}
 	check {$status && [regexp {^mdbg: .*growth start: the kernel's allocations: .*(BPF takes root|BTF)} $message]} {not refused: $message}
 }
 
@@ -218,9 +205,7 @@ case kernel-sockets 60 {
 			incr count [dict get $site count]
 		}
 	}
-	if {!$count} {
-		skip "this kernel names the stacks of a socket's buffers otherwise"
-	}
+	skip_if {!$count} {this kernel names the stacks of a socket's buffers otherwise}
 	check {abs($count - 400) <= 4} {400 messages are held, and mdbg has $count}
 	check {$bytes % $count == 0 && $bytes / $count >= 1000} {$bytes bytes in $count}
 	set text [live $m {growth kernel function == unix_dgram_sendmsg limit 1}]
@@ -287,9 +272,7 @@ case kernel-since 60 {
 	live $m {malloc mark begun}
 	set bytes "set sum 0; foreach site \[mdbg::growth kernel function == unix_dgram_sendmsg %s\] {incr sum \[dict get \$site count\]}; set sum"
 	set all [live_value $m [format $bytes {}]]
-	if {!$all} {
-		skip "this kernel names the stacks of a socket's buffers otherwise"
-	}
+	skip_if {!$all} {this kernel names the stacks of a socket's buffers otherwise}
 	set new [live_value $m [format $bytes {since begun}]]
 	check {$new < $all / 10} {$new of $all are new}
 	order $t "sockets 300"

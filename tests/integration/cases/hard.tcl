@@ -63,22 +63,17 @@ proc exact_in {t engine {share 1.0}} {
 	foreach round {1 2} {
 		set m [live_start -p $pid]
 		check_engine $m $engine
-		order $t "make 200 777"
-		order $t "pairs 1000"
+		orders $t "make 200 777" "pairs 1000"
 		check_blocks $m 777 200
 		check_blocks_stacks $m 777 $share
-		live $m interrupt
-		live $m "where all 3"
-		live $m cont
+		live_all $m interrupt "where all 3" cont
 		order $t drop
 		check_blocks $m 777 0
 		order $t "make 100 779"
 		set said [live $m "malloc -v"]
 		live_end $m
 		check_state $before $pid
-		order $t "make 5 777"
-		order $t verify
-		order $t drop
+		orders $t "make 5 777" verify drop
 	}
 	finish $t
 	return $said
@@ -108,8 +103,7 @@ case hard-seccomp-and-kill-9 20 {
 	for {set i 0} {$i < 4} {incr i} {
 		set m [live_start -p [pid_of $t]]
 		order $t "make 10 777"
-		exec kill -KILL [pid $m]
-		catch {ending $m}
+		live_kill $m
 		order $t "pairs 1000"
 	}
 	mdbg_ok -q -p [pid_of $t] -c {malloc allocations > /dev/null}
@@ -120,11 +114,9 @@ case hard-seccomp-and-kill-9 20 {
 by_both case hard-seccomp-comes-later 20 {
 	set t [start_in {} hard -t 3]
 	set m [live_start -p [pid_of $t]]
-	order $t filter
-	order $t "make 50 777"
+	orders $t filter "make 50 777"
 	check_blocks $m 777 50
-	live $m "where all"
-	live $m "malloc off; malloc on"
+	live_all $m "where all" "malloc off; malloc on"
 	live_end $m
 	set before [state [pid_of $t]]
 	check {[lsearch $before *memfd:mdbg*] < 0} {something stays: $before}
@@ -135,9 +127,7 @@ by_both case hard-seccomp-comes-later 20 {
 # A filter and no right to suspend it: refused, and it is said why.
 case hard-seccomp-without-the-right 20 {
 	set setpriv [need setpriv]
-	if {[exec id -u] != 0} {
-		skip "needs root"
-	}
+	skip_if {[exec id -u] != 0} {needs root}
 	set t [start_in {} hard -t 2 -s filter]
 	set before [state [pid_of $t]]
 	catch {exec $setpriv --bounding-set -sys_admin --inh-caps -sys_admin $::mdbg_program -n -q -p [pid_of $t] \
@@ -150,9 +140,7 @@ case hard-seccomp-without-the-right 20 {
 
 proc unshared {args} {
 	set unshare [need unshare]
-	if {[catch {exec $unshare {*}$args true} message]} {
-		skip "unshare $args: [lindex [split $message "\n"] 0]"
-	}
+	skip_if {[catch {exec $unshare {*}$args true} message]} {unshare $args: [lindex [split $message "\n"] 0]}
 	return [list $unshare {*}$args]
 }
 
@@ -174,9 +162,7 @@ case hard-user-and-pid-namespace 20 {
 
 # A root that holds nothing, /proc least of all; and one that lies: other files by the names of the target's own.
 case hard-chroot 20 {
-	if {[exec id -u] != 0} {
-		skip "needs root"
-	}
+	skip_if {[exec id -u] != 0} {needs root}
 	file mkdir $::tmp/root
 	exact_in [start_in {} hard -t 3 -r $::tmp/root] jump
 	set libc [exec sh -c "ldd $::build/targets/hard | awk '/libc.so/ { print \$3 }'"]
@@ -274,17 +260,13 @@ case hard-mlockall 20 {
 
 # What is mapped is locked, and no more may be locked than a little: the log is not.
 case hard-no-memory-to-lock 30 {
-	if {[exec id -u] != 0} {
-		skip "needs root"
-	}
+	skip_if {[exec id -u] != 0} {needs root}
 	# (A small program: the limit may be 8 MB, and not to be raised.)
 	exact_in [ready_in [open |[list [build_target cc hard.c -g -static] -l -m 3 -u 2>@stderr] r+] hard] jump
 }
 
 case hard-nobody 20 {
-	if {[exec id -u] != 0} {
-		skip "needs root"
-	}
+	skip_if {[exec id -u] != 0} {needs root}
 	exact_in [start_in {} hard -t 3 -u] jump
 }
 
@@ -372,8 +354,7 @@ foreach {from size} {mmap 16384 mmap 65536 malloc 16384 malloc 200000} {
 	case hard-coroutines-$from-$size 20 [string map [list FROM $from SIZE $size] {
 		set t [start hardstack]
 		order $t "co FROM SIZE 1"
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		attach_to {before m} $t
 		order $t "co FROM SIZE 50"
 		check_blocks $m 666 400
 		check_blocks_stacks $m 666 0
@@ -402,8 +383,7 @@ case hard-coroutines-at-work 30 {
 case hard-tiny-stacks 20 {
 	set t [start hardstack]
 	order $t "tiny 10"
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	order $t "tiny 40"
 	set blocks [check_blocks $m 555 40]
 	check_blocks_stacks $m 555 1.0
@@ -433,9 +413,7 @@ foreach n {10 1000} {
 # Deeper than any stack is kept, or walked: the depth is said.
 case hard-deep-recursion 20 {
 	start_watched {t before m} hardstack
-	order $t "deep 3000"
-	order $t "deep 10"
-	order $t "deep 3000"
+	orders $t "deep 3000" "deep 10" "deep 3000"
 	set blocks [check_blocks $m 333 3]
 	foreach block $blocks {
 		set stack [dict get $block stack]
@@ -452,15 +430,11 @@ case hard-deep-recursion 20 {
 
 by_both case hard-exceptions 30 {
 	set t [start hardthrow]
-	order $t "throw 1"
-	order $t "alloc 1"
+	orders $t "throw 1" "alloc 1"
 	set before [state [pid_of $t]]
 	foreach round {1 2} {
 		set m [live_start -p [pid_of $t]]
-		order $t "throw [work 2000 20]"
-		order $t "alloc [work 2000 20]"
-		order $t "construct [work 2000 20]"
-		order $t "keep 100"
+		orders $t "throw [work 2000 20]" "alloc [work 2000 20]" "construct [work 2000 20]" "keep 100"
 		check_blocks $m 321 100
 		# Of what was thrown nothing is left.
 		check {[held [live $m malloc]] == 100} {[live $m malloc]}

@@ -56,37 +56,28 @@ proc place_of {t function module} {
 # Two allocators at work in one process; one of them comes and goes.
 case hard-allocator-comes-and-goes 30 {
 	set t [start hardload]
-	order $t load
-	order $t "own 1"
-	order $t unload
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	orders $t load "own 1" unload
+	attach_to {before m} $t
 	foreach round {1 2} {
 		order $t load
 		until {[engine_in $m libhardpool] eq "jump"}
-		order $t "own 50"
-		order $t "make 50 654"
+		orders $t "own 50" "make 50 654"
 		# (The library's are where those of the round before were.)
 		check_blocks $m 654 [expr {50 + 50 * $round}]
 		check_blocks_stacks $m 654 1.0
-		order $t "disown 50"
-		order $t unload
-		order $t "pairs 100"
+		orders $t "disown 50" unload "pairs 100"
 		live $m "where all 2"
 	}
 	live_end $m
 	check_state $before [pid_of $t]
 	order $t load
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	check {[engine_in $m libhardpool] eq "jump" && [engine_in $m libc.so] eq "jump"} {[live $m "malloc -v"]}
-	order $t "own 50"
-	order $t "make 50 654"
+	orders $t "own 50" "make 50 654"
 	check_blocks $m 654 100
 	live_end $m
 	check_state $before [pid_of $t]
-	order $t "own 5"
-	order $t unload
+	orders $t "own 5" unload
 	finish $t
 }
 
@@ -97,11 +88,9 @@ by_both case hard-allocator-comes-back 30 {
 		order $t load
 		live $m "where all 2"
 		until {[engine_in $m libhardpool] eq ($::engine eq "auto" ? "jump" : $::engine)}
-		order $t "own 50"
-		order $t "make 50 654"
+		orders $t "own 50" "make 50 654"
 		check_blocks $m 654 [expr {50 + 50 * $round}]
-		order $t "disown 50"
-		order $t unload
+		orders $t "disown 50" unload
 		live $m "where all 2"
 	}
 	finish $t $m
@@ -109,9 +98,7 @@ by_both case hard-allocator-comes-back 30 {
 
 # Unload it and load it again, at once, to where it was.
 proc again {t} {
-	if {[order $t again] ne ""} {
-		skip "the library comes to another place"
-	}
+	skip_if {[order $t again] ne ""} {the library comes to another place}
 }
 
 # It is gone and back between two looks: nothing but its text tells.
@@ -119,8 +106,7 @@ by_both case hard-allocator-comes-back-unseen 30 {
 	set t [start hardload]
 	order $t load
 	lassign [place_of $t malloc libhardpool] address own
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	foreach round {1 2 3} {
 		again $t
 		live $m "where all 2"
@@ -147,8 +133,7 @@ by_both repeated hard-allocator-in-bursts 60 {
 	set t [start hardload]
 	order $t load
 	lassign [place_of $t malloc libhardpool] address own
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	for {set i 1} {$i <= 2 * $::trials} {incr i} {
 		for {set burst [expr {int(rand() * 40)}]} {$burst >= 0} {incr burst -1} {
 			again $t
@@ -231,8 +216,7 @@ case hard-overwritten 30 {
 	set t [start hardload]
 	order $t load
 	lassign [place_of $t free libhardpool] address own
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	set jump [text_at $t $address]
 	check {$jump ne $own} {free of libhardpool is not patched}
 	foreach round {1 2} {
@@ -268,8 +252,7 @@ proc all_probes {m} {
 by_both case hard-patches-discarded 30 {
 	set t [start hardload]
 	lassign [place_of $t malloc libc.so] address own
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	set probes [all_probes $m]
 	foreach round {1 2 3} {
 		order $t "discard malloc"
@@ -290,8 +273,7 @@ by_both case hard-patches-discarded 30 {
 by_both case hard-allocator-of-wild-blocks 30 {
 	set t [start hardload]
 	order $t load
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	check {[probe_in $m free libhardpool engine] eq ($::engine eq "auto" ? "jump" : $::engine)} {[live $m "malloc -v"]}
 	set unknown [dict get [live_value $m mdbg::malloc] unknownfrees]
 	foreach round {1 2} {
@@ -310,21 +292,18 @@ by_both case hard-allocator-of-wild-blocks 30 {
 # Attached to, looked at, left and killed while a thread loads and unloads an allocator all the time.
 by_both repeated hard-allocator-in-a-storm 60 {
 	set t [start hardload]
-	order $t go
-	order $t halt
+	orders $t go halt
 	set before [state [pid_of $t]]
 	for {set i 0} {$i < 2 * $::trials} {incr i} {
 		order $t go
 		set m [live_start -p [pid_of $t]]
 		order $t "make 50 777"
 		check_blocks $m 777 50
-		live $m {wait 0.15}
-		live $m "where all"
+		live_all $m {wait 0.15} "where all"
 		order $t drop
 		check_blocks $m 777 0
 		if {$i % 2} {
-			exec kill -KILL [pid $m]
-			catch {ending $m}
+			live_kill $m
 			order $t "make 5 777"
 			mdbg_ok -q -p [pid_of $t] -c {where all 2}
 			order $t drop
@@ -370,13 +349,11 @@ proc worked {chan pid work {least 100}} {
 		set m [live_start -p $pid]
 		check {"breakpoint" ni [dict values [engines_of $m]]} {[live $m "malloc -v"]}
 		order $chan $work 60
-		live $m interrupt
-		live $m "malloc allocations > $::tmp/dump"
+		live_all $m interrupt "malloc allocations > $::tmp/dump"
 		set n [exec sh -c "grep -c ^0x $::tmp/dump || true"]
 		check {$n >= $least} {only $n blocks}
 		check {[figure [live $m malloc] "allocations currently active"] == $n} {malloc and the list differ}
-		live $m cont
-		live $m "malloc sites limit 3"
+		live_all $m cont "malloc sites limit 3"
 		tell $chan $work
 		live $m "where all 3"
 		live_end $m
@@ -384,15 +361,13 @@ proc worked {chan pid work {least 100}} {
 		tell $chan $work
 		set m [live_start -p $pid]
 		check {[lindex [hear $chan 60] 0] eq "ok"} {wrong answer}
-		exec kill -KILL [pid $m]
-		catch {ending $m}
+		live_kill $m
 		order $chan $work 60
 		mdbg_ok -q -p $pid -c status
 		check_file_state $before $pid
 	}
 	order $chan $work 60
-	tell $chan quit
-	check {[ending $chan] eq {exit 0}} {it ended otherwise}
+	quit $chan
 }
 
 proc open_program {args} {
@@ -473,8 +448,7 @@ by_both case hard-node-stacks 60 {
 	}
 	check {$all > 100 && $whole >= 0.99 * $all} {$whole of $all blocks have a whole stack}
 	live_end $m
-	tell $chan quit
-	check {[ending $chan] eq {exit 0}} {it ended otherwise}
+	quit $chan
 	file delete /tmp/perf-$pid.map
 }
 

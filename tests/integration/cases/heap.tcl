@@ -402,8 +402,7 @@ case heap-no-huge-pages 30 {
 # Of a process with one heap a label has one value, wherever it stands.
 case heap-labels 60 {
 	start_watched {t m} kinds
-	order $t "heap 2"
-	order $t "burst 1"
+	orders $t "heap 2" "burst 1"
 	set text [live $m malloc]
 	check {![string match "*Heap 1\n*" $text] && [regexp {Heap 0\n(.*)The Process Heap.*All Heaps\n(.*)} $text -> one all]} {$text}
 	foreach {- label value} [regexp -all -inline -line {^ +([^.\n]+)\.\.+ (\d+)$} $one] {

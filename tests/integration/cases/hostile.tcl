@@ -54,18 +54,14 @@ case hostile-mini 60 {
 case hostile-debuglink 60 {
 	set free [catch {exec truncate -s 4T $::tmp/probe} why]
 	file delete $::tmp/probe
-	if {$free} {
-		skip "no file of 4 TB can be made here: $why"
-	}
+	skip_if {$free} {no file of 4 TB can be made here: $why}
 	check_limit debuglink "too many bytes of a debug file"
 }
 
 # The program's own file is too large to be read: that is said, and once.
 case hostile-size 60 {
 	file copy $::build/targets/hard $::tmp/large
-	if {[catch {exec truncate -s 70G $::tmp/large} why]} {
-		skip "no file of 70 GB can be made here: $why"
-	}
+	skip_if {[catch {exec truncate -s 70G $::tmp/large} why]} {no file of 70 GB can be made here: $why}
 	set t [start_command $::tmp/large]
 	mdbg -p [pid_of $t] -c where -c where
 	check {[regexp -all {/large: its length: too many bytes} $::err] == 1} {not told once: $::err}
@@ -97,8 +93,7 @@ case hostile-perf-map 90 {
 case hostile-demangle 60 {
 	set long _Z1f[string repeat I1a 400]i[string repeat E 400]v[string repeat RT_ 670]
 	set t [start_command [build_target cc badnames.c -DLONG="$long"]]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	order $t allocate
 	set sites [live $m {malloc sites}]
 	foreach name [list _RB_ _RNvB_1a _RMINvC1a1fFGzzzzzzzzz_EuEu] {

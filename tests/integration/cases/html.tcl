@@ -160,8 +160,7 @@ case html-hostile-names 240 {
 	set pid [pid_of $t]
 	set m [live_start -p $pid]
 	order $t make
-	live $m "export flamegraph $::tmp/a.svg"
-	live $m "report $::tmp/a.html"
+	live_all $m "export flamegraph $::tmp/a.svg" "report $::tmp/a.html"
 	finish $t $m
 	foreach file {a.svg a.html} {
 		set text [slurp $::tmp/$file]
@@ -186,11 +185,9 @@ case html-hostile-names 240 {
 # Since a mark a graph is of the difference, also of what has gone altogether; a report has marks and history.
 case html-since-a-mark 120 {
 	start_watched {t m} exact
-	order $t each
-	order $t "ops 5000"
+	orders $t each "ops 5000"
 	live $m "malloc mark before"
-	order $t drop
-	order $t "ops 2000"
+	orders $t drop "ops 2000"
 	until {[live_value $m "llength \[mdbg::history\]"] > 2}
 	live $m "export flamegraph $::tmp/a.svg since before"
 	set grown 0

@@ -5,9 +5,7 @@
 
 # A worker of io_uring's is not stopped: the request that it works on would fail. It is none of the threads.
 by_both repeated uring-requests-go-on 60 {
-	if {[catch {start uring} t options]} {
-		skip {there is no io_uring here}
-	}
+	skip_if {[catch {start uring} t options]} {there is no io_uring here}
 	order $t "done 100"
 	check {[llength [ask_list $t workers]] > 0} {no request is carried out by a worker}
 	for {set i 0} {$i < 2 * $::trials} {incr i} {
@@ -52,9 +50,7 @@ foreach how {parent orphan threaded} {
 
 # A target in a PID namespace of its own. Returns its channel; pid_of is its id here.
 proc identity_inside {program args} {
-	if {[exec id -u] != 0} {
-		skip {only root can make a PID namespace}
-	}
+	skip_if {[exec id -u] != 0} {only root can make a PID namespace}
 	need unshare
 	need nsenter
 	set path [file normalize $::build/targets/$program]

@@ -47,8 +47,7 @@ proc stays_inside {leave} {
 	set t [start inside]
 	order $t hold
 	order $t let		;# what libc does for the first thread is done
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	order $t hold
 	if {$leave ne ""} {
 		live $m $leave
@@ -65,8 +64,7 @@ by_both case inside-and-stays 60 {stays_inside detach}
 by_both case inside-and-stays-at-the-end 60 {stays_inside ""}
 
 proc probe_pool {m} {
-	live $m "probe alloc pool_alloc size=1"
-	live $m "probe free pool_free ptr=1"
+	live_all $m "probe alloc pool_alloc size=1" "probe free pool_free ptr=1"
 }
 
 # Attach, detach: what is there of calls that have not returned is said, and the process has it, or has nothing.
@@ -93,8 +91,7 @@ foreach end {detach kill off} {
 		} else {
 			if {"END" eq "off"} {
 				live $m "malloc off"
-				order $t resume
-				order $t suspend
+				orders $t resume suspend
 			}
 			live $m detach
 			live_end $m
@@ -133,8 +130,7 @@ case inside-killed-one-after-the-other 60 {
 		order $t suspend
 		kill_mdbg $m
 	}
-	order $t resume
-	order $t resume
+	orders $t resume resume
 	visit $t $before 0
 	finish $t
 }

@@ -99,8 +99,7 @@ case jump-totals 30 {
 	order $t "pairs 5000"
 	live $m "malloc reset"
 	check {[live_value $m sums] eq {0 0 0 0}} {after a reset: $::result}
-	order $t "make 3000"
-	order $t "pairs 5000"
+	orders $t "make 3000" "pairs 5000"
 	check {[live_value $m sums] eq {256 8000 5000 3000}} {after a reset and more: $::result}
 	finish $t $m
 }
@@ -108,8 +107,7 @@ case jump-totals 30 {
 # Stopped at any moment, each block that a realloc has in hand is listed once.
 case jump-resized-blocks-are-there 60 {
 	start_watched {t before m} resizer
-	order $t go
-	order $t "more 100"
+	orders $t go "more 100"
 	for {set i 0} {$i < 100} {incr i} {
 		live $m interrupt
 		set n [live_value $m "llength \[mdbg::allocations size > 4000\]"]
@@ -129,8 +127,7 @@ case jump-reset-under-load 60 {
 		order $t go
 		live $m "malloc reset"
 		set since [expr {[clock microseconds] * 1000}]
-		order $t "more 2000"
-		order $t pause
+		orders $t "more 2000" pause
 		check {[compare $t [dump $m] $since] > 50} {few blocks}
 		set accounts [live $m "malloc -v"]
 		set live [expr {[account $accounts "blocks recorded"] - [account $accounts "blocks freed"] - [account $accounts "blocks replaced"]}]
@@ -144,11 +141,7 @@ case jump-threads-come-and-go 60 {
 	set t [start storm]
 	set before [state -t [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
-	order $t "storm 4"
-	order $t "alloc 100"
-	order $t "more 2000"
-	order $t "alloc 100"
-	order $t calm
+	orders $t "storm 4" "alloc 100" "more 2000" "alloc 100" calm
 	set listed [parse_allocations [live $m "malloc allocations size == 333"]]
 	check {[llength $listed] == 200} {[llength $listed] blocks and not 200}
 	set held [dict create]
@@ -186,8 +179,7 @@ case jump-where-under-load 60 {
 # At its prompt mdbg sleeps, however busy the target is: it wakes up some times a second. (What that costs is for the bench.)
 case jump-quiet-prompt 60 {
 	start_watched {t m} exact -t 2
-	order $t go
-	order $t "more 100000"
+	orders $t go "more 100000"
 	set start [clock milliseconds]
 	set woken [wakings [pid $m]]
 	order $t "more 1000000" 60

@@ -30,8 +30,7 @@ proc since {m} {
 repeated keep-and-come-back 120 {
 	start_watched {t before m} exact -t 4 {*}$::rest
 	set since [since $m]
-	order $t "ops 300"
-	order $t go
+	orders $t "ops 300" go
 	for {set i 0} {$i < 2 * $::trials} {incr i} {
 		live $m "detach -keep"
 		live_end $m
@@ -40,8 +39,7 @@ repeated keep-and-come-back 120 {
 		set m [live_start -p [pid_of $t]]
 		check {![string match *took* [said $m]]} {it was not gone on with}
 	}
-	order $t "more 500"
-	order $t pause
+	orders $t "more 500" pause
 	check {[kept_is_exact $t $m] > 300} {few blocks}
 	check {[since $m] eq $since} {[since $m] and not $since}
 	check_stacks $::tmp/dump 0.9
@@ -66,8 +64,7 @@ case keep-and-attach-again 60 {
 # A killed mdbg takes nothing with it.
 repeated keep-after-a-kill 120 {
 	start_watched {t before m} exact -t 4 {*}$::rest
-	order $t "ops 300"
-	order $t go
+	orders $t "ops 300" go
 	for {set i 0} {$i < $::trials} {incr i} {
 		kill_mdbg $m
 		order $t "more 500"
@@ -98,8 +95,7 @@ repeated keep-killed-while-taking-over 120 {
 		order $t "more 100"
 	}
 	set m [live_start -p [pid_of $t]]
-	order $t "more 100"
-	order $t pause
+	orders $t "more 100" pause
 	dump $m
 	finish $t $m $before
 }
@@ -117,8 +113,7 @@ case keep-another-version 60 {
 	set m [live_start -p [pid_of $t]]
 	check {[string match "*took out what an earlier mdbg had left*lost*version 99*" [said $m]]} \
 		{it says: [said $m]}
-	order $t drop
-	order $t "ops 300"
+	orders $t drop "ops 300"
 	compare $t [dump $m]
 	finish $t $m $before
 }
@@ -132,8 +127,7 @@ case keep-and-fork 60 {
 	live $m "detach -keep"
 	live_end $m
 	set child [order $t keep]
-	order $t "fork 3"
-	order $t "alloc 50"
+	orders $t "fork 3" "alloc 50"
 	set m [live_start -p [pid_of $t]]
 	parent_is_exact $t $m
 	live_end $m
@@ -224,8 +218,7 @@ case keep-and-off 60 {
 	compare $t [dump $m]
 	live $m "malloc off"
 	order $t drop
-	live $m "malloc on"
-	live $m "malloc reset"
+	live_all $m "malloc on" "malloc reset"
 	order $t "ops 100"
 	live $m "detach -keep"
 	live_end $m
@@ -246,8 +239,7 @@ proc unwatched {t what} {
 	uplevel 1 $what
 	set ::engine $engine
 	set m [live_start -p [pid_of $t]]
-	order $t "own 50"
-	order $t "make 50 777"
+	orders $t "own 50" "make 50 777"
 	check {[llength [blocks_sized $m 654]] == 50 && [llength [blocks_sized $m 777]] == 50} {[live $m "malloc -v"]}
 	order $t drop
 	live_end $m
@@ -292,9 +284,7 @@ case keep-and-load-elsewhere 60 {
 
 # Who may not open the log again is told so when it is left, and not by the next mdbg alone.
 case keep-without-the-right 30 {
-	if {[exec id -u] != 0} {
-		skip "needs root"
-	}
+	skip_if {[exec id -u] != 0} {needs root}
 	set t [start exact]
 	set before [state [pid_of $t]]
 	set without [list [need setpriv] --bounding-set -checkpoint_restore,-sys_admin]

@@ -32,8 +32,7 @@ proc kill_mdbg {m} {
 # The next mdbg has nothing to say about what is left, works, and leaves nothing.
 proc check_next {before t} {
 	set m [live_start -p [pid_of $t]]
-	live $m malloc
-	live $m detach
+	live_all $m malloc detach
 	live_end $m
 	set said [string trim [slurp $::live_err($m)]]
 	check {[regexp {^mdbg: took out what an earlier mdbg had left, and what it recorded is lost: [^;\n]*$} $said]} {the next mdbg says: $said}
@@ -72,8 +71,7 @@ by_both case killed-read-implies-exec 30 {
 	set maps [slurp /proc/[pid_of $t]/maps]
 	check {[string match "*rwxs*/memfd:mdbg*" $maps]} {the journal is not executable: $maps}
 	set m [live_start -p [pid_of $t]]
-	live $m "malloc sites limit 1"
-	live $m detach
+	live_all $m "malloc sites limit 1" detach
 	live_end $m
 	set new [lmap line [widened_state [pid_of $t]] {expr {$line in $before ? [continue] : $line}}]
 	check {$new eq ""} {not as before: $new}
@@ -90,9 +88,7 @@ repeated killed-breakpoints-go 60 {
 		set m [live_start -p [pid_of $t]]
 		order $t "more 10"
 		kill_mdbg $m
-		order $t "more 10"
-		order $t pause
-		order $t each
+		orders $t "more 10" pause each
 		check {[has_text $before [pid_of $t]]} {trial $i: text or mappings are not as before}
 		order $t verify
 		if {$i % 2} {
@@ -115,12 +111,7 @@ repeated killed-then-forks 60 {
 		kill_mdbg [live_start -p [pid_of $t]]
 		set child [order $t keep]
 		until {[has_text $before $child]}
-		order $t drop
-		order $t "fork 5"
-		order $t "tfork 5"
-		order $t "clonevm 5"
-		order $t "vfork 5"
-		order $t "alloc 10"
+		orders $t drop "fork 5" "tfork 5" "clonevm 5" "vfork 5" "alloc 10"
 		check {[has_text $before [pid_of $t]]} {text or mappings are not as before}
 		check_next $before $t
 		finish $t
@@ -172,9 +163,7 @@ case killed-after-a-filter-came 30 {
 	order $t filter
 	until {[tracer_word [pid_of $t]] == 0}
 	kill_mdbg $m
-	if {[catch {order $t "pairs 1000"} message]} {
-		fail "$message ([ending $t])"
-	}
+	check {![catch {order $t "pairs 1000"} message]} {$message ([ending $t])}
 	check {![has_text $before [pid_of $t]]} {the text has been changed}
 	check_next $before $t
 	finish $t

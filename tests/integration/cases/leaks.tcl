@@ -380,8 +380,7 @@ case leaks-in-redis 120 {
 	set strings [check_likely $m 0.98]
 	check {[regexp -line { in (\d+) blocks are possibly lost, \1 of them most likely in use: pointers to byte \d+, as sds strings have$} $strings]} \
 		{no sds strings: $strings}
-	live $m cont
-	live $m detach
+	live_all $m cont detach
 	live_end $m
 	check {[redis_state] eq $before} {not as before}
 	set active [figure $figures "allocations currently active"]
@@ -593,8 +592,7 @@ by_both case leaks-on-stacks 60 {
 		check {$sum == $bytes && $blocks >= 3} {$sum in records, $bytes in all}
 		check_sums $m
 		# They are freed: nothing was lost, and nothing hangs on a word of theirs.
-		order $t again
-		order $t again
+		orders $t again again
 		check {[dict get [of_size $m 6007 all] count] == 0} {still there: $::result}
 		finish $t $m $before
 	}

@@ -5,10 +5,7 @@ proc with_target {ops body} {
 	uplevel 1 [list set ops $ops]
 	uplevel 1 {
 		start_watched {t before m} exact -t 4 {*}$::rest
-		order $t "ops $ops"
-		order $t go
-		order $t "more 20"
-		order $t pause
+		orders $t "ops $ops" go "more 20" pause
 	}
 	uplevel 1 $body
 	uplevel 1 {
@@ -157,8 +154,7 @@ by_both case on-off-reset 60 {
 	order $t each
 	live $m "malloc reset"
 	check {[llength [allocations $m ""]] == 0} {blocks after reset}
-	order $t drop
-	order $t each
+	orders $t drop each
 	check {[llength [allocations $m ""]] >= 20} {too few blocks after reset and each}
 	finish $t $m $before
 }
@@ -169,8 +165,7 @@ case no-arm 60 {
 	order $t "ops 500"
 	check {[allocations $m ""] eq {}} {blocks are recorded without probes}
 	live $m "malloc on"
-	order $t drop
-	order $t each
+	orders $t drop each
 	check {[llength [allocations $m ""]] >= 20} {no blocks after malloc on}
 	finish $t $m
 }
@@ -182,8 +177,7 @@ proc length_of {path} {
 
 case redirect 60 {
 	with_target 500 {
-		live $m "malloc allocations > $::tmp/a"
-		live $m "malloc allocations > $::tmp/b"
+		live_all $m "malloc allocations > $::tmp/a" "malloc allocations > $::tmp/b"
 		live $m "malloc allocations >> $::tmp/b"
 		check {[length_of $::tmp/b] == 2 * [length_of $::tmp/a]} {>> does not append}
 		live $m "malloc allocations | wc -l > $::tmp/c"
@@ -244,8 +238,7 @@ by_both case looking 60 {
 		check {[string trim [live $m "sh echo shell"]] eq "shell"} {sh}
 		live $m "alias mm malloc"
 		check {[string match "*Statistical*" [live $m mm]]} {alias}
-		live $m set
-		live $m "set stack-depth"
+		live_all $m set "set stack-depth"
 		spit $::tmp/source.tcl "puts sourced\n"
 		check {[live $m "source $::tmp/source.tcl"] eq "sourced"} {source}
 		check {[string match "*malloc allocations*" [live $m "help malloc"]]} {help malloc}
@@ -266,8 +259,7 @@ by_both case interrupt-and-cont 60 {
 	set two [live $m "malloc allocations"]
 	check {$one eq $two} {a stopped target's list changes}
 	check {[string match "*stopped*" [live $m status]]} {status does not say stopped}
-	live $m where
-	live $m cont
+	live_all $m where cont
 	order $t pause
 	live $m interrupt
 	# Left while stopped: it must run on.
@@ -280,8 +272,7 @@ by_both case attach-stopped 60 {
 	set m [live_start --stop -p [pid_of $t]]
 	check {[string match "*stopped*" [live $m status]]} {--stop: status does not say stopped}
 	tell $t "ops 100"
-	live $m "wait 0.2"
-	live $m cont
+	live_all $m "wait 0.2" cont
 	check {[hear $t] eq "ok"} {no answer after cont}
 	check {[llength [allocations $m ""]] > 10} {nothing recorded after --stop and cont}
 	finish $t $m $before

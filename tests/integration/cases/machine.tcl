@@ -32,9 +32,7 @@ proc with_group {limit body} {
 			set file memory.max
 		}
 	}
-	if {$folder eq ""} {
-		skip "no control groups with memory are mounted"
-	}
+	skip_if {$folder eq ""} {no control groups with memory are mounted}
 	set group $folder/mdbg-test-[pid]
 	if {[catch {file mkdir $group; spit_into $group/$file $limit} why]} {
 		catch {exec rmdir $group}

@@ -207,8 +207,7 @@ case memory-kept 60 {
 		}
 		if {$ask eq "malloc trim"} {
 			set before [kernel_figure [pid_of $t] smaps_rollup Rss]
-			live $m "malloc on"
-			live $m "malloc trim"
+			live_all $m "malloc on" "malloc trim"
 			set gave [expr {$before - [kernel_figure [pid_of $t] smaps_rollup Rss]}]
 			check {$gave >= 0.9 * [dict get $verdict gives] - 400000} {$gave bytes came back: $verdict}
 		}
@@ -243,8 +242,7 @@ case memory-outside 60 {
 	}
 	# A child that ends leaves all that it shared to its parent: nothing was copied.
 	set t [start kinds]
-	order $t "anonymous 8"
-	order $t fork
+	orders $t "anonymous 8" fork
 	set m [live_start --no-arm -p [pid_of $t]]
 	live_value $m mdbg::memory
 	order $t unfork
@@ -336,9 +334,7 @@ case memory-large 60 {
 	order $t "alias 33"
 	set m [live_start -p [pid_of $t]]
 	set is [live_value $m mdbg::memory]
-	if {[dict get $is pss] ne "-"} {
-		skip "the kernel has no PAGEMAP_SCAN"
-	}
+	skip_if {[dict get $is pss] ne "-"} {the kernel has no PAGEMAP_SCAN}
 	check {[with_own $is rsize] == [kernel_figure [pid_of $t] smaps_rollup Rss]} {$is}
 	check {[with_own $is vsize] == [kernel_figure [pid_of $t] status VmSize]} {$is}
 	check {[dict get $is locked] == 0 && [dict get $is dirty] eq "-"} {$is}
@@ -354,8 +350,7 @@ case memory-large 60 {
 
 case memory-core 60 {
 	set t [start kinds]
-	order $t "heap 2"
-	order $t "threads 2"
+	orders $t "heap 2" "threads 2"
 	set core [gcore [pid_of $t]]
 	set m [live_start --core $core]
 	set is [live_value $m mdbg::memory]
@@ -394,9 +389,7 @@ case memory-errors 60 {
 # What the kernel does not show is one error that says so, and the rest of mdbg works.
 case memory-not-permitted 60 {
 	set setpriv [need setpriv]
-	if {[exec id -u] != 0} {
-		skip "needs root"
-	}
+	skip_if {[exec id -u] != 0} {needs root}
 	set as_nobody [list $setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all]
 	if {[catch {exec {*}$as_nobody [file normalize $::build/targets/kinds] << "" 2>@1} why]} {
 		skip "nobody cannot run the target: $why"
@@ -408,8 +401,7 @@ case memory-not-permitted 60 {
 	set t [start_command {*}$as_nobody [file normalize $::build/targets/kinds]]
 	set m [live_start -p [pid_of $t]]
 	live $m memory
-	order $t "heap 1"
-	order $t hide
+	orders $t "heap 1" hide
 	foreach command {memory {memory maps}} {
 		set error [live_error $m $command]
 		check {[string match {memory*: /proc/*/smaps: Permission denied} $error]} {$error}
@@ -432,9 +424,7 @@ case memory-other-allocators 60 {
 		}
 		incr tried
 		set t [start_command env LD_PRELOAD=$path $::build/targets/kinds]
-		order $t "heap 5"
-		order $t "threads 2"
-		order $t "anonymous 4"
+		orders $t "heap 5" "threads 2" "anonymous 4"
 		set m [live_start -p [pid_of $t]]
 		set was [live_value $m mdbg::memory]
 		check {[dict get $was kinds heap rsize] >= 5000000} {$library: $was}
@@ -460,7 +450,5 @@ case memory-other-allocators 60 {
 		}
 		finish $t $m
 	}
-	if {!$tried} {
-		skip "no other allocator is installed"
-	}
+	skip_if {!$tried} {no other allocator is installed}
 }

@@ -73,8 +73,7 @@ by_both case moments-are-exact-under-load 120 {
 # What has not changed is in no answer; what has is, in text, since and at.
 by_both case moments-marks 60 {
 	start_watched {t before m} grower
-	order $t "table 1000000"
-	order $t "fill 100"
+	orders $t "table 1000000" "fill 100"
 	check {[live $m "malloc mark"] eq "m1"} {the name that was made up: [live $m "malloc mark"]}
 	check {[moments_ends [live $m "malloc diff m1"]] eq {0 0}} {nothing has changed}
 	order $t "fill 50"
@@ -107,8 +106,7 @@ case moments-with-sampling 60 {
 	order $t "small 50000"
 	# (Where samples are scaled, what has no record is in no total.)
 	live $m "mdbg::mark a; set before \[dict get \[mdbg::malloc] bytes]"
-	order $t "small 100000"
-	order $t "large 500"
+	orders $t "small 100000" "large 500"
 	set text [live $m "malloc diff a"]
 	lassign [moments_ends $text] grown shrunk
 	check {$shrunk == 0 && abs($grown - 5248000) < 524800} {$grown bytes, and not about 5248000: $text}
@@ -199,8 +197,7 @@ by_both case moments-history 60 {
 # The highest sample has its sites long after it.
 case moments-peak 60 {
 	start_watched {t m} sampled
-	order $t "small 10"
-	order $t "large 1000"
+	orders $t "small 10" "large 1000"
 	live $m "wait until {\[dict get \[lindex \[mdbg::history] end] bytes] > 4000000} timeout 20"
 	order $t drop
 	live $m "wait until {\[dict get \[lindex \[mdbg::history] end] bytes] < 4000000} timeout 20"
@@ -214,13 +211,11 @@ case moments-peak 60 {
 by_both case moments-gap 60 {
 	start_watched {t before m} grower
 	order $t "fill 10"
-	live $m "malloc mark a"
-	live $m "malloc off"
+	live_all $m "malloc mark a" "malloc off"
 	set n [live_value $m "llength \[mdbg::history]"]
 	order $t "fill 10"
 	# Longer than a sample takes to come: there is nothing that says that none comes.
-	live $m "wait 2"
-	live $m "malloc sites"
+	live_all $m "wait 2" "malloc sites"
 	check {[live_value $m "llength \[mdbg::history]"] == $n} {samples while it is off}
 	check {[regexp -line {^Recording was off for [\d.]+ s in between: } [live $m "malloc diff a"]]} {while it is off}
 	live $m "malloc on"
@@ -241,16 +236,14 @@ by_both case moments-gap 60 {
 case moments-keep 60 {
 	start_watched {t before m} grower
 	order $t "fill 10"
-	live $m "malloc mark a"
-	live $m "detach -keep"
+	live_all $m "malloc mark a" "detach -keep"
 	order $t "fill 20"
 	live $m "attach [pid_of $t]"
 	set text [live $m "malloc diff a"]
 	check {[moments_ends $text] eq {640 0} && ![string match "*Recording was off*" $text]} {since the mark: $text}
 	check {[live_value $m "expr {1 in \[lmap was \[mdbg::history] {dict get \$was gap}]}"]} {no gap: [live_value $m mdbg::history]}
 	# A log of its own, and no mark in it.
-	live $m detach
-	live $m "attach [pid_of $t]"
+	live_all $m detach "attach [pid_of $t]"
 	check {[string match "*there is no mark 'a'*" [live_error $m "malloc diff a"]]} {another log: $::result}
 	finish $t $m $before
 }

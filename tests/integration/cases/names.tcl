@@ -170,8 +170,7 @@ proc warned {m command} {
 # A slip of the finger is said on standard error, whatever list is asked for; scripts get the list alone.
 case names-of-nobody 60 {
 	with_orders {
-		live $m "malloc mark a"
-		live $m "growth start mmap"
+		live_all $m "malloc mark a" "growth start mmap"
 		foreach list {{malloc allocations} {malloc sites} {malloc sites -brief} {malloc leaks} {malloc stale 0s}
 			{malloc stale 0s -brief} {malloc diff a} {malloc diff a -brief} {growth mmap} {growth mmap -brief}} {
 			check {[warned $m "$list function == no_such_*"]} {$list: nobody is not said}
@@ -208,8 +207,7 @@ proc start_stripped {args} {
 case names-stripped 60 {
 	set t [start_stripped open_table palloc parse_query]
 	set m [live_start -p [pid_of $t]]
-	order $t "rows 50"
-	order $t "nodes 70"
+	orders $t "rows 50" "nodes 70"
 	set sites [live_value $m "mdbg::sites by function"]
 	check {[lmap site $sites {dict get $site bytes}] eq {45000 15000 5000 3920}} {$sites}
 	set places {}
@@ -244,10 +242,8 @@ case names-stripped 60 {
 case names-pprof-flat 60 {
 	need go
 	start_watched {t m} wrapped
-	order $t "rows 20"
-	order $t "nodes 2000"
-	live $m "set skip default context_alloc"
-	live $m "export pprof $::tmp/flat.pb.gz"
+	orders $t "rows 20" "nodes 2000"
+	live_all $m "set skip default context_alloc" "export pprof $::tmp/flat.pb.gz"
 	set text [exec env HOME=$::tmp PPROF_TMPDIR=$::tmp go tool pprof -top -unit=B $::tmp/flat.pb.gz 2>@1]
 	foreach {bytes function} {112000 make_node 18000 row_large 6000 row_middle 2000 row_small} {
 		check {[regexp -line "^ *${bytes}B +\[\\d.\]+% +\[\\d.\]+% +\\d+B +\[\\d.\]+% +$function\$" $text]} {$function: $text}

@@ -81,20 +81,14 @@ by_both case namespaces-late 60 {
 	set other [others $t $m]
 	order $t "open 1"
 	live $m "malloc"
-	order $t "grab 1 [work 300 40] 5000"
-	order $t "grab 0 20 70"
-	order $t "drop 1"
+	orders $t "grab 1 [work 300 40] 5000" "grab 0 20 70" "drop 1"
 	check_rooms $t $m [expr {$other + 20}]
 	order $t "close 1"
 	live $m malloc
 	check {[lacks $m] eq {}} {a C library has gone: [lacks $m]}
-	order $t "block 300"
-	order $t "open 1"
-	order $t "open 2"
+	orders $t "block 300" "open 1" "open 2"
 	live $m "malloc"
-	order $t "grab 1 30 33"
-	order $t "grab 2 30 130000"
-	order $t "drop 2"
+	orders $t "grab 1 30 33" "grab 2 30 130000" "drop 2"
 	check_rooms $t $m
 	check {[check_heaps $t $m] >= 3} {there are only [check_heaps $t $m] heaps}
 	set text [live $m malloc]
@@ -126,13 +120,11 @@ case namespaces-poll 60 {
 	set t [start rooms]
 	set plain [malloc_code $t 0]
 	set m [live_start -p [pid_of $t]]
-	order $t "open 1"
-	order $t "open 2"
+	orders $t "open 1" "open 2"
 	foreach room {1 2} {
 		until {[malloc_code $t $room] ne $plain}
 	}
-	order $t "grab 1 50 100"
-	order $t "grab 2 50 100"
+	orders $t "grab 1 50 100" "grab 2 50 100"
 	set found 0
 	foreach block [dump $m] {
 		incr found [string match "*room_grab*" [dict get $block stack]]
@@ -149,21 +141,13 @@ by_both case namespaces-early 90 {
 	foreach room {1 2 3} {
 		order $t "open $room"
 	}
-	order $t "grab 0 200 90"
-	order $t "grab 1 900 4000"
-	order $t "grab 2 900 6000"
-	order $t "grab 2 20 200000"
+	orders $t "grab 0 200 90" "grab 1 900 4000" "grab 2 900 6000" "grab 2 20 200000"
 	set all [ask_list $t list]
-	order $t "drop 1"
-	order $t "drop 2"
-	order $t "threads 1 3"
-	order $t "threads 0 3"
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	orders $t "drop 1" "drop 2" "threads 1 3" "threads 0 3"
+	attach_to {before m} $t
 	set other [others $t $m]
 	check_freed $t $m $all
-	order $t "grab 3 50 400"
-	order $t "grab 0 50 500"
+	orders $t "grab 3 50 400" "grab 0 50 500"
 	check_rooms $t $m $other
 	check {[check_heaps $t $m] >= 6} {there are only [check_heaps $t $m] heaps}
 	set check [live_value $m mdbg::check]
@@ -177,9 +161,7 @@ by_both case namespaces-early 90 {
 case namespaces-core 60 {
 	set t [start rooms]
 	foreach room {1 2} {
-		order $t "open $room"
-		order $t "grab $room [work 300 50] 4000"
-		order $t "drop $room"
+		orders $t "open $room" "grab $room [work 300 50] 4000" "drop $room"
 	}
 	order $t "threads 1 2"
 	set core [gcore [pid_of $t]]
@@ -234,9 +216,7 @@ by_both case namespaces-audit 60 {
 	check_freed $t $m $all
 	order $t "open 1"
 	set other [others $t $m]
-	order $t "grab 1 20 50"
-	order $t "grab 0 20 50"
-	order $t "drop 1"
+	orders $t "grab 1 20 50" "grab 0 20 50" "drop 1"
 	check_rooms $t $m $other
 	check_heaps $t $m
 	foreach block [live_value $m mdbg::allocations] {
@@ -262,17 +242,13 @@ by_both case namespaces-static 60 {
 	set m [live_start -p [pid_of $t]]
 	order $t "open 1"
 	set other [others $t $m]
-	order $t "grab 1 50 6000"
-	order $t "grab 0 50 200"
+	orders $t "grab 1 50 6000" "grab 0 50 200"
 	check_rooms $t $m $other
 	check_heaps $t $m
 	live_end $m
 	set all [ask_list $t list]
-	order $t "drop 0"
-	order $t "drop 1"
-	order $t "grab 1 300 7000"
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	orders $t "drop 0" "drop 1" "grab 1 300 7000"
+	attach_to {before m} $t
 	check_rooms $t $m $other
 	check_freed $t $m $all
 	check {[check_heaps $t $m] == 2} {there are [check_heaps $t $m] heaps}

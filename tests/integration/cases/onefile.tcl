@@ -3,12 +3,8 @@
 
 # A root with mdbg and an empty /proc. Returns it.
 proc static_root {} {
-	if {![file exists $::build/mdbg-static]} {
-		skip "no mdbg-static in this build: make static"
-	}
-	if {[exec id -u] != 0} {
-		skip "needs root, for chroot"
-	}
+	skip_if {![file exists $::build/mdbg-static]} {no mdbg-static in this build: make static}
+	skip_if {[exec id -u] != 0} {needs root, for chroot}
 	unshared -m
 	file mkdir $::tmp/root/proc
 	file copy $::build/mdbg-static $::tmp/root/mdbg
@@ -158,8 +154,7 @@ case onefile-kill-9 20 {
 	set t [start_in {} hard -t 3]
 	set m [live_start -p [pid_of $t]]
 	order $t "make 20 777"
-	exec kill -KILL [pid $m]
-	catch {ending $m}
+	live_kill $m
 	check {[lsort [exec find $root -not -path $root/proc*]] eq $files} {new files in $root}
 	order $t "make 20 777"
 	set m [live_start -p [pid_of $t]]

@@ -4,9 +4,7 @@
 # A target below one of them. The functions of the C library take what the dynamic linker has found first.
 proc start_below {library args} {
 	set path [lindex [glob -nocomplain /usr/lib/*/$library] 0]
-	if {$path eq ""} {
-		skip "$library is not installed"
-	}
+	skip_if {$path eq ""} {$library is not installed}
 	set command [lmap word $args {expr {$word eq [lindex $args 0] ? "$::build/targets/$word" : $word}}]
 	return [start_command env LD_PRELOAD=$path {*}$command]
 }
@@ -54,8 +52,7 @@ foreach {allocator library} {
 } {
 	by_both case heap-of-$allocator 120 [string map [list LIBRARY $library] {
 		set t [start_below LIBRARY heaps 60000]
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		attach_to {before m} $t
 		set n [check_all_early $t $m]
 		check {$n > 29000} {only $n}
 		set figures [live_value $m mdbg::malloc]
@@ -174,9 +171,7 @@ case heap-of-jemalloc-as-mallctl 60 {
 		}
 	}]
 	set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
-	if {$library eq ""} {
-		skip "libjemalloc is not installed"
-	}
+	skip_if {$library eq ""} {libjemalloc is not installed}
 	exec [need cc] -O1 -o $::tmp/figures $source
 	set t [start_command env LD_PRELOAD=$library MALLOC_CONF=dirty_decay_ms:-1 $::tmp/figures]
 	set m [live_start -p [pid_of $t]]
@@ -204,9 +199,7 @@ case heap-of-jemalloc-as-mallctl 60 {
 # what is left over of spans), kept, and of all its memory.
 case heap-of-tcmalloc-as-its-figures 60 {
 	set library [lindex [glob -nocomplain /usr/lib/*/libtcmalloc_minimal.so.4] 0]
-	if {$library eq ""} {
-		skip "libtcmalloc is not installed"
-	}
+	skip_if {$library eq ""} {libtcmalloc is not installed}
 	set source [spit $::tmp/figures.c {
 		#include <stdio.h>
 		#include <stdlib.h>
@@ -267,9 +260,7 @@ foreach {allocator archive kind prefix} {
 } {
 	case heap-of-$allocator-linked-in-$kind 60 [string map [list ALLOCATOR $allocator ARCHIVE $archive PREFIX $prefix] {
 		set library [lindex [glob -nocomplain /usr/lib/*/ARCHIVE] 0]
-		if {$library eq "" || [auto_execok g++] eq ""} {
-			skip "no ARCHIVE, or no compiler"
-		}
+		skip_if {$library eq "" || [auto_execok g++] eq ""} {no ARCHIVE, or no compiler}
 		set source [spit $::tmp/linked.c {
 			#include <stdio.h>
 			#include <stdlib.h>

@@ -43,8 +43,7 @@ proc stacks_are_whole {t m} {
 by_both case otherstack-whole 60 {
 	set t [start otherstack]
 	order $t thread			;# libc takes a signal for itself
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	stacks_are_whole $t $m
 	live_end $m
 	order $t verify

@@ -188,8 +188,7 @@ case owners-change 60 {
 	lassign [start_keepers] t m
 	check {[dict get [owner_row [live_value $m mdbg::owners] "sessions \\\[keepers\\\]"] change] eq "-"} {a change from nothing}
 	live_value $m "mdbg::owners by site"
-	order $t "reader 1000"
-	order $t lose
+	orders $t "reader 1000" lose
 	set text [live $m "malloc owners sort change limit 1"]
 	check {[regexp {#1  \d+ bytes in \d+ blocks \([0-9.]+ %\), \+(\d+) bytes, are kept by sessions \[keepers\]\n} $text -> grown]} {$text}
 	check {$grown >= 552 + 216 + 999 * 1056 && $grown < 552 + 216 + 1002 * 1056} {$grown}

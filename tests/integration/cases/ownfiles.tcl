@@ -26,9 +26,7 @@ case init-file-of-others 20 {
 	file rename $::tmp/home/.mdbginit $::tmp/home/init.tcl
 	file link -symbolic $::tmp/home/.mdbginit init.tcl
 	check {[at_home] eq "from-init\nmain\n"} {a link: [slurp $::tmp/out][slurp $::tmp/notes]}
-	if {[catch {file attributes $::tmp/home/init.tcl -owner 12345}]} {
-		skip "not allowed to give a file away"
-	}
+	skip_if {[catch {file attributes $::tmp/home/init.tcl -owner 12345}]} {not allowed to give a file away}
 	check {[at_home] eq "main\n"} {somebody else's: it is run}
 	check {[string match "*belongs to user 12345*" [slurp $::tmp/notes]]} {somebody else's: [slurp $::tmp/notes]}
 }
@@ -88,8 +86,7 @@ case output-planted 60 {
 	check {[llength [glob $::tmp/precious/*]] == 1} {files: [glob $::tmp/precious/*]}
 	# A new name, and a file of one's own, are as good there as elsewhere.
 	foreach round {new old} {
-		live $m "report $folder/new.html"
-		live $m "status > $folder/new.txt"
+		live_all $m "report $folder/new.html" "status > $folder/new.txt"
 		check {[file attributes $folder/new.html -owner] eq "root"} {$round: [exec ls -l $folder]}
 		check {[file size $folder/new.txt] > 0} {$round: [exec ls -l $folder]}
 	}
@@ -114,9 +111,7 @@ case cache-of-others 30 {
 	exec truncate -s 1100M $::tmp/precious/database.large
 	file link -symbolic $::tmp/home/.cache/mdbg $::tmp/precious
 	file link -symbolic $::tmp/home/.local/state/mdbg $::tmp/precious
-	if {[catch {exec chown -Rh nobody $::tmp/home}]} {
-		skip "not allowed to give a file away"
-	}
+	skip_if {[catch {exec chown -Rh nobody $::tmp/home}]} {not allowed to give a file away}
 	set before [lsort [glob $::tmp/precious/*]]
 	exec env -u XDG_CACHE_HOME -u XDG_STATE_HOME HOME=$::tmp/home $::mdbg_program -q -p [pid_of $t] -c status \
 		2>$::tmp/notes
@@ -150,9 +145,7 @@ case scripts-of-others 60 {
 	# One's own file, in a folder in which others cannot replace it.
 	mdbg -x mine.tcl
 	check {[slurp $::tmp/out] eq "planted\n"} {mine: [slurp $::tmp/out] [slurp $::tmp/err]}
-	if {[catch {exec chown nobody $folder/mine.tcl}]} {
-		skip "not allowed to give a file away"
-	}
+	skip_if {[catch {exec chown nobody $folder/mine.tcl}]} {not allowed to give a file away}
 	foreach args {{-x mine.tcl} {-c {source mine.tcl}} {-c {source mine.tcl > out}}} {
 		mdbg {*}$args
 		check {[slurp $::tmp/out] eq ""} {$args: [slurp $::tmp/out]}
@@ -174,9 +167,7 @@ case environment-of-others 60 {
 	spit $folder/pkg/tclIndex "exec touch $mark"
 	spit $folder/planted-1.0.tm "exec touch $mark"
 	file copy $folder/pkg $folder/pkg2
-	if {[catch {exec chown -R nobody $folder}]} {
-		skip "not allowed to give a file away"
-	}
+	skip_if {[catch {exec chown -R nobody $folder}]} {not allowed to give a file away}
 	set variables [list TCL_LIBRARY=$folder/tcl8.6 TCLLIBPATH=$folder TCL8_6_TM_PATH=$folder TMPDIR=$folder/tmp \
 		TERMINFO=$folder INPUTRC=$folder/inputrc GCONV_PATH=$folder]
 	set script {catch {package require planted}; catch {no_such_command}; puts "[info exists env(TMPDIR)] $auto_path"}
@@ -200,9 +191,7 @@ case environment-of-others 60 {
 # The library removes old files of its cache by itself.
 case debuginfod-of-others 30 {
 	file mkdir $::tmp/home
-	if {[catch {exec chown nobody $::tmp/home}]} {
-		skip "not allowed to give a file away"
-	}
+	skip_if {[catch {exec chown nobody $::tmp/home}]} {not allowed to give a file away}
 	foreach variables [list "HOME=$::tmp/home" "HOME=$::tmp XDG_CACHE_HOME=$::tmp/home" \
 		"HOME=$::tmp DEBUGINFOD_CACHE_PATH=$::tmp/home/new"] {
 		catch {exec env -u XDG_CACHE_HOME DEBUGINFOD_URLS=http://localhost:1 {*}$variables \

@@ -58,8 +58,7 @@ proc printed_ms {text} {
 # long before the last one is.
 case pause-own-clock 60 {
 	set t [start million]
-	order $t "make 100000"
-	order $t "clock 300"
+	orders $t "make 100000" "clock 300"
 	set m [live_start -p [pid_of $t]]
 	foreach command {malloc "malloc leaks" "malloc leaks -stop" "malloc check" "report $::tmp/report.html"} {
 		order $t longest
@@ -88,8 +87,7 @@ by_both case pause-snapshot-same 120 {
 	set ::env(MDBG_TRACE) $::tmp/trace
 	set t [start million]
 	order $t "make 200000"
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	order $t "make 40000"
 	set address [dict get [lindex [live_value $m "mdbg::allocations size == 48 limit 1"] 0] address]
 	set commands [list malloc {malloc allocations limit 2000} {malloc allocations sort size limit 50} {malloc freespace} \
@@ -148,8 +146,7 @@ by_both repeated pause-snapshot-at-work 120 {
 	set t [start million]
 	order $t "make 100000"
 	set m [live_start -p [pid_of $t]]
-	order $t "make 50000"
-	order $t "churn 2"
+	orders $t "make 50000" "churn 2"
 	for {set i 0} {$i < $::trials} {incr i} {
 		check_at_work $m [lindex {check malloc list} [expr {$i % 3}]]
 	}
@@ -161,8 +158,7 @@ by_both repeated pause-snapshot-at-work 120 {
 case pause-refused 60 {
 	set t [start parent]
 	order $t grow
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	set address [a_block $m]
 	live $m "set max-pause 10us"
 	foreach command [concat [pause_commands $address] [pause_values $address]] {
@@ -174,10 +170,7 @@ case pause-refused 60 {
 	}
 	# What the user asks for expressly, what stands anyhow, and what needs no stop.
 	check {[regexp $::stood [live $m "malloc leaks -stop"]]} {$::result}
-	live $m "malloc sites"
-	live $m interrupt
-	live $m malloc
-	live $m cont
+	live_all $m "malloc sites" interrupt malloc cont
 	if {[lindex [ask $t "direct $::build/mdbg"] 0] eq "ok"} {
 		live $m "set max-pause 1ms"
 		foreach command [list malloc "malloc leaks" "report $::tmp/report.html"] {
@@ -192,7 +185,6 @@ case pause-refused 60 {
 	} else {
 		note "no direct I/O here"
 	}
-	live $m "set max-pause 500ms"
-	live $m malloc
+	live_all $m "set max-pause 500ms" malloc
 	finish $t $m $before
 }

@@ -23,8 +23,7 @@ proc is_peak {m nr} {
 by_both case peak-is-kept 60 {
 	start_watched {t before m} branches
 	live $m "set history-seconds 0"
-	order $t "left 10 500"
-	order $t "hold 1000 8000"
+	orders $t "left 10 500" "hold 1000 8000"
 	until {[is_peak $m 1000]}
 	set most {Recorded blocks have held 8013000 bytes at most, at \d{4}-[-0-9: ]+, as far as looks every 4 ms have seen}
 	until {[regexp $most [live $m "malloc sites at peak"]]}
@@ -49,9 +48,7 @@ by_both case peak-is-kept 60 {
 	order $t "left 3 10000"
 	until {[live_value $m {llength [mdbg::sites at peak]}] == 1}
 	check {[peak_of $m] eq {0 0}} {[peak_of $m]}
-	live $m "malloc off"
-	live $m "malloc on"
-	live $m "malloc sites at peak"
+	live_all $m "malloc off" "malloc on" "malloc sites at peak"
 	finish $t $m $before
 }
 
@@ -79,8 +76,7 @@ repeated peak-of-20-ms 120 {
 	set caught 0
 	for {set i 0} {$i < $::trials} {incr i} {
 		live $m "malloc reset"
-		order $t "left 1 5000"
-		order $t "peak 1600 65536"
+		orders $t "left 1 5000" "peak 1600 65536"
 		incr caught [expr {[lindex [peak_of $m] 0] >= 0.9 * 1600 * 65536}]
 	}
 	check {$caught >= $::trials / 2} {$caught of $::trials}

@@ -36,8 +36,7 @@ proc check_pins_promise {t m} {
 	set rows [live_value $m "mdbg::pins"]
 	check {[row_of $rows keep_small] eq "" || [dict get [row_of $rows keep_small] bytes] < $bytes / 50} {$rows}
 	check {[dict get [lindex $rows 0] function] eq "keep_large"} {$rows}
-	order $t "free large"
-	order $t trim
+	orders $t "free large" trim
 }
 
 # The sum over all sites is what is kept, and malloc_trim gives nothing of it back.
@@ -145,8 +144,7 @@ case pins-ends 60 {
 case pins-stats 60 {
 	foreach args {{} -t} {
 		set t [start_command sh -c "exec $::build/targets/pins $args 2> $::tmp/stats"]
-		order $t "pin 2000"
-		order $t "free small"
+		orders $t "pin 2000" "free small"
 		set m [live_start -p [pid_of $t]]
 		set text [live $m "malloc stats"]
 		order $t stats

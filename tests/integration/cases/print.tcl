@@ -513,9 +513,7 @@ case print-as-gdb-cxx 60 {
 
 # All builds: in the torture.
 repeated print-as-gdb-builds 200 {
-	if {$::trials < 50} {
-		skip "all builds are compared in the torture"
-	}
+	skip_if {$::trials < 50} {all builds are compared in the torture}
 	foreach {c cxx} {gcc g++ clang clang++} {
 		foreach level {-O0 -O1 -O2} {
 			foreach dwarf {-gdwarf-4 -gdwarf-5} {

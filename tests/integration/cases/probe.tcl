@@ -31,8 +31,7 @@ proc check_pool {t m} {
 
 by_both case probe-pool 60 {
 	start_watched {t before m} pool
-	live $m "probe alloc pool_alloc size=2"
-	live $m "probe free pool_free ptr=2"
+	live_all $m "probe alloc pool_alloc size=2" "probe free pool_free ptr=2"
 	set n [work 2000 700]
 	order $t "alloc $n"
 	check {[check_pool $t $m] == $n} {few blocks}
@@ -69,8 +68,7 @@ by_both case probe-more-arguments 30 {
 	set want [expr {10 * 302010300}]
 	check {[ask $t "spans 10"] == $want} {before}
 	set m [live_start -p [pid_of $t]]
-	live $m "probe alloc span_alloc size=1 ptr=ret"
-	live $m "probe free span_free ptr=1"
+	live_all $m "probe alloc span_alloc size=1 ptr=ret" "probe free span_free ptr=1"
 	set engine [work jump breakpoint]
 	check {[regexp -all -line "^span_.* $engine" [live $m probe]] == 2} {probe: [live $m probe]}
 	set got [ask $t "spans 10"]
@@ -129,12 +127,10 @@ by_both case probe-sizes-of-their-own 40 {
 # A block that is resized is another one, unless it is refused.
 by_both case probe-resize 40 {
 	start_watched {t m} pool
-	live $m "probe alloc pool_alloc size=2"
-	live $m "probe alloc pool_resize size=3 old=2"
+	live_all $m "probe alloc pool_alloc size=2" "probe alloc pool_resize size=3 old=2"
 	live $m "probe free pool_free ptr=2"
 	check {[regexp {alloc size=3 old=2} [live $m probe]]} {probe: [live $m probe]}
-	order $t "alloc 50"
-	order $t "grow 20"
+	orders $t "alloc 50" "grow 20"
 	check {[check_pool $t $m] == 50} {blocks}
 	order $t drop
 	check {[check_pool $t $m] == 0} {blocks are left}
@@ -201,19 +197,15 @@ by_both case probe-pool-gslice 40 {
 		skip "no GLib: [lindex [split $message \n] end]"
 	}
 	set t [start_command $::tmp/slices]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
-	if {![regexp -line {^gslice +yes +no } [live $m "probe pool"]]} {
-		skip "this GLib has no slices"
-	}
+	attach_to {before m} $t
+	skip_if {![regexp -line {^gslice +yes +no } [live $m "probe pool"]]} {this GLib has no slices}
 	foreach list {malloc "malloc leaks"} {
 		check {[regexp {Pools: GLib's slices .*`probe pool gslice`} [live $m $list]]} {$list: [live $m $list]}
 	}
 	live $m "probe pool gslice"
 	check {[regexp -line {^gslice +yes +yes } [live $m "probe pool"]]} {[live $m "probe pool"]}
 	check {![string match "*Pools:*" [live $m malloc]]} {it is offered though it is probed}
-	order $t more
-	order $t more
+	orders $t more more
 	set figures [live_value $m mdbg::malloc]
 	check {[dict get $figures useractive] == 1100 && [dict get $figures userbytes] == 1000 * 24 + 100 * 48} {$figures}
 	# 300 are lost in slabs (a dead word of a stack may keep one), and none of the slabs is.
@@ -232,8 +224,7 @@ by_both case probe-pool-gslice 40 {
 	live_end $m
 	check_state $before [pid_of $t]
 	order $t more
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
+	quit $t
 }
 
 # At the attach there is one line on it, unless it is to be quiet. A file of one's own is named by its path.
@@ -285,11 +276,9 @@ proc check_references {m want} {
 # Who took and who gave back, by stack; of the block that is there now, and of no earlier one.
 by_both case probe-references 40 {
 	start_watched {t before m} pool
-	live $m "probe alloc pool_alloc size=2"
-	live $m "probe free pool_free ptr=2"
+	live_all $m "probe alloc pool_alloc size=2" "probe free pool_free ptr=2"
 	check {[string match "*no function that takes references*" [live_error $m "malloc refs 0x1000"]]} {none is named}
-	live $m "probe ref block_ref object=1"
-	live $m "probe unref block_unref object=2"
+	live_all $m "probe ref block_ref object=1" "probe unref block_unref object=2"
 	set engine [work jump breakpoint]
 	check {[regexp -line "^block_ref .* ref object=1 +$engine" [live $m probe]] &&
 	       [regexp -line "^block_unref .* unref object=2 +$engine" [live $m probe]]} {probe: [live $m probe]}
@@ -305,8 +294,7 @@ by_both case probe-references 40 {
 	set text [live $m "malloc find \$first"]
 	check {[regexp "References: .*$n taken in forget .*$n given back in borrow .*`malloc refs 0x" $text]} {$text}
 	check {[llength [split [string trim [live $m "malloc refs \$first -brief"]] "\n"]] >= 4} {brief: [live $m "malloc refs \$first -brief"]}
-	order $t drop
-	order $t "alloc 1"
+	orders $t drop "alloc 1"
 	check_references $m {}
 	order $t "refs 3"
 	check {[string match "*6 taken, 3 given back: 3 outstanding*" [live $m "malloc refs \$first"]]} {[live $m "malloc refs \$first"]}
@@ -318,21 +306,17 @@ by_both case probe-references 40 {
 # A function that frees no chain, and arguments that are no block and no offset: what seems to be a link cannot be read.
 by_both case probe-wrong-chain 60 {
 	start_watched {t before m} pool
-	live $m "probe alloc pool_alloc size=2"
-	live $m "probe free pool_free ptr=1 next=2"
+	live_all $m "probe alloc pool_alloc size=2" "probe free pool_free ptr=1 next=2"
 	order $t "alloc 50"
 	check {[check_pool $t $m] == 50} {listed}
-	order $t drop
-	order $t "alloc 50"
+	orders $t drop "alloc 50"
 	finish $t $m $before
 }
 
 # Off and on again, one deleted, and named anew.
 by_both case probe-delete 60 {
 	start_watched {t before m} pool
-	live $m "probe alloc pool`pool_alloc size=2 ptr=ret"
-	live $m "malloc off"
-	live $m "probe free pool_free ptr=2"
+	live_all $m "probe alloc pool`pool_alloc size=2 ptr=ret" "malloc off" "probe free pool_free ptr=2"
 	live $m "malloc on"
 	order $t "alloc 50"
 	check {[check_pool $t $m] == 50} {after off and on}

@@ -93,9 +93,7 @@ except OSError as error:
 sys.stdin.read()
 } $::tmp/touch 2>@stderr] r+]
 	set answer [hear $holder]
-	if {$answer ne "ready"} {
-		skip "no lease: $answer"
-	}
+	skip_if {$answer ne "ready"} {no lease: $answer}
 	mdbg -q -- $::tmp/touch $::tmp/made
 	check_refused 3 "run $::tmp/touch: *timed out" "cannot be opened"
 	close $holder
@@ -120,10 +118,7 @@ case program-exact 60 {
 	set chan [open |[list $::mdbg_program -n -q -c "wait 0" -- $::build/targets/exact -t 4 2> $::tmp/err] r+]
 	chan configure $chan -buffering line
 	check {[lindex [hear $chan] 0] eq "ready"} {it is not ready: [slurp $::tmp/err]}
-	order $chan each
-	order $chan go
-	order $chan pause
-	order $chan verify
+	orders $chan each go pause verify
 	tell $chan quit
 	check {[ending $chan] eq {exit 0}} {ended otherwise: [slurp $::tmp/err]}
 }
@@ -148,11 +143,9 @@ case program-survives-a-killed-mdbg 60 {
 	order $chan go
 	exec kill -KILL [pid $chan]
 	until {![is_alive [pid $chan]]}
-	order $chan pause
-	order $chan verify
+	orders $chan pause verify
 	mdbg_ok -q -p $pid -c status
-	order $chan each
-	order $chan verify
+	orders $chan each verify
 	tell $chan quit
 	until {![is_alive $pid]}
 	catch {ending $chan}

@@ -71,8 +71,7 @@ proc python_types {m words} {
 
 proc check_python {python} {
 	set t [start_python $python]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	# The interpreter's own count comes after a line that it reads and prints: a block or two of a size differ.
 	set sizes [dict create]
 	foreach row [live_value $m {mdbg::pymalloc by size}] {
@@ -99,8 +98,7 @@ proc check_python {python} {
 	live_end $m
 	check_state $before [pid_of $t]
 	order $t more
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
+	quit $t
 }
 
 # What the interpreter counts itself, and objects whose last reference was forgotten.
@@ -211,6 +209,5 @@ for line in sys.stdin:
 		}
 	}
 	live_end $m
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
+	quit $t
 }

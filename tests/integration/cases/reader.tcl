@@ -24,8 +24,7 @@ case reader-changes-nothing 120 {
 			set about [live_value $m "$command -about about; set about"]
 			check {[dict get $about absent] > 12e9 && [dict get $about elsewhere] == 0} {$command: $about}
 		}
-		live $m "malloc stale 0s"
-		live $m "report $::tmp/report.html"
+		live_all $m "malloc stale 0s" "report $::tmp/report.html"
 		set block [dict get [lindex [live_value $m {mdbg::allocations size == 5003}] 0] address]
 		set found [live_value $m "mdbg::find $block"]
 		check {[dict get $found keep] >= 1 && [dict get $found absent] > 12e9} {$found}
@@ -84,9 +83,7 @@ case reader-of-fuse 120 {
 # Whoever looks at such a process waits in the kernel, past SIGTERM; mdbg does not begin. Its server gives back the lock after
 # some seconds, or ends with the namespace, as `ps` and everybody else would wait as well.
 case reader-of-a-locked-memory 120 {
-	if {[catch {exec unshare -fp true} why]} {
-		skip "unshare -fp: $why"
-	}
+	skip_if {[catch {exec unshare -fp true} why]} {unshare -fp: $why}
 	# On a busy machine mdbg may begin to look when the lock is free again: then it is held for longer. The clock tells it: the
 	# target may have to wait for its own lock to answer.
 	foreach ms {3000 12000} {

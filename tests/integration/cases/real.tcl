@@ -90,8 +90,7 @@ case redis 120 {
 	live $m interrupt
 	live $m "malloc allocations > $::tmp/still" 60
 	set figures [live $m malloc]
-	live $m cont
-	live $m detach
+	live_all $m cont detach
 	set after [redis_state]
 	live_end $m
 	check {$before eq $after} {not as before: [lsearch -all -inline -not -exact $after $before]}
@@ -169,8 +168,7 @@ for line in sys.stdin:
 	check {[figure [live $m malloc] "allocations currently active"] == $n} {malloc and the list differ}
 	live $m cont
 	check_stacks $::tmp/dump 0.99
-	order $chan drop
-	order $chan "make 100"
+	orders $chan drop "make 100"
 	live $m "malloc sites limit 10"
 	live_end $m
 	until {[llength [glob /proc/$pid/task/*]] == 1}
@@ -195,8 +193,7 @@ case sqlite 120 {
 	set m [live_start -p $pid]
 	puts $chan $insert
 	check {[hear $chan 100] == 6000} {wrong answer}
-	live $m interrupt
-	live $m "malloc allocations > $::tmp/dump"
+	live_all $m interrupt "malloc allocations > $::tmp/dump"
 	set n [exec grep -c ^0x $::tmp/dump]
 	check {$n > 5} {only $n blocks}
 	check {[figure [live $m malloc] "allocations currently active"] == $n} {malloc and the list differ}
@@ -213,25 +210,19 @@ case sqlite 120 {
 
 by_both case jemalloc-preloaded 60 {
 	set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
-	if {$library eq ""} {
-		skip "libjemalloc is not installed"
-	}
+	skip_if {$library eq ""} {libjemalloc is not installed}
 	preloaded $library
 }
 
 by_both case tcmalloc-preloaded 60 {
 	set library [lindex [glob -nocomplain /usr/lib/*/libtcmalloc_minimal.so.4] 0]
-	if {$library eq ""} {
-		skip "libtcmalloc is not installed"
-	}
+	skip_if {$library eq ""} {libtcmalloc is not installed}
 	preloaded $library
 }
 
 by_both case mimalloc-preloaded 60 {
 	set library [lindex [glob -nocomplain /usr/lib/*/libmimalloc.so.2*] 0]
-	if {$library eq ""} {
-		skip "libmimalloc is not installed"
-	}
+	skip_if {$library eq ""} {libmimalloc is not installed}
 	preloaded $library
 }
 
@@ -248,10 +239,7 @@ proc other_allocator {args} {
 	set pid [lindex [hear $chan] 1]
 	set before [state $pid]
 	set m [live_start -p $pid]
-	order $chan "ops [work 2000 1000]"
-	order $chan go
-	order $chan "more [work 1000 20]"
-	order $chan pause
+	orders $chan "ops [work 2000 1000]" go "more [work 1000 20]" pause
 	live $m "malloc allocations > $::tmp/dump"
 	set listed [dict create]
 	foreach block [recorded [parse_allocations [slurp $::tmp/dump]]] {

@@ -94,12 +94,9 @@ case record-short-lived-children 120 {
 		order $t "$order $nr" 600
 	}
 	live $m "record off"
-	live_end $m
-	finish $t
+	finish $t $m
 	set r [live_start --replay $::tmp/rec]
-	if {[regexp -line {note .* children are not recorded: (.*)$} [live $r "replay events"] -> why]} {
-		skip $why
-	}
+	skip_if {[regexp -line {note .* children are not recorded: (.*)$} [live $r "replay events"] -> why]} {$why}
 	foreach child [live_value $r mdbg::children] {
 		set is([dict get $child program]) $child
 	}

@@ -75,8 +75,7 @@ case replay-equals-live 60 {
 
 # While it is written: what has come since is seen at the end of the recording, by its commands.
 case replay-follows-its-recorder 60 {
-	set t [start grower]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} grower
 	order $t "fill 10"
 	live $m "record $::tmp/rec"
 	set r [live_start --replay $::tmp/rec]
@@ -90,8 +89,7 @@ case replay-follows-its-recorder 60 {
 	live $m "record off"
 	check {[string match "*45 blocks*\nNothing is added to it now: *" [live $r "replay follow"]]} {[live $r "replay follow"]}
 	live_end $r
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # The service was built anew in between: moments of one recording, and recordings without a process, are compared by
@@ -103,13 +101,11 @@ case replay-diff-of-two-builds 120 {
 		exec [need c++] -std=gnu++17 -fomit-frame-pointer {*}$flags -I$sources -o $::tmp/grower $sources/grower.cc -pthread -ldl 2>@1
 		set t [start_command $::tmp/grower]
 		set m [live_start -p [pid_of $t]]
-		order $t "table 100000"
-		order $t "fill $fill"
+		orders $t "table 100000" "fill $fill"
 		live $m "record $::tmp/rec"
 		replay_written $m $::tmp/rec [incr samples]
 		set samples [live_value $m "dict get \[lindex \[mdbg::recordings $::tmp/rec] 0] samples"]
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 	set r [live_start --replay $::tmp/rec]
 	set first [live_value $r {dict get [lindex [mdbg::history] 0] time}]

@@ -53,11 +53,6 @@ set cgo {
 	}
 }
 
-proc quit {t} {
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
-}
-
 # What the command and its twin say of runtimes, by the pattern of one line, and name.
 proc check_runtime {m name pattern} {
 	set lines [lsearch -all -inline -glob [split [live $m malloc] "\n"] "Not in these figures: *"]
@@ -118,8 +113,7 @@ by_both case runtime-goroutines-call-c 90 {
 	} $::cgo]
 	set t [start_command [build_go $program]]
 	set m [live_start -p [pid_of $t]]
-	order $t more
-	order $t more
+	orders $t more more
 	set sites {}
 	foreach site [live_value $m mdbg::sites] {
 		if {[dict get $site bytes] % 778 == 0} {
@@ -304,8 +298,7 @@ by_both case runtime-built-in-allocator 30 {
 	}]
 	exec [need cc] -O2 -g -o $::tmp/built $source
 	set t [start_command $::tmp/built]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	for {set i 1} {$i <= 20} {incr i} {
 		order $t more
 	}

@@ -28,8 +28,7 @@ by_both case sample-estimates 60 {
 	set t [start sampled]
 	set before [state [pid_of $t]]
 	set m [live_start --sample $mean -p [pid_of $t]]
-	order $t "small $small"
-	order $t "large $large"
+	orders $t "small $small" "large $large"
 	foreach {function n size} [list small $small 32 large $large 4096] {
 		lassign [site_sums $m $function] count bytes total freed
 		check_estimate "$function blocks" $count $n $size $mean
@@ -62,8 +61,7 @@ by_both case sample-pairs-and-resize 60 {
 	set n [work 200000 5000]
 	set t [start sampled]
 	set m [live_start -p [pid_of $t] --sample $mean]
-	order $t "small $n"
-	order $t resize
+	orders $t "small $n" resize
 	lassign [site_sums $m resize] count bytes total freed
 	check_estimate "resized" $count $n 48 $mean
 	lassign [site_sums $m small] count
@@ -115,9 +113,7 @@ by_both case sample-accounts-of-eight-threads 60 {
 	set before [state [pid_of $t]]
 	set m [live_start --sample 2K -p [pid_of $t]]
 	for {set i 0} {$i < [work 3 1]} {incr i} {
-		order $t go
-		order $t "more [work 20000 100]"
-		order $t pause
+		orders $t go "more [work 20000 100]" pause
 		check_sample_sums $t [live_value $m mdbg::malloc]
 		live $m "malloc allocations > $::tmp/dump"
 		check {[compare_records $t [parse_allocations [slurp $::tmp/dump]]] > 5} {few records}
@@ -165,11 +161,9 @@ case sample-setting 30 {
 	check {[live_value $m "set sample"] == 2048} {set sample 2K: $::result}
 	live $m "attach [pid_of $t]"
 	check {[live_value $m "dict get \[mdbg::malloc\] sampling"] == 2048} {attach: $::result}
-	live $m detach
-	live $m "mdbg::attach [pid_of $t] -sample 1M"
+	live_all $m detach "mdbg::attach [pid_of $t] -sample 1M"
 	check {[live_value $m "dict get \[mdbg::malloc\] sampling"] == 1048576} {mdbg::attach: $::result}
-	live $m detach
-	live $m "set sample 0; attach [pid_of $t]"
+	live_all $m detach "set sample 0; attach [pid_of $t]"
 	order $t "small 100"
 	set text [live $m malloc]
 	check {[regexp -line {Sampling\.+ off$} $text]} {off: $text}

@@ -103,9 +103,7 @@ case serve-answers 90 {
 	regexp {(\d+)$} $::url port
 	set clients [open |[list [need python3] $::here/clients.py $port changes=$::tmp] r+]
 	check {[hear $clients] eq "asked"} {clients}
-	order $t "fill 50"
-	order $t "table 5000"
-	order $t "table 9000"
+	orders $t "fill 50" "table 5000" "table 9000"
 	check {[hear $clients] eq "changes 200 200"} {[slurp $::tmp/serve.err]}
 	close $clients
 	lassign [read_pprof $::tmp/heap] bytes count - - allocated allocations
@@ -132,8 +130,7 @@ case serve-socket 60 {
 	set other [start grower]
 	mdbg -p [pid_of $other] -x $::serve -- $path
 	check_refused 1 "somebody else listens"
-	exec kill -KILL [pid $m]
-	catch {ending $m}
+	live_kill $m
 	check {[file exists $path]} {the socket is gone}
 	set m [begin_serve $other $path]
 	end_serve $m

@@ -87,9 +87,7 @@ proc start_postgres {} {
 	set bin [lindex [lsort -dictionary [glob -nocomplain /usr/lib/postgresql/*/bin]] end]
 	file attributes $::tmp -permissions 0777
 	set as_user [list $setpriv --reuid postgres --regid postgres --clear-groups env -C $::tmp]
-	if {$bin eq "" || [exec id -u] != 0 || [catch {exec {*}$as_user true}]} {
-		skip "no postgres, or nobody to run it as"
-	}
+	skip_if {$bin eq "" || [exec id -u] != 0 || [catch {exec {*}$as_user true}]} {no postgres, or nobody to run it as}
 	set host @mdbg-test-[pid]
 	exec {*}$as_user $bin/initdb -D $::tmp/data -N -A trust > $::tmp/initdb.log 2>@1
 	set pid [exec {*}$as_user $bin/postgres -D data -F -c listen_addresses= -c shared_buffers=4MB -c unix_socket_directories=$host > $::tmp/postgres.log 2>@1 &]

@@ -18,8 +18,7 @@ proc refused_under {name instead args} {
 	mdbg -q -p [pid_of $t] -c {malloc sites}
 	check_refused 3 "it runs under $name" $instead
 	check {![string match "*memfd:mdbg*" [slurp /proc/[pid_of $t]/maps]]} {something of mdbg's is in it}
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
+	quit $t
 }
 
 case refused-under-valgrind 60 {
@@ -303,9 +302,7 @@ case silence-no-addresses 40 {
 
 # What the machine may still promise, where it never promises more than it has.
 case silence-overcommit 40 {
-	if {[exec id -u] != 0} {
-		skip "needs root"
-	}
+	skip_if {[exec id -u] != 0} {needs root}
 	set unshare [need unshare]
 	spit $::tmp/rule "2\n"
 	spit $::tmp/info [regsub -all -line {^(CommitLimit|Committed_AS): .*} [slurp /proc/meminfo] {\1: 0 kB}]
@@ -326,14 +323,10 @@ proc libc_offsets {args} {
 	set libc [file normalize [exec sh -c "ldd $::build/targets/behind | awk '/libc.so/ { print \$3 }'"]]
 	check {[regexp {Build ID: ([0-9a-f]{2})([0-9a-f]+)} [exec readelf -n $libc] -> head tail]} {libc has no build id}
 	set debug /usr/lib/debug/.build-id/$head/$tail.debug
-	if {![file exists $debug]} {
-		skip "$debug is not installed"
-	}
+	skip_if {![file exists $debug]} {$debug is not installed}
 	set symbols [exec nm $debug]
 	return [lmap name $args {
-		if {![regexp -line "^(\[0-9a-f\]+) \[tTdDbB\] $name\$" $symbols -> offset]} {
-			skip "libc has no $name"
-		}
+		skip_if {![regexp -line "^(\[0-9a-f\]+) \[tTdDbB\] $name\$" $symbols -> offset]} {libc has no $name}
 		set offset
 	}]
 }
@@ -350,8 +343,7 @@ by_both case silence-behind 60 {
 	check {[lacks $m] eq {}} {[lacks $m]}
 	live_end $m
 	check {[llength [warnings [slurp $::live_err($m)]]] == 1} {[slurp $::live_err($m)]}
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
+	quit $t
 }
 
 # Who does nothing is not accused, nor who has his heap trimmed.
@@ -364,6 +356,5 @@ case silence-idle 60 {
 	check {![string match "*Incomplete:*" [live $m "malloc sites"]]} {accused}
 	live_end $m
 	check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
+	quit $t
 }

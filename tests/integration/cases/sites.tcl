@@ -52,8 +52,7 @@ proc with_grower {what args} {
 	set before [state [pid_of $t]]
 	set m [live_start {*}$args -p [pid_of $t]]
 	live $m [string map {"\n" ";"} $::wrong]
-	order $t "fill [work 30000 300]"
-	order $t $what
+	orders $t "fill [work 30000 300]" $what
 	check_site_sums $m [expr {min(100, 10 * $::trials)}]
 	set held [order $t calm]
 	check_site_sums $m 1
@@ -88,8 +87,7 @@ by_both case sites-growth 120 {
 	live $m {proc site {function} { lindex [mdbg::sites function == $function] 0 }}
 	# The growth of a site, once mdbg has a look of 2 s ago to compare with.
 	live $m {proc growth {function} { while {[dict get [site $function] growth] eq "-"} { wait 0.1 }; dict get [site $function] growth }}
-	order $t "table 1000000"
-	order $t "fill 100"
+	orders $t "table 1000000" "fill 100"
 	set text [live $m "malloc sites limit 1"]
 	check {[regexp {growth -\n.*\nGrowth \(-\) needs} $text]} {the first look: $text}
 	check {[live_value $m "growth grow_table"] eq 0} {a table that was allocated once: $::result}
@@ -127,8 +125,7 @@ by_both case sites-growth 120 {
 # A target `lines`, and mdbg, which has seen each of its blocks.
 proc with_lines {command body} {
 	set t [start_command {*}$command]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	order $t "make 50"
 	uplevel 1 [list set t $t]
 	uplevel 1 [list set m $m]

@@ -41,10 +41,7 @@ case smallstack-threads 30 {
 		set before [state [pid_of $t]]
 		for {set i 0} {$i < 3} {incr i} {
 			set m [live_start -p [pid_of $t]]
-			live $m "malloc leaks"
-			live $m "malloc off"
-			live $m "malloc on"
-			live $m detach
+			live_all $m "malloc leaks" "malloc off" "malloc on" detach
 			live_end $m
 			set traced [slurp $::tmp/trace]
 			check {$traced ne "" && ![string match "*lies below SP*" $traced]} {a frame on a small stack}

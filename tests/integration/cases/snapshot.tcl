@@ -78,10 +78,8 @@ by_both repeated snapshot-none-in-threads-at-work 60 {
 # A program that waits for its children in all ways, and counts what it hears of them.
 by_both repeated snapshot-unnoticed 60 {
 	set t [start parent]
-	order $t go
-	order $t rest
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	orders $t go rest
+	attach_to {before m} $t
 	order $t go
 	for {set i 0} {$i < $::trials} {incr i} {
 		check_snapshot [live $m "malloc leaks -snapshot"]
@@ -173,9 +171,7 @@ case snapshot-refused-by-pids-group 60 {
 # What the kernel says of the machine's memory, as mdbg alone sees it.
 case snapshot-refused-by-the-machine 60 {
 	set unshare [need unshare]
-	if {[catch {exec $unshare --mount true} message]} {
-		skip "no mount namespace: $message"
-	}
+	skip_if {[catch {exec $unshare --mount true} message]} {no mount namespace: $message}
 	set t [start parent]
 	set before [state [pid_of $t]]
 	set mdbg $::mdbg_program
@@ -296,11 +292,9 @@ repeated snapshot-of-one-that-ends 60 {
 repeated kill-9-in-a-snapshot 60 {
 	set t [start parent]
 	set pid [pid_of $t]
-	order $t go
-	order $t rest
+	orders $t go rest
 	set before [state $pid]
-	order $t grow
-	order $t go
+	orders $t grow go
 	for {set i 0} {$i < $::trials} {incr i} {
 		set m [live_start -p $pid]
 		puts $m "malloc leaks -snapshot > /dev/null"
@@ -314,8 +308,7 @@ repeated kill-9-in-a-snapshot 60 {
 		live_end $m
 		order $t rest
 		check_alone $pid
-		order $t none
-		order $t go
+		orders $t none go
 	}
 	order $t rest
 	check_state $before $pid
@@ -416,9 +409,7 @@ repeated snapshot-of-one-that-execs-again-and-again 60 {
 # The first process of a namespace, which the kernel gives all orphans to.
 case snapshot-of-the-first-process 60 {
 	set unshare [need unshare]
-	if {[catch {exec $unshare --pid --fork --kill-child true}]} {
-		skip "no pid namespace can be made"
-	}
+	skip_if {[catch {exec $unshare --pid --fork --kill-child true}]} {no pid namespace can be made}
 	set t [open |[list $unshare --pid --fork --kill-child $::build/targets/execer handled 2>@stderr] r+]
 	chan configure $t -buffering line
 	check {[hear $t] eq "ready 1"} {it is not the first process}

@@ -20,9 +20,7 @@ proc gdb_tagged {command lines} {
 	set input [spit $::tmp/gdb.in [join [concat $lines quit] "\n"]\n]
 	set out $::tmp/gdb.out
 	set gdb [list [need gdb] -nx -batch -x $::here/stacks_gdb.py --args {*}$command]
-	if {[catch {exec env STACKS_IN=$input STACKS_OUT=$out {*}$gdb > $::tmp/gdb.log 2>@1} message]} {
-		fail "gdb: $message"
-	}
+	check {![catch {exec env STACKS_IN=$input STACKS_OUT=$out {*}$gdb > $::tmp/gdb.log 2>@1} message]} {gdb: $message}
 	set stacks [dict create]
 	foreach line [split [string trimright [slurp $out]] "\n"] {
 		set fields [split $line "\t"]

@@ -116,8 +116,7 @@ foreach {who heap} {main 1 worker 0} {
 		check {[waits $::tmp/trace] == $before} {[waits $::tmp/trace] waits, $before before}
 		live_end $m
 		exec kill -CONT [pid_of $t]
-		order $t rest
-		order $t mend
+		orders $t rest mend
 		finish $t
 		tell $s quit
 		check {[ending $s] eq {exit 0}} {who steps has failed}

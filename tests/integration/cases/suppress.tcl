@@ -45,8 +45,7 @@ case suppressions 60 {
 case suppressions-held-by-stacks 60 {
 	set t [start stale]
 	set m [live_start --suppressions [spit $::tmp/list "leak:^wait_with_inner_pointer\$\n"] -p [pid_of $t]]
-	order $t inner
-	order $t alive
+	orders $t inner alive
 	set nr [listed_words [set text [live $m "malloc leaks reachable"]]]
 	note $text
 	check {$nr && ![regexp {, in wait_with_inner_pointer\+} $text] && ![regexp {words? more} $text]} {not the others alone: $text}

@@ -17,13 +17,11 @@ foreach n {300 1000} {
 		set t [start storm]
 		order $t "idle COUNT"
 		until {[llength [glob /proc/[pid_of $t]/task/*]] == COUNT + 1}
-		set before [state [pid_of $t]]
-		set m [live_start -p [pid_of $t]]
+		attach_to {before m} $t
 		order $t "alloc 100"
 		check {[live_value $m "llength \[mdbg::threads\]"] == COUNT + 1} {$::result threads}
 		set where [live $m "where all 2"]
-		live $m interrupt
-		live $m cont
+		live_all $m interrupt cont
 		check {[llength [parse_allocations [live $m "malloc allocations size == 333"]]] == 100} {not 100 blocks}
 		finish $t $m $before
 	}]
@@ -50,8 +48,7 @@ by_both case threads-main-gone 60 {
 		set m [live_start -p [pid_of $t]]
 		order $t "alloc 20"
 		check {[llength [parse_allocations [live $m "malloc allocations size == 333"]]] == 20} {not 20 blocks}
-		live $m thread
-		live $m "where all"
+		live_all $m thread "where all"
 		live_end $m
 	}
 	finish $t
@@ -76,8 +73,7 @@ proc attach_at_work {t events} {
 	order $t go
 	set m [live_start -p [pid_of $t]]
 	set since [expr {[clock microseconds] * 1000}]
-	order $t "more $events"
-	order $t pause
+	orders $t "more $events" pause
 	live $m "malloc allocations > $::tmp/dump"
 	compare $t [parse_heads $::tmp/dump] $since
 	return $m
@@ -123,18 +119,14 @@ by_both case signals-own-sigtrap 60 {
 case threads-all-have-their-turn-by-breakpoints 30 {
 	by_breakpoints
 	start_watched {t m} exact -t 8 -b
-	order $t go
-	order $t "more 10"
-	order $t pause
+	orders $t go "more 10" pause
 	finish $t $m
 }
 
 # Nor does one of two threads wait for ever, where the other one has a real-time priority.
 case threads-two-have-their-turn-by-breakpoints 30 {
 	by_breakpoints
-	if {[catch {start greedy} t]} {
-		skip "no right to a real-time priority"
-	}
+	skip_if {[catch {start greedy} t]} {no right to a real-time priority}
 	set m [live_start -p [pid_of $t]]
 	order $t "malloc 10"
 	finish $t $m

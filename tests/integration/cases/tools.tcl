@@ -349,8 +349,7 @@ proc uprobe_round {t tool order options} {
 	check_same_counts $t $m $u $what
 	leave $t $m $u $leaving $what
 	check {![string match "*another tool*" [slurp $::live_err($m)]]} {$what: [slurp $::live_err($m)]}
-	order $t "more 500"
-	order $t calm
+	orders $t "more 500" calm
 	check_state $::before [pid_of $t]
 }
 

@@ -14,8 +14,7 @@ proc tree_of {m words key} {
 
 by_both case tree-sums 60 {
 	start_watched {t before m} branches
-	order $t "left 10 500"
-	order $t "right 400 7"
+	orders $t "left 10 500" "right 400 7"
 	set d [lindex [tree_of $m "by function function == left" bytes] 0 1]
 	lassign [list [expr {$d + 1}] [expr {$d + 2}] [expr {$d + 3}]] a b c
 	set held [tree_of $m {by function} bytes]
@@ -55,8 +54,7 @@ by_both case tree-sums 60 {
 
 by_both case tree-idle-sites 60 {
 	start_watched {t m} branches
-	order $t "left 10 500"
-	order $t "right 4000 7"
+	orders $t "left 10 500" "right 4000 7"
 	check {[live_value $m {llength [mdbg::sites function == right]}] == 0} {a filter of a script means what is held}
 	foreach words {all {sort total} {sort calls} {sort callrate} {sort temporary}} {
 		set order [expr {$words eq "all" ? {all function == work} : "function == work $words"}]

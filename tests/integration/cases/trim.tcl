@@ -10,8 +10,7 @@ proc check_rounds {t} {
 by_both case trim 60 {
 	set t [start trim]
 	order $t "holes 60"
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	set did [live_value $m mdbg::trim]
 	check {[dict get $did before] - [dict get $did after] > 20000000} {only so much was given back: $did}
 	check {[dict get $did pause] > 0} {$did}
@@ -20,8 +19,7 @@ by_both case trim 60 {
 	set text [live $m "malloc trim"]
 	check {[regexp {^\d+ KB resident before, \d+ KB after: \d+ KB given back; the process stood still for [0-9.]+ m?s\n\d+ bytes are free in the heaps, \d+ of them resident:\n +0  go by `malloc trim`\n +\d+  are kept by live blocks} $text]} {$text}
 	check {[regexp {no damage found} [live $m "malloc check"]]} {[live $m "malloc check"]}
-	order $t "holes 70"
-	order $t verify
+	orders $t "holes 70" verify
 	finish $t $m $before
 }
 
@@ -35,9 +33,7 @@ case trim-every 60 {
 	until {[regexp {: [1-9]\d* times so far, [1-9]\d{4} KB given back in all, the process stood still} [live $m "malloc trim every"]]}
 	order $t verify
 	check {[live $m "malloc trim every off"] eq "The heaps are trimmed when `malloc trim` is typed"} {}
-	live $m "malloc trim every 1h"
-	live $m detach
-	live $m "attach [pid_of $t]"
+	live_all $m "malloc trim every 1h" detach "attach [pid_of $t]"
 	check {[live $m "malloc trim every"] eq "The heaps are trimmed when `malloc trim` is typed"} {it goes on}
 	finish $t $m
 }
@@ -46,8 +42,7 @@ case trim-every 60 {
 by_both case trim-threads 60 {
 	set t [start trim -t 4]
 	order $t "holes 60"
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	set given 0
 	for {set i 0} {$i < 5} {incr i} {
 		until {![catch {live_value $m mdbg::trim} did] || ![regexp {is locked|is in brk|no thread of process} $did]}
@@ -71,8 +66,7 @@ case trim-refusals 60 {
 	order $t repair
 	live $m "malloc off"
 	check {[string match {*without probes*} [live_error $m "malloc trim"]]} {[live_error $m "malloc trim"]}
-	live $m "malloc on"
-	live $m "malloc trim"
+	live_all $m "malloc on" "malloc trim"
 	order $t seccomp
 	set error [live_error $m "malloc trim"]
 	check {[string match {*seccomp*} $error]} {$error}
@@ -99,9 +93,7 @@ case trim-refusals 60 {
 
 proc start_preloaded {library args} {
 	set path [lindex [glob -nocomplain /usr/lib/*/$library] 0]
-	if {$path eq ""} {
-		skip "$library is not installed"
-	}
+	skip_if {$path eq ""} {$library is not installed}
 	return [start_command env LD_PRELOAD=$path $::build/targets/[lindex $args 0] {*}[lrange $args 1 end]]
 }
 
@@ -150,7 +142,6 @@ by_both case trim-blocked 60 {
 	for {set i 0} {$i < 5} {incr i} {
 		live $m "malloc trim"
 	}
-	order $t wake
-	order $t verify
+	orders $t wake verify
 	finish $t $m
 }

@@ -44,8 +44,7 @@ proc check_lists {m} {
 
 proc check_program {program hows args} {
 	set t [start_command $program]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	foreach line $args {
 		order $t $line
 	}
@@ -95,8 +94,7 @@ case types-in-a-core 60 {
 # from before by the pointers that lead to them; and nothing else.
 proc check_typed {cc args} {
 	set t [start_command [build_target [need $cc] typed.c -g {*}$args]]
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	order $t {make 3}
 	set of {}
 	foreach row [live_value $m {mdbg::allocations -v}] {
@@ -194,7 +192,6 @@ case types-stated-at-the-call 30 {
 		set rows [live_value $m {mdbg::types size == 48 and function == keep_one}]
 		check {[llength $rows] == 1 && [dict get [lindex $rows 0] count] == 10 && [dict get [lindex $rows 0] type] eq $want} {$rows}
 		check {!$stated || [dict get [lindex $rows 0] how] eq "debug"} {$rows}
-		live_end $m
-		finish $t
+		finish $t $m
 	}
 }

@@ -22,9 +22,7 @@ case units-verified 60 {
 # Start what a unit says with its capabilities alone, with these words in it replaced; returns the channel.
 proc start_unit {unit words} {
 	set setpriv [need setpriv]
-	if {[exec id -u] != 0} {
-		skip "not root"
-	}
+	skip_if {[exec id -u] != 0} {not root}
 	set command [string map [list /usr/bin/mdbg $::mdbg_program {*}$words] [unit_value $unit ExecStart]]
 	set caps [string map {CAP_ + " " ,} [unit_value $unit CapabilityBoundingSet]]
 	return [open |[list $setpriv --bounding-set -all,[string tolower $caps] --inh-caps -all --no-new-privs {*}$command \
@@ -69,9 +67,7 @@ case units-serve 60 {
 
 # Another user's process is recorded, and is as it was when the unit is stopped.
 case units-record 60 {
-	if {![string match "*--record*" [mdbg_ok --help]]} {
-		skip "this mdbg does not record"
-	}
+	skip_if {![string match "*--record*" [mdbg_ok --help]]} {this mdbg does not record}
 	set name [make_program]
 	file mkdir $::tmp/state
 	exec chmod 0700 $::tmp/state

@@ -47,8 +47,7 @@ proc check_known {t m} {
 # still, and what the walk says after that has no damage. `own` is how many blocks its libraries may have, which stay.
 proc walk_at_work {t own} {
 	set others {}
-	order $t go
-	order $t "more 3000"
+	orders $t go "more 3000"
 	for {set i 0} {$i < $::trials} {incr i} {
 		delay [expr {int(3000 * rand())}]
 		set m [live_start -p [pid_of $t]]
@@ -104,9 +103,7 @@ foreach {name options} {shared {} static -static} {
 # Debian's library of an allocator, to be preloaded; or a skip.
 proc allocator_library {name} {
 	set library [lindex [glob -nocomplain /usr/lib/*/$name*] 0]
-	if {$library eq ""} {
-		skip "$name is not installed"
-	}
+	skip_if {$library eq ""} {$name is not installed}
 	return $library
 }
 

@@ -25,8 +25,7 @@ by_both case watch-in-a-pipe 60 {
 	set reading [hear_reading $m]
 	check {[lrange [watched $reading grow_filled] 0 4] eq {320 10 - - -}} {the first reading: $reading}
 	check {[lrange [watched $reading] 0 2] eq {320 10 -}} {the first sums: $reading}
-	order $t "fill 50"
-	order $t "table 5000"
+	orders $t "fill 50" "table 5000"
 	set grown 0
 	set allocated 0
 	while {[lindex [watched $reading] 0] != 60 * 32 + 5000} {

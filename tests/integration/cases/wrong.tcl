@@ -51,10 +51,7 @@ by_both case wrong-frees 60 {
 # What is none, or cannot be known.
 by_both case wrong-frees-not 60 {
 	start_watched {t m} wrong
-	order $t early
-	order $t early
-	order $t reuse
-	order $t "threads 5"
+	orders $t early early reuse "threads 5"
 	set check [live_value $m mdbg::check]
 	check {[dict get $check frees] eq {} && [dict get $check doublefrees] == 0} {$check}
 	set figures [live_value $m mdbg::malloc]
@@ -64,8 +61,7 @@ by_both case wrong-frees-not 60 {
 	# A gap: what was recorded before it tells nothing.
 	set address [order $t twice]
 	check {[told $m] eq [list $address double]} {[told $m]}
-	live $m "malloc off"
-	live $m "malloc on"
+	live_all $m "malloc off" "malloc on"
 	order $t early
 	check {[told $m] eq [list $address double]} {[told $m]}
 	finish $t $m
@@ -76,8 +72,7 @@ by_both case wrong-frees-wild 60 {
 	set t [start wrong]
 	set alone [order $t wild]
 	check {[llength $alone] >= 20 && [lsearch $alone 11@*] >= 0} {$alone}
-	set before [state [pid_of $t]]
-	set m [live_start -p [pid_of $t]]
+	attach_to {before m} $t
 	foreach round {1 2} {
 		set watched [order $t wild]
 		check {$watched eq $alone} {$watched; but alone: $alone}
@@ -149,8 +144,7 @@ by_both case first-free-not 60 {
 by_both case first-free-abort 60 {
 	set t [start wrong]
 	set m [live_start]
-	live $m "set free-history 100"
-	live $m "attach [pid_of $t]"
+	live_all $m "set free-history 100" "attach [pid_of $t]"
 	check {[live_value $m "set free-history"] == 100} {the log has not what was set}
 	tell $t die
 	live $m "wait exit"
@@ -163,8 +157,7 @@ by_both case first-free-abort 60 {
 # A log that is gone on with goes on remembering, also while no mdbg is there.
 case first-free-keep 60 {
 	start_watched {t before m} wrong
-	live $m "set free-history 1000"
-	live $m "detach -keep"
+	live_all $m "set free-history 1000" "detach -keep"
 	check {[live_value $m "set free-history"] == 1000} {not kept for the next attach}
 	live_end $m
 	set address [order $t twice]
@@ -173,13 +166,11 @@ case first-free-keep 60 {
 	check {[dict exists [last_double $m $address] firststack]} {forgotten}
 	check {[dict get [live_value $m mdbg::malloc] freehistory] == 1000} {[live_value $m mdbg::malloc]}
 	check {[dict exists [last_double $m [order $t twice]] firststack]} {it does not go on}
-	exec kill -KILL [pid $m]
-	catch {ending $m}
+	live_kill $m
 	set address [order $t twice]
 	# What is asked for before is in place of what the log had.
 	set m [live_start]
-	live $m "set free-history 7"
-	live $m "attach [pid_of $t]"
+	live_all $m "set free-history 7" "attach [pid_of $t]"
 	check {[live_value $m "set free-history"] == 7} {it has [live_value $m "set free-history"]}
 	check {[dict get [last_double $m $address] history] == 1000} {forgotten}
 	check {[dict get [last_double $m [order $t twice]] history] == 7} {it does not go on}
@@ -198,8 +189,7 @@ case first-free-refused 60 {
 	check {[live_value $m "set free-history"] == 0} {it was changed}
 	live $m "set free-history 4096"
 	check {[dict exists [last_double $m [order $t twice]] firststack]} {it is not remembered}
-	live $m detach
-	live $m "set free-history 5000"
+	live_all $m detach "set free-history 5000"
 	check {[string match "*has room for 4096*" [live_error $m "attach [pid_of $t]"]]} {$::result}
 	check {[live_value $m "mdbg::attach [pid_of $t] -freehistory 4000; set free-history"] == 4000} {not as asked for}
 	check {[dict exists [last_double $m [order $t twice]] firststack]} {it is not remembered}
@@ -260,8 +250,7 @@ by_both case wrong-resize 60 {
 	set address [order $t resize]
 	check {[told $m] eq [list $address double]} {[told $m]}
 	check {"wrong_resize(void*)" in [functions $m [dict get [lindex [dict get [live_value $m mdbg::check] frees] 0] stack]]} {stack}
-	order $t resize
-	order $t twice
+	orders $t resize twice
 	set text [live $m "malloc check"]
 	check {[regexp {Perhaps a double free of .*Not sure: [12] calls of the allocator never returned} $text]} {$text}
 	finish $t $m
@@ -281,9 +270,7 @@ by_both case wrong-free-abort 60 {
 # jemalloc takes it without a word.
 by_both case wrong-frees-jemalloc 60 {
 	set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
-	if {$library eq ""} {
-		skip "libjemalloc is not installed"
-	}
+	skip_if {$library eq ""} {libjemalloc is not installed}
 	set t [open |[list env LD_PRELOAD=$library $::build/targets/wrong 2>@stderr] r+]
 	chan configure $t -buffering line
 	set pid [lindex [hear $t] 1]
