@@ -14,11 +14,6 @@
 #define COLUMNS_MOST	64u		/* of a later version */
 #define STATE_MOST	(256ull << 20)	/* bytes of the tables of all targets of a segment */
 
-struct record_input_state {
-	bool valid;		/* its tables are what they were at the last sample */
-	struct record_table table[RECORD_TABLES];
-};
-
 static struct err *damaged(const char *what)
 {
 	return err_create(ERR_FORMAT, "the segment is damaged: %s", what);
@@ -214,22 +209,6 @@ static struct err *take_event(struct record_input *input, struct record_bytes *f
 	return err;
 }
 
-static struct err *state_of(struct record_input *input, uint32_t target,
-			    struct record_input_state **ret)
-{
-	struct record_input_state **slot = vec_slot(&input->states, target);
-
-	if (slot && !*slot) {
-		*slot = calloc(1, sizeof(**slot));
-		for (unsigned kind = 0; *slot && kind < RECORD_TABLES; kind++)
-			record_table_init(&(*slot)->table[kind], kind);
-	}
-	if (!slot || !*slot)
-		return err_nomem;
-	*ret = *slot;
-	return NULL;
-}
-
 static struct err *take_key(struct record_input *input, enum record_key is, uint64_t local,
 			    uint64_t *ret)
 {
@@ -361,7 +340,7 @@ static struct err *take_rows(struct record_input *input, struct record_bytes *fr
 }
 
 static struct err *take_tables(struct record_input *input, struct record_bytes *from,
-			       uint64_t time_ns, struct record_input_state *state)
+			       uint64_t time_ns, struct record_state *state)
 {
 	struct err *err = NULL;
 
@@ -383,7 +362,7 @@ static struct err *take_tables(struct record_input *input, struct record_bytes *
 static struct err *take_sample(struct record_input *input, struct record_bytes *from,
 			       struct record_sample *ret, enum record_item *item_ret)
 {
-	struct record_input_state *state;
+	struct record_state *state;
 	struct err *err;
 	uint64_t flags;
 
@@ -395,7 +374,7 @@ static struct err *take_sample(struct record_input *input, struct record_bytes *
 	ret->gap = flags & RECORD_SAMPLE_GAP;
 	ret->segment = input->number;
 	if (!err)
-		err = state_of(input, ret->target, &state);
+		err = record_states_of(&input->states, ret->target, &state);
 	if (err)
 		return err;
 	if (!ret->target || from->bad || !(state->valid || flags & RECORD_SAMPLE_WHOLE)) {
@@ -453,9 +432,7 @@ struct err *record_input_next(struct record_input *input, enum record_item *item
 		if (err || !found)
 			return err;
 		if (lost)
-			vec_each_value(state, &input->states)
-				if (state)
-					state->valid = false;
+			record_states_lost(&input->states);
 		err = take_frame(input, &frame, item_ret, event_ret, sample_ret);
 		if (err || *item_ret != RECORD_ITEM_NONE)
 			return err;
@@ -467,10 +444,5 @@ void record_input_free(struct record_input *input)
 	record_frames_free(&input->frames);
 	for (unsigned kind = 0; kind < RECORD_NAME_KINDS; kind++)
 		vec_free(&input->global[kind]);
-	vec_each_value(state, &input->states) {
-		for (unsigned kind = 0; state && kind < RECORD_TABLES; kind++)
-			record_table_free(&state->table[kind]);
-		free(state);
-	}
-	vec_free(&input->states);
+	record_states_free(&input->states);
 }

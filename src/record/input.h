@@ -11,8 +11,7 @@
 #include "record/frame.h"
 #include "record/names.h"
 #include "record/reader.h"
-
-struct record_input_state;
+#include "record/states.h"
 
 struct record_input {
 	struct record_names *names;	/* the caller's */
@@ -21,7 +20,7 @@ struct record_input {
 	unsigned tables;
 	uint32_t target;
 	VEC(uint32_t) global[RECORD_NAME_KINDS];	/* by number in the segment */
-	VEC(struct record_input_state *) states;	/* by target; NULL: nothing is known of it */
+	struct record_states states;
 	uint64_t state_bytes;		/* of their tables */
 	uint64_t number, last, every, begun_ns;	/* of its head */
 	bool newer, ended;

@@ -17,15 +17,6 @@
 #define WHOLE_AFTER	600u
 #define WHOLE_TIMES	4u
 
-/* What has been written of a target. */
-struct record_output_state {
-	uint32_t target;
-	unsigned samples;		/* since the last whole one */
-	uint64_t whole_bytes, bytes;	/* of the last whole one, and since then */
-	struct record_table table[RECORD_TABLES];
-	struct record_table changes;	/* at work */
-};
-
 static const enum record_frame_kind frame_of[RECORD_NAME_KINDS] = {
 	[RECORD_NAME_STRING] = RECORD_FRAME_STRINGS,
 	[RECORD_NAME_LOCATION] = RECORD_FRAME_LOCATIONS,
@@ -205,30 +196,6 @@ struct err *record_output_event(struct record_output *output, const struct recor
 	return err ? err : put_frame(output, RECORD_FRAME_EVENT, &payload);
 }
 
-static struct err *state_of(struct record_output *output, uint32_t target,
-			    struct record_output_state **ret)
-{
-	struct record_output_state *state;
-	struct err *err;
-
-	vec_each_value(is, &output->states) {
-		if (is->target == target) {
-			*ret = is;
-			return NULL;
-		}
-	}
-	err = vec_reserve(&output->states, 1);
-	state = err ? NULL : calloc(1, sizeof(*state));
-	if (!state)
-		return err_nomem;
-	state->target = target;
-	for (unsigned kind = 0; kind < RECORD_TABLES; kind++)
-		record_table_init(&state->table[kind], kind);
-	output->states.at[output->states.nr++] = state;
-	*ret = state;
-	return NULL;
-}
-
 static struct err *local_key(struct record_output *output, enum record_key is, uint64_t key,
 			     uint64_t *ret)
 {
@@ -285,7 +252,7 @@ static struct err *put_column(struct record_output *output, const struct record_
 }
 
 /* Add a table; what is written of it from now on is this. */
-static struct err *put_table(struct record_output *output, struct record_output_state *state,
+static struct err *put_table(struct record_output *output, struct record_state *state,
 			     enum record_table_kind kind, const struct record_sample *sample,
 			     struct str *to)
 {
@@ -313,13 +280,13 @@ static struct err *put_table(struct record_output *output, struct record_output_
 	return err;
 }
 
-static bool is_due(const struct record_output_state *state)
+static bool is_due(const struct record_state *state)
 {
 	return !state->whole_bytes || state->samples >= WHOLE_AFTER ||
 	       state->bytes > WHOLE_TIMES * state->whole_bytes;
 }
 
-static struct err *put_tables(struct record_output *output, struct record_output_state *state,
+static struct err *put_tables(struct record_output *output, struct record_state *state,
 			      const struct record_sample *sample, struct str *to)
 {
 	struct err *err = NULL;
@@ -336,8 +303,8 @@ static struct err *put_tables(struct record_output *output, struct record_output
 struct err *record_output_sample(struct record_output *output, const struct record_sample *sample)
 {
 	AUTO_STR struct str payload = STR_INIT;
-	struct record_output_state *state;
-	struct err *err = state_of(output, sample->target, &state);
+	struct record_state *state;
+	struct err *err = record_states_of(&output->states, sample->target, &state);
 	bool whole;
 
 	if (err)
@@ -381,12 +348,6 @@ void record_output_free(struct record_output *output)
 		vec_free(&output->local[kind]);
 		str_free(&output->pending[kind].bytes);
 	}
-	vec_each_value(state, &output->states) {
-		for (unsigned kind = 0; kind < RECORD_TABLES; kind++)
-			record_table_free(&state->table[kind]);
-		record_table_free(&state->changes);
-		free(state);
-	}
-	vec_free(&output->states);
+	record_states_free(&output->states);
 	str_free(&output->out);
 }

@@ -11,15 +11,14 @@
 #include "base/str.h"
 #include "record/names.h"
 #include "record/reader.h"
-
-struct record_output_state;
+#include "record/states.h"
 
 struct record_output {
 	struct record_names *names;	/* the caller's */
 	VEC(uint32_t) local[RECORD_NAME_KINDS];		/* by number: the one in this segment, or 0 */
 	uint32_t nr[RECORD_NAME_KINDS];
 	struct { struct str bytes; uint32_t first; } pending[RECORD_NAME_KINDS];
-	VEC(struct record_output_state *) states;	/* of targets */
+	struct record_states states;	/* of targets */
 	struct str out;
 	bool packed;		/* frames go into blocks: they are not compressed one by one */
 };
