@@ -131,9 +131,9 @@ static struct err *add_group(struct making *making, uint32_t group)
 /* The row goes on with the block that keeps most. */
 static void take_block(const struct making *making, uint32_t block, struct owner_row *row)
 {
-	const uint64_t *bytes = owners_bytes(making->owners);
+	const struct owners *owners = making->owners;
 
-	if (row->block == NONE || bytes[block] > bytes[row->block])
+	if (row->block == NONE || owners_bytes(owners, block) > owners_bytes(owners, row->block))
 		row->block = block;
 }
 
@@ -157,7 +157,7 @@ static struct err *make_roots(struct making *making)
 		err = add_group(making, i);
 		if (err || i == keeps->nr_groups)
 			continue;
-		making->rows.at[i].bytes = owners_bytes(making->owners)[dominators_group(keeps, i)];
+		making->rows.at[i].bytes = owners_bytes(making->owners, dominators_group(keeps, i));
 		making->rows.at[i].count = owners_blocks(making->owners)[dominators_group(keeps, i)];
 	}
 	for (uint32_t i = 0; i < keeps->nr && !err; i++) {
@@ -168,7 +168,7 @@ static struct err *make_roots(struct making *making)
 		row = &making->rows.at[keeps->of[i] - keeps->nr];
 		row->own += size_of(making, i);
 		if (keeps->of[i] == keeps->top) {
-			row->bytes += owners_bytes(making->owners)[i];
+			row->bytes += owners_bytes(making->owners, i);
 			row->count += owners_blocks(making->owners)[i];
 		}
 		take_block(making, i, row);
@@ -185,7 +185,7 @@ static struct err *make_blocks(struct making *making)
 		if (keeps->of[i] != making->owners->graph.block)
 			continue;
 		err = vec_push(&making->rows, ((struct owner_row){
-			.group = i, .block = i, .bytes = owners_bytes(making->owners)[i],
+			.group = i, .block = i, .bytes = owners_bytes(making->owners, i),
 			.count = owners_blocks(making->owners)[i],
 			.own = size_of(making, i) }));
 	}
@@ -268,7 +268,7 @@ static void go_in(struct making *making, struct tree *tree, uint32_t vertex)
 	row->own += size_of(making, vertex);
 	if (tree->within[group]++)
 		return;
-	row->bytes += owners_bytes(making->owners)[vertex];
+	row->bytes += owners_bytes(making->owners, vertex);
 	row->count += owners_blocks(making->owners)[vertex];
 	take_block(making, vertex, row);
 }
@@ -359,7 +359,7 @@ static struct err *add_label(const struct making *making, const struct owner_row
 static struct err *add_row(const struct making *making, struct owner_row *row, struct answer *ret)
 {
 	AUTO_STR struct str label = STR_INIT, function = STR_INIT;
-	uint64_t all = owners_bytes(making->owners)[making->owners->keeps.top];
+	uint64_t all = owners_bytes(making->owners, making->owners->keeps.top);
 	struct err *err = NULL;
 
 	if (row->block != NONE) {

@@ -24,9 +24,10 @@ struct owners {
 };
 
 /* By vertex of owners->keeps, the bytes and blocks that it keeps, of those that count. */
-static inline const uint64_t *owners_bytes(const struct owners *owners)
+static inline uint64_t owners_bytes(const struct owners *owners, uint32_t vertex)
 {
-	return owners->counts ? owners->sums.bytes : owners->keeps.bytes;
+	return owners->counts ? owners->sums.bytes[vertex] :
+				dominators_bytes(&owners->keeps, vertex);
 }
 
 static inline const uint32_t *owners_blocks(const struct owners *owners)

@@ -44,7 +44,7 @@ struct err *export_owners(const struct call *call, const struct export_format *f
 	if (err)
 		return err;
 	*ret = (struct exported_owners){ owners.keeps.blocks[owners.keeps.top],
-					 owners.keeps.bytes[owners.keeps.top],
+					 dominators_bytes(&owners.keeps, owners.keeps.top),
 					 owners.graph.graph.to.nr };
 	return NULL;
 }

@@ -312,7 +312,7 @@ uint64_t find_address_way_blocks(const struct find_address *find)
 	const struct block_path *path = &find->way.path;
 	uint64_t nr = 0;
 
-	for (uint32_t at = path->ways.at[0].block; at != find->block; at = path->next[at])
+	for (uint32_t at = path->ways.at[0].block; at != find->block; at = block_path_next(path, at))
 		nr++;
 	return nr;
 }

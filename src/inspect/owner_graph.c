@@ -93,13 +93,13 @@ static struct err *find_hops(struct memory *memory, struct owner_graph *ret, uin
 	uint32_t at = ret->path.ways.at[way].block;
 	struct err *err = NULL;
 
-	for (; !err; at = ret->path.next[at]) {
+	for (; !err; at = block_path_next(&ret->path, at)) {
 		struct owner_hop hop = { .way = way, .block = at };
 
 		if (at == ret->path.ways.at[way].block)
 			find_entry(memory, ret, &ret->path.ways.at[way], &hop);
 		if (at != ret->block)
-			find_hop(memory, &ret->in.held, at, ret->path.next[at], &hop);
+			find_hop(memory, &ret->in.held, at, block_path_next(&ret->path, at), &hop);
 		err = vec_push(&ret->hops, hop);
 		if (!err)
 			err = cancel_check();
@@ -130,10 +130,14 @@ struct err *owner_graph_search(const struct memory_view *view, const struct owne
 {
 	struct err *err = leak_search_graph(view, &ret->in, &ret->origins, &ret->graph);
 
-	return err ? err : ask_graph(view->memory, ask, ret);
+	if (!err)
+		err = ask_graph(view->memory, ask, ret);
+	heaps_free(&ret->in.heap);
+	ret->in.heap = (struct heaps)HEAPS_INIT;
+	return err;
 }
 
-static void forget_asked(struct owner_graph *graph)
+void owner_graph_rest(struct owner_graph *graph)
 {
 	block_path_free(&graph->path);
 	vec_free(&graph->hops);
@@ -145,18 +149,11 @@ struct err *owner_graph_ask(struct memory *memory, const struct owner_ask *ask,
 {
 	struct err *err;
 
-	forget_asked(graph);
+	owner_graph_rest(graph);
 	err = ask_graph(memory, ask, graph);
 	if (err)
-		forget_asked(graph);
+		owner_graph_rest(graph);
 	return err;
-}
-
-void owner_graph_rest(struct owner_graph *graph)
-{
-	forget_asked(graph);
-	heaps_free(&graph->in.heap);
-	graph->in.heap = (struct heaps)HEAPS_INIT;
 }
 
 static struct err *add_range(struct owner_graph *ret, struct root_range range)
@@ -281,5 +278,5 @@ void owner_graph_free(struct owner_graph *graph)
 	vec_free(&graph->origins.vec);
 	vec_free(&graph->ranges);
 	procparse_maps_free(&graph->maps);
-	forget_asked(graph);
+	owner_graph_rest(graph);
 }

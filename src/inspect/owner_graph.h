@@ -68,18 +68,18 @@ struct owner_graph {
 
 /*
  * Any thread: find the pointers of the view, and what is asked. ret->in has the blocks and their
- * walk. After an error as well, the caller frees *ret. ERR_CANCELLED; ERR_NOMEM; ERR_RANGE.
+ * walk, whose chunks are freed as soon as the question is answered. After an error as well, the caller frees *ret. ERR_CANCELLED; ERR_NOMEM; ERR_RANGE.
  */
 struct err *owner_graph_search(const struct memory_view *view, const struct owner_ask *ask,
 			       struct owner_graph *ret) MUST_CHECK;
 /*
- * Ask the same graph again, whose first and to are still there. Which words of blocks point to the
+ * Ask the same graph again. Which words of blocks point to the
  * next ones is read in `memory`, which may be that of the process now: its pointers may be others.
  * After an error nothing is asked.
  */
 struct err *owner_graph_ask(struct memory *memory, const struct owner_ask *ask,
 			    struct owner_graph *graph) MUST_CHECK;
-/* Free what only the answer to a question needs, and the chunks of the walk. */
+/* Free what only the answer to a question needs. */
 void owner_graph_rest(struct owner_graph *graph);
 /* Tracer thread: find out what the roots are. The view is a snapshot, or still stands. */
 struct err *owner_graph_name(const struct memory_view *view, struct owner_graph *ret) MUST_CHECK;

@@ -61,7 +61,7 @@ static bool is_usable(const struct call *call, const struct query_owners *query)
 		return false;
 	if (core)
 		return true;
-	return !query->now && call->out && tracer_now() - kept->taken <= KEPT_NS;
+	return !query->now && call->out && tracer_now() - kept->answered <= KEPT_NS;
 }
 
 static struct err *take(const struct call *call, const struct query_owners *query)
@@ -106,7 +106,7 @@ struct err *query_owners(const struct call *call, const struct query_owners *que
 	if (!err && !done)
 		err = take(call, query);
 	if (!err && query->keeps)
-		err = owner_rows_find(call->session, true, &call->shell->owners->owners);
+		err = owner_rows_find(call->session, false, &call->shell->owners->owners);
 	if (!err)
 		*ret = &call->shell->owners->owners;
 	return err;
@@ -119,9 +119,9 @@ static uint64_t bytes_of(const struct owners *owners)
 	uint64_t blocks = graph->graph.nr, vertices = owners->keeps.of ? owners->keeps.top : 0;
 
 	return blocks * (sizeof(struct packed_block) + sizeof(*graph->graph.first)) +
-	       graph->graph.to.nr * sizeof(*graph->graph.to.at) +
+	       graph->graph.to.nr * sizeof(*graph->graph.to.at) + graph->graph.turned.lists.nr +
 	       graph->graph.roots.nr * sizeof(*graph->graph.roots.at) +
-	       vertices * (sizeof(*owners->keeps.of) + sizeof(*owners->keeps.bytes) +
+	       vertices * (sizeof(*owners->keeps.of) + sizeof(*owners->keeps.some) +
 			   sizeof(*owners->keeps.blocks));
 }
 
@@ -131,8 +131,11 @@ void query_owners_end(const struct call *call)
 
 	if (!kept)
 		return;
-	if (bytes_of(&kept->owners) > KEPT_BYTES)
+	if (bytes_of(&kept->owners) > KEPT_BYTES) {
 		forget_graph(call->shell);
-	else
-		owner_graph_rest(&kept->owners.graph);
+		return;
+	}
+	owner_graph_rest(&kept->owners.graph);
+	if (!kept->answered)
+		kept->answered = tracer_now();
 }

@@ -6,14 +6,15 @@
  * who keeps most goes down from there, a block at a time, and asks for ways: questions about the
  * same moment. So the last graph stays, and a question about an address is answered from it if
  *
- *	- it is of the same process, and of KEPT_NS ago at most; of a core file, however old it is;
+ *	- it is of the same process, and was first answered from KEPT_NS ago at most; of a core file,
+ *	  however old it is;
  *	- it has a block at that address;
  *	- `now` was not among the words, and no script asks: scripts poll, and never see an old answer,
  *	  unless it is of a core file.
  *
  * The answer says of when it is. A question about the whole process is about now, and looks anew.
  *
- * A graph takes some 40 bytes a block. One that takes more than KEPT_BYTES does not stay; attach, detach,
+ * A graph takes some 36 bytes a block. One that takes more than KEPT_BYTES does not stay; attach, detach,
  * exec, the end of the process and the next graph let go of it. Rejected: to keep the snapshot itself, whose pages
  * the process would have to copy when it writes; and the bytes at which pointers lie, which are 4 more
  * for each: they are read in the process as it is now, and left out if no pointer is there any more.
@@ -31,7 +32,7 @@ struct shell;
 struct owners_kept {
 	struct owners owners;
 	pid_t pid;
-	uint64_t taken;		/* tracer_now */
+	uint64_t taken, answered;	/* tracer_now; answered 0: not yet */
 };
 
 /* The sums of the last answers, for the next ones of the same kind to be compared with. */

@@ -142,5 +142,6 @@ void block_graph_free(struct block_graph *graph)
 	free(graph->first);
 	vec_free(&graph->to);
 	vec_free(&graph->roots);
+	turned_graph_free(&graph->turned);
 	*graph = (struct block_graph){ .nr = 0 };
 }

@@ -7,7 +7,8 @@
  * the block. If none leads to it at all the block is lost; then the way begins at the block through
  * which it is (source_blocks.h).
  *
- * It takes 8 bytes a block and 4 a pointer beside the graph, and 4 a block while it runs.
+ * It takes 8 bytes a block and 4 a pointer beside the graph, unless dominators_build has turned that
+ * round before: then it takes memory for the blocks alone that it comes to.
  */
 #pragma once
 
@@ -24,8 +25,13 @@ struct block_way {
 struct block_path {
 	VEC(struct block_way) ways;	/* shortest first */
 	bool more;			/* there are more than the limit */
-	uint32_t *next;			/* by block: the next one on the way to it */
+	uint32_t *behind;		/* by block: the next one on the way to it, and 1 more; or 0 */
 };
+
+static inline uint32_t block_path_next(const struct block_path *path, uint32_t block)
+{
+	return path->behind[block] - 1;
+}
 
 /*
  * At most `limit` ways, each from another root, to `block`. ERR_CANCELLED; ERR_NOMEM.

@@ -7,11 +7,12 @@
 #include "heap/reach/source_blocks.h"
 
 #define NONE	UINT32_MAX
+#define PARENTS	256u	/* that are looked for at once */
 #define STEPS	65536u	/* between two looks whether the user has interrupted */
 
 /*
  * A vertex has a number in the order in which the search in depth comes to it; that of top is 0.
- * Most arrays are by number, and freed as soon as they are not needed.
+ * Arrays are freed as soon as they are not needed.
  */
 struct search {
 	const struct dominators_source *source;
@@ -20,16 +21,20 @@ struct search {
 	uint32_t *group_first, *root;	/* roots by group; NONE: it does not count */
 	struct source_blocks lost;
 
-	uint32_t *number;	/* by vertex */
-	uint32_t *next;		/* by vertex: the next of its pointers */
-	uint32_t *vertex;
-	uint32_t *parent;	/* in the tree of the search; later some ancestor nearer to top */
+	/* By vertex, during the search in depth. */
+	uint32_t *number;
+	uint32_t *next;		/* of its pointers */
+	uint32_t *parent;	/* in the tree of the search */
 	uint32_t nr_seen, lost_from;	/* the first number of what is lost */
 
-	uint32_t *first, *from;	/* who points to a vertex: from[first[i] .. first[i + 1]] */
-	uint32_t *semi, *label;
-	uint32_t *bucket;	/* the first of the vertices whose semidominator this is */
-	uint32_t *dom;		/* the next one in its bucket; later its dominator */
+	uint32_t *first, *from;	/* who points to a number, until that is packed */
+	struct turned_graph turned;
+
+	/* By number. They come to be linked, from the highest one down. */
+	uint32_t *semi;		/* the semidominator; later the dominator */
+	uint32_t *label;	/* the least semidominator of it and of some ancestors */
+	uint32_t *ancestor;	/* first its parent; later one nearer to top */
+	uint32_t *depth, *jump;	/* in the tree of dominators: how deep, and some ancestor */
 	VEC(uint32_t) path;	/* that is being compressed */
 };
 
@@ -45,14 +50,15 @@ static void search_free(struct search *search)
 	drop(&search->root);
 	drop(&search->number);
 	drop(&search->next);
-	drop(&search->vertex);
 	drop(&search->parent);
 	drop(&search->first);
 	drop(&search->from);
+	turned_graph_free(&search->turned);
 	drop(&search->semi);
 	drop(&search->label);
-	drop(&search->bucket);
-	drop(&search->dom);
+	drop(&search->ancestor);
+	drop(&search->depth);
+	drop(&search->jump);
 	vec_free(&search->lost.vec);
 	vec_free(&search->path);
 }
@@ -137,24 +143,29 @@ static bool counts(struct search *search, uint32_t vertex, uint32_t i, uint32_t 
 	return false;
 }
 
+/* All that any root leads to has a number by now: what has none is lost. */
+static struct err *find_lost(struct search *search)
+{
+	uint32_t *queue;
+	struct err *err = make(search->nr - search->nr_seen, &queue);
+
+	if (!err)
+		err = source_blocks_find(search->graph, search->number, queue, &search->lost);
+	drop(&queue);
+	search->lost_from = search->nr_seen;
+	return err;
+}
+
 static struct err *enter(struct search *search, uint32_t vertex, uint32_t parent)
 {
+	struct err *err = is_lost(search, vertex) ? find_lost(search) : NULL;
 	uint32_t end;
 
-	/* All that any root leads to has a number by now. The free end of `vertex` is the queue. */
-	if (is_lost(search, vertex)) {
-		struct err *err = source_blocks_find(search->graph, search->number,
-						     search->vertex + search->nr_seen + 1,
-						     &search->lost);
-
-		if (err)
-			return err;
-		search->lost_from = search->nr_seen;
-	}
+	if (err)
+		return err;
 	bounds(search, vertex, &search->next[vertex], &end);
-	search->number[vertex] = search->nr_seen;
-	search->parent[search->nr_seen] = parent;
-	search->vertex[search->nr_seen++] = vertex;
+	search->number[vertex] = search->nr_seen++;
+	search->parent[vertex] = parent;
 	return search->nr_seen % STEPS ? NULL : cancel_check();
 }
 
@@ -182,23 +193,22 @@ static struct err *search_in_depth(struct search *search)
 	if (!err)
 		err = make(search->nr, &search->next);
 	if (!err)
-		err = make(search->nr, &search->vertex);
-	if (!err)
 		err = make(search->nr, &search->parent);
 	if (err)
 		return err;
 	memset(search->number, 0xff, search->nr * sizeof(*search->number));
-	err = enter(search, at, 0);
+	err = enter(search, at, at);
 	while (!err) {
 		uint32_t to = step(search, at);
 
 		if (to == NONE && at == search->top)
 			break;
 		if (to != NONE)
-			err = enter(search, to, search->number[at]);
-		at = to != NONE ? to : search->vertex[search->parent[search->number[at]]];
+			err = enter(search, to, at);
+		at = to != NONE ? to : search->parent[at];
 	}
 	drop(&search->next);
+	drop(&search->parent);
 	return err;
 }
 
@@ -208,11 +218,11 @@ static bool is_pointer(const struct search *search, uint32_t at, uint32_t to)
 	return to != NONE && (at <= search->lost_from || search->number[to] > search->lost_from);
 }
 
-/* Count the pointers to each vertex, or, with `from`, put them there. */
+/* Count the pointers to each number, or, with `from`, put them there. */
 static void turn(struct search *search)
 {
-	for (uint32_t at = 0; at < search->nr; at++) {
-		uint32_t vertex = search->vertex[at], i, end;
+	for (uint32_t vertex = 0; vertex < search->nr; vertex++) {
+		uint32_t at = search->number[vertex], i, end;
 
 		for (bounds(search, vertex, &i, &end); i < end; i++) {
 			uint32_t to = target(search, vertex, i);
@@ -228,7 +238,7 @@ static void turn(struct search *search)
 }
 
 /* As in sort_roots, each place is moved up to where the next one's begin. */
-static struct err *turn_round(struct search *search)
+static struct err *make_turned(struct search *search)
 {
 	struct err *err = make(search->nr + 2ull, &search->first);
 
@@ -241,108 +251,188 @@ static struct err *turn_round(struct search *search)
 	err = make(search->first[search->nr + 1], &search->from);
 	if (!err)
 		turn(search);
-	drop(&search->number);
 	if (!search->source->keep) {
 		drop(&search->graph->first);
 		vec_free(&search->graph->to);
 	}
+	return err ? err : turned_graph_build(search->nr, search->first, search->from,
+					      &search->turned);
+}
+
+static struct err *turn_round(struct search *search)
+{
+	struct err *err = make_turned(search);
+
+	drop(&search->first);
+	drop(&search->from);
+	if (!err)
+		err = make(search->nr, &search->turned.vertex);
+	for (uint32_t vertex = 0; vertex < search->nr && !err; vertex++)
+		search->turned.vertex[search->number[vertex]] = vertex;
+	drop(&search->number);
 	return err ? err : cancel_check();
 }
 
 /*
- * Of the ancestors of a vertex below the first that is not linked yet, the one whose semidominator
- * has the smallest number. Vertices from `linked` on are.
+ * The least semidominator of a linked vertex and of its ancestors below the first that is not linked
+ * yet. Vertices from `linked` on are.
  */
 static struct err *evaluate(struct search *search, uint32_t vertex, uint32_t linked, uint32_t *ret)
 {
-	uint32_t *parent = search->parent, *label = search->label, at = vertex;
+	uint32_t *ancestor = search->ancestor, *label = search->label, at = vertex;
 	struct err *err = NULL;
 
 	vec_clear(&search->path);
-	while (parent[at] >= linked && !err) {
+	while (ancestor[at] >= linked && !err) {
 		err = vec_push(&search->path, at);
-		at = parent[at];
+		at = ancestor[at];
 	}
 	for (size_t i = search->path.nr; i-- && !err;) {
 		uint32_t below = search->path.at[i];
 
-		if (search->semi[label[at]] < search->semi[label[below]])
-			label[below] = label[at];
-		parent[below] = parent[at];
+		label[below] = MIN(label[below], label[at]);
+		ancestor[below] = ancestor[at];
 		at = below;
 	}
 	*ret = label[vertex];
 	return err;
 }
 
-/* The vertices whose semidominator is `parent` get their dominator, or one that has the same. */
-static struct err *empty_bucket(struct search *search, uint32_t parent, uint32_t linked)
+/*
+ * Among those who point to a vertex, a lower number is that of an ancestor in the tree of the
+ * search, since it had been come to first; the nearest is the parent.
+ */
+static uint32_t nearest(uint32_t parent, uint32_t number, uint32_t from)
 {
-	uint32_t vertex = search->bucket[parent];
+	return from < number ? MAX(parent, from) : parent;
+}
+
+/* The list is that of the vertex, and is read to its end. */
+static struct err *link_vertex(struct search *search, struct turned_at *list)
+{
+	uint32_t at = list->number, semi = at, parent = 0, from;
 	struct err *err = NULL;
 
-	search->bucket[parent] = NONE;
-	while (vertex != NONE && !err) {
-		uint32_t next = search->dom[vertex], least;
+	while (!err && turned_graph_next(list, &from)) {
+		uint32_t least = from;
 
-		err = evaluate(search, vertex, linked, &least);
-		search->dom[vertex] = search->semi[least] < search->semi[vertex] ? least : parent;
-		vertex = next;
+		parent = nearest(parent, at, from);
+		if (from > at)
+			err = evaluate(search, from, at + 1, &least);
+		semi = MIN(semi, least);
 	}
+	search->semi[at] = search->label[at] = semi;
+	search->ancestor[at] = parent;
 	return err;
 }
 
-static struct err *find_semi(struct search *search, uint32_t at)
+static struct err *find_semidominators(struct search *search)
 {
-	uint32_t *semi = search->semi;
-	struct err *err = NULL;
-
-	for (uint32_t i = search->first[at]; i < search->first[at + 1] && !err; i++) {
-		uint32_t least;
-
-		err = evaluate(search, search->from[i], at + 1, &least);
-		semi[at] = MIN(semi[at], semi[least]);
-	}
-	search->dom[at] = search->bucket[semi[at]];
-	search->bucket[semi[at]] = at;
-	return err;
-}
-
-static struct err *find_dominators(struct search *search)
-{
+	struct turned_at list = turned_graph_list(&search->turned, search->nr - 1);
 	struct err *err = make(search->nr, &search->semi);
 
 	if (!err)
 		err = make(search->nr, &search->label);
 	if (!err)
-		err = make(search->nr, &search->bucket);
-	if (!err)
-		err = make(search->nr, &search->dom);
-	if (err)
-		return err;
-	for (uint32_t i = 0; i < search->nr; i++) {
-		search->semi[i] = search->label[i] = i;
-		search->bucket[i] = NONE;
-	}
-	for (uint32_t at = search->nr; --at && !err;) {
-		uint32_t parent = search->parent[at];
-
-		err = find_semi(search, at);
-		if (!err)
-			err = empty_bucket(search, parent, at);
-		if (!err && at % STEPS == 0)
+		err = make(search->nr, &search->ancestor);
+	for (; list.number && !err; list = turned_graph_below(list)) {
+		err = link_vertex(search, &list);
+		if (!err && list.number % STEPS == 0)
 			err = cancel_check();
 	}
-	search->dom[0] = 0;
-	for (uint32_t at = 1; at < search->nr && !err; at++)
-		if (search->dom[at] != search->semi[at])
-			search->dom[at] = search->dom[search->dom[at]];
-	drop(&search->first);
-	drop(&search->from);
-	drop(&search->parent);
-	drop(&search->semi);
 	drop(&search->label);
-	drop(&search->bucket);
+	drop(&search->ancestor);
+	return err;
+}
+
+/* The parents of nr numbers from `first` on: their lists lie the other way round. */
+static void find_parents(const struct search *search, uint32_t first, uint32_t nr, uint32_t *parent)
+{
+	struct turned_at list = turned_graph_list(&search->turned, first + nr - 1);
+
+	for (uint32_t i = nr; i--; list = i ? turned_graph_below(list) : list) {
+		parent[i] = 0;
+		for (uint32_t from; turned_graph_next(&list, &from);)
+			parent[i] = nearest(parent[i], first + i, from);
+	}
+}
+
+/* The first of a vertex and its dominators, upward, that is not above a number. */
+static uint32_t first_within(const struct search *search, uint32_t at, uint32_t number)
+{
+	while (at > number)
+		at = search->jump[at] > number ? search->jump[at] : search->semi[at];
+	return at;
+}
+
+/*
+ * From one vertex two ways lead upward: to its dominator, and by a jump. A jump is as long as the
+ * next two together, if these are alike; so any of its dominators is O(log) steps away (Myers, 1983).
+ */
+static void put_below(struct search *search, uint32_t at, uint32_t dominator)
+{
+	const uint32_t *jump = search->jump, *depth = search->depth;
+	uint32_t to = jump[dominator];
+	bool alike = depth[dominator] - depth[to] == depth[to] - depth[jump[to]];
+
+	search->semi[at] = dominator;
+	search->depth[at] = depth[dominator] + 1;
+	search->jump[at] = alike ? jump[to] : dominator;
+}
+
+static struct err *find_dominators(struct search *search)
+{
+	struct err *err = find_semidominators(search);
+	uint32_t parent[PARENTS];
+
+	if (!err)
+		err = make(search->nr, &search->depth);
+	if (!err)
+		err = make(search->nr, &search->jump);
+	if (err)
+		return err;
+	search->semi[0] = search->depth[0] = search->jump[0] = 0;
+	for (uint32_t at = 1; at < search->nr && !err; at++) {
+		uint32_t i = (at - 1) % PARENTS;
+
+		if (!i)
+			find_parents(search, at, MIN(PARENTS, search->nr - at), parent);
+		put_below(search, at, first_within(search, parent[i], search->semi[at]));
+		if (at % STEPS == 0)
+			err = cancel_check();
+	}
+	drop(&search->depth);
+	drop(&search->jump);
+	return err;
+}
+
+static struct err *take_dominators(struct search *search, struct dominators *ret)
+{
+	const uint32_t *vertex = search->turned.vertex;
+	struct err *err = make(search->nr, &ret->of);
+
+	for (uint32_t at = 0; at < search->nr && !err; at++)
+		ret->of[vertex[at]] = vertex[search->semi[at]];
+	drop(&search->semi);
+	return err ? err : cancel_check();
+}
+
+static struct err *add_bytes(struct dominators *dominators, uint32_t vertex, uint64_t bytes)
+{
+	uint32_t *some = &dominators->some[vertex];
+	struct err *err;
+
+	if (*some >= DOMINATORS_LARGE) {
+		dominators->large.at[*some - DOMINATORS_LARGE] += bytes;
+		return NULL;
+	}
+	if (bytes < DOMINATORS_LARGE - *some) {
+		*some += (uint32_t)bytes;
+		return NULL;
+	}
+	err = vec_push(&dominators->large, *some + bytes);
+	if (!err)
+		*some = DOMINATORS_LARGE + (uint32_t)(dominators->large.nr - 1);
 	return err;
 }
 
@@ -350,28 +440,25 @@ static struct err *find_dominators(struct search *search)
 static struct err *add_up(struct search *search, struct dominators *ret)
 {
 	const struct packed_list *list = search->source->list;
-	struct err *err = make(search->nr, &ret->of);
+	struct err *err = NULL;
 
-	if (!err)
-		err = make(search->nr, &ret->blocks);
-	ret->bytes = calloc(search->nr + 1ull, sizeof(*ret->bytes));
-	if (err || !ret->bytes)
+	ret->blocks = calloc(search->nr + 1ull, sizeof(*ret->blocks));
+	ret->some = calloc(search->nr + 1ull, sizeof(*ret->some));
+	if (!ret->blocks || !ret->some)
 		return err_nomem;
-	memset(ret->blocks, 0, search->nr * sizeof(*ret->blocks));
-	for (uint32_t at = search->nr; at--;) {
-		uint32_t vertex = search->vertex[at];
-		uint32_t of = ret->of[vertex] = search->vertex[search->dom[at]];
+	for (uint32_t at = search->nr; at-- && !err;) {
+		uint32_t vertex = search->turned.vertex[at], of = ret->of[vertex];
 
 		if (vertex < search->graph->nr) {
-			ret->bytes[vertex] += packed_size(list, packed_at(list, vertex));
+			err = add_bytes(ret, vertex, packed_size(list, packed_at(list, vertex)));
 			ret->blocks[vertex]++;
 		}
-		if (at) {
-			ret->bytes[of] += ret->bytes[vertex];
+		if (at && !err) {
+			err = add_bytes(ret, of, dominators_bytes(ret, vertex));
 			ret->blocks[of] += ret->blocks[vertex];
 		}
 	}
-	return cancel_check();
+	return err ? err : cancel_check();
 }
 
 static struct err *run(struct search *search, struct dominators *ret)
@@ -384,6 +471,8 @@ static struct err *run(struct search *search, struct dominators *ret)
 		err = turn_round(search);
 	if (!err)
 		err = find_dominators(search);
+	if (!err)
+		err = take_dominators(search, ret);
 	return err ? err : add_up(search, ret);
 }
 
@@ -400,11 +489,15 @@ struct err *dominators_build(const struct dominators_source *source, struct domi
 	search.top = dominators.top = graph->nr + search.nr_groups;
 	search.nr = search.top + 1;
 	err = run(&search, &dominators);
-	search_free(&search);
-	if (err)
+	if (err) {
 		dominators_free(&dominators);
-	else
+	} else {
+		turned_graph_free(&graph->turned);
+		graph->turned = search.turned;
+		search.turned = (struct turned_graph){ .nr = 0 };
 		*ret = dominators;
+	}
+	search_free(&search);
 	return err;
 }
 
@@ -464,7 +557,8 @@ void dominator_sums_free(struct dominator_sums *sums)
 void dominators_free(struct dominators *dominators)
 {
 	free(dominators->of);
-	free(dominators->bytes);
+	free(dominators->some);
+	vec_free(&dominators->large);
 	free(dominators->blocks);
 	*dominators = (struct dominators){ .nr = 0 };
 }

@@ -18,15 +18,19 @@
  * to its block: first all other roots, then groups by their number. This is the rule of the search
  * for leaks (struct reach_holder).
  *
- * The algorithm is that of Lengauer and Tarjan (1979) with path compression, O(pointers * log
- * blocks), whatever the memory holds. The simple iterative one of Cooper, Harvey and Kennedy takes
- * no less memory here and is quadratic on two chains with rungs, as lists with a table beside them
- * have. Nothing is recursive: a list of ten million blocks would be as deep. The search in depth
- * keeps its way back in the numbers of parents, and a cursor for each vertex.
+ * The algorithm is semi-NCA (Georgiadis, 2005): the semidominators of Lengauer and Tarjan with path
+ * compression; then, from the top down, the dominator of a vertex is the first dominator of its
+ * parent that is not below its semidominator. That one is searched for by jumps, so that all takes
+ * O(pointers * log blocks), whatever the memory holds. Without them it is quadratic on two chains with
+ * rungs, as lists with a table beside them have; so is the simple iterative one of Cooper, Harvey and
+ * Kennedy. Lengauer and Tarjan's own second half takes 4 bytes a block more. Nothing is recursive: a list of
+ * ten million blocks would be as deep. The search in depth keeps its way back in the numbers of
+ * parents, and a cursor for each vertex.
  *
- * Memory, in bytes a block: the graph has 4, and 4 for each pointer. Beside it, 16 during the search
- * in depth; 16, and 4 a pointer, while the pointers are turned round. Then the graph is freed, and
- * it takes 28, and 4 a pointer; 16 are left at the end.
+ * Memory, in bytes a block, for one pointer a block and 16 bytes of the list: 24 with the graph; 36
+ * during the search in depth, and while the pointers are turned round. These are packed then
+ * (turned_graph.h), and the graph is freed: 34 for the algorithm itself, and at the end. Parents
+ * need not be noted, as those who point to a vertex tell its parent.
  */
 #pragma once
 
@@ -35,7 +39,10 @@
 #define DOMINATORS_NO_GROUP	UINT32_MAX
 
 struct dominators_source {
-	/* Unless `keep`, its first and to are freed as soon as they are not needed. */
+	/*
+	 * It gets the pointers that count turned round, for block_path_find. Unless `keep`, its first
+	 * and to are freed as soon as they are not needed.
+	 */
 	struct block_graph *graph;
 	bool keep;
 	const struct packed_list *list;		/* has the sizes */
@@ -52,9 +59,20 @@ struct dominators {
 	uint32_t top;			/* the last vertex */
 	uint32_t *of;			/* by vertex: its immediate dominator; of top: top */
 	/* By vertex: the bytes and blocks that it keeps; its own are among them. */
-	uint64_t *bytes;
+	uint32_t *some;			/* dominators_bytes */
+	VEC(uint64_t) large;
 	uint32_t *blocks;
 };
+
+/* What keeps so many bytes has its number in `large`, and this is added to that: few vertices do. */
+#define DOMINATORS_LARGE	0xb0000000u
+
+static inline uint64_t dominators_bytes(const struct dominators *dominators, uint32_t vertex)
+{
+	uint32_t some = dominators->some[vertex];
+
+	return some < DOMINATORS_LARGE ? some : dominators->large.at[some - DOMINATORS_LARGE];
+}
 
 static inline uint32_t dominators_group(const struct dominators *dominators, uint32_t group)
 {

@@ -85,7 +85,7 @@ static struct err *print_block(const struct owners_text *text, struct out *out)
 		return err;
 	out_f(out, "%s, of %s bytes, keeps %s bytes in %" PRIu32 " block%s%s\n",
 	      str_text(&self), number_text_size(out, is.size).at,
-	      number_text_size(out, owners_bytes(owners)[block]).at, owners_blocks(owners)[block],
+	      number_text_size(out, owners_bytes(owners, block)).at, owners_blocks(owners)[block],
 	      plural(owners_blocks(owners)[block]),
 	      owners->counts ? " of those that match" : ", itself among them");
 	out_f(out, "It is kept by %s\n\n", str_text(&by));
@@ -111,7 +111,6 @@ static struct err *print_rows(struct owners_text *text, struct out *out)
 static void print_sums(const struct owners_text *text, uint64_t listed, struct out *out)
 {
 	const struct dominators *keeps = &text->owners->keeps;
-	const uint64_t *bytes = owners_bytes(text->owners);
 	const uint32_t *blocks = owners_blocks(text->owners);
 	uint32_t lost = dominators_lost(keeps), of = keeps->top;
 	char since[32];
@@ -119,11 +118,11 @@ static void print_sums(const struct owners_text *text, uint64_t listed, struct o
 	if (text->by == OWNER_BLOCK)
 		of = text->owners->graph.block;
 	out_f(out, "%" PRIu64 " listed of %" PRIu64 "; %s bytes in %" PRIu32 " block%s", listed,
-	      text->all, number_text_size(out, bytes[of]).at, blocks[of], plural(blocks[of]));
+	      text->all, number_text_size(out, owners_bytes(text->owners, of)).at, blocks[of], plural(blocks[of]));
 	if (text->owners->counts)
 		out_text(out, blocks[of] == 1 ? " matches" : " match");
 	if (of == keeps->top && blocks[lost])
-		out_f(out, ", %s of them lost", number_text_size(out, bytes[lost]).at);
+		out_f(out, ", %s of them lost", number_text_size(out, owners_bytes(text->owners, lost)).at);
 	out_text(out, "\n");
 	if (!text->since_ns)
 		return;

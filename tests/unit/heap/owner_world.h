@@ -56,3 +56,29 @@ static inline void owner_world_root(struct owner_world *world, uint32_t group, u
 	world->graph.nr_firm += firm;
 	world->nr_groups = MAX(world->nr_groups, group + 1);
 }
+
+#define OWNER_WORLD_MOST	24u	/* blocks of a random one */
+
+static inline uint32_t owner_world_below(uint64_t *state, uint32_t below)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*state >> 33) % below;
+}
+
+static inline void owner_world_random(struct owner_world *world, uint64_t *state)
+{
+	uint32_t nr = 1 + owner_world_below(state, OWNER_WORLD_MOST);
+	uint32_t dense = 1 + owner_world_below(state, 3);
+	uint32_t roots = owner_world_below(state, 6), loose = owner_world_below(state, 4);
+
+	owner_world_open(world, nr);
+	for (uint32_t i = 0; i < nr; i++)
+		for (uint32_t n = nr > 1 ? owner_world_below(state, 2 * dense) : 0; n; n--)
+			owner_world_point(world, i, (i + 1 + owner_world_below(state, nr - 1)) % nr);
+	for (uint32_t i = 0; i < roots; i++)
+		owner_world_root(world, owner_world_below(state, 3), owner_world_below(state, nr),
+				 true);
+	for (uint32_t i = 0; i < loose; i++)
+		owner_world_root(world, 3 + owner_world_below(state, 2),
+				 owner_world_below(state, nr), false);
+}

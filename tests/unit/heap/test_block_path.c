@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "heap/reach/dominators.h"
 #include "owner_world.h"
 #include "words.h"
 
@@ -23,7 +24,7 @@ static void check(const struct block_graph *graph, uint32_t block, size_t limit,
 			end += sprintf(end, " %s", way->ring ? "ring" : "lost");
 		else
 			end += sprintf(end, " r%zu", way->root);
-		for (;; at = path.next[at]) {
+		for (;; at = block_path_next(&path, at)) {
 			end += sprintf(end, ":%u", at);
 			if (at == block)
 				break;
@@ -81,6 +82,64 @@ TEST("lost blocks, and rings")
 	check(&world.graph, 3, 20, "ring:1:2:3 lost:4:3");
 	check(&world.graph, 2, 20, "ring:1:2");
 	check(&world.graph, 4, 20, "lost:4");
+}
+
+#define ROOTS	16u
+
+/* How many blocks the first way has, and which roots and lost blocks the ways begin at. */
+struct ways {
+	uint32_t shortest;
+	bool root[ROOTS], more;
+	char lost[256];
+};
+
+static void find_ways(const struct block_graph *graph, uint32_t block, struct ways *ret)
+{
+	struct block_path path;
+
+	*ret = (struct ways){ 0 };
+	CU_ASSERT_PTR_NULL_FATAL(block_path_find(graph, block, 20, &path));
+	CU_ASSERT_FATAL(path.ways.nr > 0);
+	for (uint32_t at = path.ways.at[0].block; at != block; at = block_path_next(&path, at))
+		ret->shortest++;
+	vec_each(way, &path.ways) {
+		if (way->root == BLOCK_PATH_LOST)
+			sprintf(ret->lost + strlen(ret->lost), " %u%s", way->block,
+				way->ring ? "r" : "");
+		else
+			ret->root[way->root] = true;
+	}
+	ret->more = path.more;
+	block_path_free(&path);
+}
+
+/* By the graph itself, and by what dominators_build leaves of it. */
+TEST("the same ways in a graph that was turned round before")
+{
+	uint64_t state = 7;
+
+	for (unsigned round = 0; round < 1000; round++) {
+		CLEANUP(owner_world_close) struct owner_world world;
+		struct ways before[OWNER_WORLD_MOST], now;
+		struct dominators dominators;
+		struct dominators_source source = { .graph = &world.graph, .list = &world.list };
+
+		owner_world_random(&world, &state);
+		source.group_of = world.group_of.at;
+		source.nr_groups = world.nr_groups;
+		for (uint32_t i = 0; i < world.graph.nr; i++)
+			find_ways(&world.graph, i, &before[i]);
+		CU_ASSERT_PTR_NULL_FATAL(dominators_build(&source, &dominators));
+		CU_ASSERT_PTR_NULL(world.graph.first);
+		for (uint32_t i = 0; i < world.graph.nr; i++) {
+			find_ways(&world.graph, i, &now);
+			CU_ASSERT_EQUAL_FATAL(now.shortest, before[i].shortest);
+			CU_ASSERT_EQUAL_FATAL(now.more, before[i].more);
+			CU_ASSERT_FATAL(!memcmp(now.root, before[i].root, sizeof(now.root)));
+			CU_ASSERT_STRING_EQUAL_FATAL(now.lost, before[i].lost);
+		}
+		dominators_free(&dominators);
+	}
 }
 
 /* Words of a root, of blocks, of a nested one and of a heap; behind the end, and odd ones. */

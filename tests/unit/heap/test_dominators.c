@@ -27,6 +27,7 @@ static void build(const struct owner_world *world, struct dominators *ret)
 	vec_each_value(to, &world->graph.to)
 		graph.to.at[graph.to.nr++] = to;
 	CU_ASSERT_PTR_NULL_FATAL(dominators_build(&source, ret));
+	turned_graph_free(&graph.turned);
 }
 
 /* The dominator of each block: a number, g and that of a group, t: top. */
@@ -70,11 +71,11 @@ TEST("a diamond, and two roots to one block")
 	owner_world_root(&world, 1, 5, true);
 	check(&world, "g0 0 0 0 3 t");
 	build(&world, &is);
-	CU_ASSERT_EQUAL(is.bytes[0], 1 + 2 + 3 + 4 + 5);
+	CU_ASSERT_EQUAL(dominators_bytes(&is, 0), 1 + 2 + 3 + 4 + 5);
 	CU_ASSERT_EQUAL(is.blocks[3], 2);
-	CU_ASSERT_EQUAL(is.bytes[dominators_group(&is, 0)], 15);
-	CU_ASSERT_EQUAL(is.bytes[dominators_group(&is, 1)], 0);
-	CU_ASSERT_EQUAL(is.bytes[is.top], 21);
+	CU_ASSERT_EQUAL(dominators_bytes(&is, dominators_group(&is, 0)), 15);
+	CU_ASSERT_EQUAL(dominators_bytes(&is, dominators_group(&is, 1)), 0);
+	CU_ASSERT_EQUAL(dominators_bytes(&is, is.top), 21);
 	CU_ASSERT_EQUAL(is.blocks[is.top], 6);
 	dominators_free(&is);
 }
@@ -121,6 +122,32 @@ TEST("lost blocks hang on the first of each ring")
 	check(&world, "g0 4 1 lost 3 lost lost");
 }
 
+/* Each block keeps those behind it. */
+TEST("more than four gigabytes")
+{
+	CLEANUP(owner_world_close) struct owner_world world;
+	const uint64_t big = 3ull << 30;
+	struct dominators is;
+
+	owner_world_open(&world, 4);
+	packed_free(&world.list);
+	for (uint32_t i = 0; i < 4; i++)
+		if (packed_add(&world.list, &(struct block){ .address = (i + 1) * (big + 64),
+							     .size = i ? big + i : 2 * big }))
+			abort();
+	CU_ASSERT_PTR_NULL_FATAL(packed_sort(&world.list, NULL));
+	for (uint32_t i = 0; i < 3; i++)
+		owner_world_point(&world, i, i + 1);
+	owner_world_root(&world, 0, 0, true);
+	build(&world, &is);
+	CU_ASSERT_EQUAL(dominators_bytes(&is, 3), big + 3);
+	CU_ASSERT_EQUAL(dominators_bytes(&is, 2), 2 * big + 5);
+	CU_ASSERT_EQUAL(dominators_bytes(&is, 1), 3 * big + 6);
+	CU_ASSERT_EQUAL(dominators_bytes(&is, 0), 5 * big + 6);
+	CU_ASSERT_EQUAL(dominators_bytes(&is, is.top), 5 * big + 6);
+	dominators_free(&is);
+}
+
 TEST("nothing at all")
 {
 	CLEANUP(owner_world_close) struct owner_world world;
@@ -128,7 +155,7 @@ TEST("nothing at all")
 
 	owner_world_open(&world, 0);
 	build(&world, &is);
-	CU_ASSERT_EQUAL(is.bytes[is.top], 0);
+	CU_ASSERT_EQUAL(dominators_bytes(&is, is.top), 0);
 	dominators_free(&is);
 }
 
@@ -155,29 +182,6 @@ TEST("a long list")
 	dominators_free(&is);
 }
 
-#define MOST	24u
-
-static uint32_t random_below(uint64_t *state, uint32_t below)
-{
-	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
-	return (uint32_t)(*state >> 33) % below;
-}
-
-static void make_random(struct owner_world *world, uint64_t *state)
-{
-	uint32_t nr = 1 + random_below(state, MOST), dense = 1 + random_below(state, 3);
-	uint32_t roots = random_below(state, 6), loose = random_below(state, 4);
-
-	owner_world_open(world, nr);
-	for (uint32_t i = 0; i < nr; i++)
-		for (uint32_t n = random_below(state, 2 * dense); n; n--)
-			owner_world_point(world, i, random_below(state, nr));
-	for (uint32_t i = 0; i < roots; i++)
-		owner_world_root(world, random_below(state, 3), random_below(state, nr), true);
-	for (uint32_t i = 0; i < loose; i++)
-		owner_world_root(world, 3 + random_below(state, 2), random_below(state, nr), false);
-}
-
 /* Reach what a block leads to, but for `cut`. */
 static void flood(const struct owner_world *world, uint32_t block, uint32_t cut, bool *reached)
 {
@@ -194,7 +198,7 @@ static void flood(const struct owner_world *world, uint32_t block, uint32_t cut,
 static void choose_roots(const struct owner_world *world, bool *counts, bool *source)
 {
 	const struct block_graph *graph = &world->graph;
-	bool reached[MOST] = { false };
+	bool reached[OWNER_WORLD_MOST] = { false };
 
 	for (uint32_t group = 0; group < world->nr_groups; group++) {
 		for (size_t i = 0; i < graph->roots.nr; i++) {
@@ -207,13 +211,13 @@ static void choose_roots(const struct owner_world *world, bool *counts, bool *so
 		}
 	}
 	for (uint32_t i = 0; i < graph->nr; i++) {
-		bool from[MOST] = { false };
+		bool from[OWNER_WORLD_MOST] = { false };
 
 		/* Does another lost block lead to it that it does not lead to, or that is before? */
 		source[i] = !reached[i];
 		flood(world, i, UINT32_MAX, from);
 		for (uint32_t other = 0; other < graph->nr && source[i]; other++) {
-			bool to[MOST] = { false };
+			bool to[OWNER_WORLD_MOST] = { false };
 
 			if (reached[other] || other == i)
 				continue;
@@ -241,7 +245,7 @@ static void reach_without(const struct owner_world *world, const bool *counts, c
 static uint64_t gone_with(const struct owner_world *world, const bool *counts, const bool *source,
 			  uint32_t cut)
 {
-	bool alive[MOST] = { false }, held[MOST] = { false }, lost[MOST] = { false };
+	bool alive[OWNER_WORLD_MOST] = { false }, held[OWNER_WORLD_MOST] = { false }, lost[OWNER_WORLD_MOST] = { false };
 	uint64_t bytes = 0;
 
 	reach_without(world, counts, source, UINT32_MAX, false, alive);
@@ -257,20 +261,20 @@ TEST("random graphs, by cutting")
 	uint64_t state = 1;
 
 	for (unsigned round = 0; round < 1000; round++) {
-		bool counts[16], source[MOST];
+		bool counts[16], source[OWNER_WORLD_MOST];
 		struct owner_world world;
 		struct dominators is;
 
-		make_random(&world, &state);
+		owner_world_random(&world, &state);
 		choose_roots(&world, counts, source);
 		build(&world, &is);
 		for (uint32_t i = 0; i < is.top; i++) {
 			uint64_t want = gone_with(&world, counts, source, i);
 
-			if (is.bytes[i] != want)
+			if (dominators_bytes(&is, i) != want)
 				fprintf(stderr, "round %u, vertex %u: %d, not %d\n", round, i,
-					(int)is.bytes[i], (int)want);
-			CU_ASSERT_EQUAL_FATAL(is.bytes[i], want);
+					(int)dominators_bytes(&is, i), (int)want);
+			CU_ASSERT_EQUAL_FATAL(dominators_bytes(&is, i), want);
 		}
 		dominators_free(&is);
 		owner_world_close(&world);
@@ -280,13 +284,13 @@ TEST("random graphs, by cutting")
 /* By the dominators of each block that counts, one by one. */
 static void check_sum(const struct owner_world *world, const struct dominators *is, uint64_t *state)
 {
-	uint64_t bytes[MOST + 16] = { 0 };
-	uint32_t blocks[MOST + 16] = { 0 };
-	uint8_t counts[MOST];
+	uint64_t bytes[OWNER_WORLD_MOST + 16] = { 0 };
+	uint32_t blocks[OWNER_WORLD_MOST + 16] = { 0 };
+	uint8_t counts[OWNER_WORLD_MOST];
 	struct dominator_sums sums;
 
 	for (uint32_t i = 0; i < is->nr; i++) {
-		counts[i] = (uint8_t)random_below(state, 2);
+		counts[i] = (uint8_t)owner_world_below(state, 2);
 		for (uint32_t at = i; counts[i]; at = is->of[at]) {
 			bytes[at] += i + 1;
 			blocks[at]++;
@@ -308,7 +312,7 @@ TEST("what is kept of some of the blocks")
 		CLEANUP(owner_world_close) struct owner_world world;
 		struct dominators is;
 
-		make_random(&world, &state);
+		owner_world_random(&world, &state);
 		build(&world, &is);
 		check_sum(&world, &is, &state);
 		dominators_free(&is);
