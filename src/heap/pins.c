@@ -16,8 +16,8 @@ struct charging {
 	/* The key of a stack is asked for once a stack, not once a block. */
 	struct interner stacks;
 	VEC(uint64_t) keys;
-	/* By number: the last page and the last block that were charged. */
-	VEC(uint64_t) last_page, last_block;
+	VEC(uint64_t) last_page;	/* by number: that was charged */
+	uint64_t last_chunk;		/* the same of all */
 	struct interner parts;		/* number of a pin << 32 | stack */
 	VEC(uint64_t) part_bytes;
 	const bool *gone;		/* by number; of pins_without */
@@ -30,7 +30,6 @@ static void charging_free(struct charging *charging)
 	interner_free(&charging->parts);
 	vec_free(&charging->keys);
 	vec_free(&charging->last_page);
-	vec_free(&charging->last_block);
 	vec_free(&charging->part_bytes);
 }
 
@@ -148,8 +147,6 @@ static struct err *add_pin(struct charging *charging, uint32_t number, uint64_t 
 
 	if (!err)
 		err = vec_push(&charging->last_page, UINT64_MAX);
-	if (!err)
-		err = vec_push(&charging->last_block, UINT64_MAX);
 	if (err)
 		return err;
 	return vec_push(&charging->pins->vec, ((struct pin){
@@ -184,22 +181,22 @@ static struct err *add_part(struct charging *charging, uint32_t number, uint32_t
 	return err;
 }
 
-static struct err *charge(struct charging *charging, const struct heap_chunk *chunk,
-			  const struct pinned_page *page, uint64_t bytes)
+/* again: it has been charged for the page before. */
+static struct err *charge_block(struct charging *charging, const struct block *block,
+				const struct pinned_page *page, bool again, uint64_t bytes)
 {
-	struct block block = block_of(charging, chunk);
 	struct pins *pins = charging->pins;
 	struct pin *pin;
 	uint32_t number;
 	struct err *err;
 
-	if (!is_kept(charging, &block)) {
+	if (!is_kept(charging, block)) {
 		pins->others += bytes;
 		return NULL;
 	}
-	err = pin_of(charging, &block, &number);
+	err = pin_of(charging, block, &number);
 	if (!err)
-		err = add_part(charging, number, block.stack, bytes);
+		err = add_part(charging, number, block->stack, bytes);
 	if (err)
 		return err;
 	pin = &pins->vec.at[number];
@@ -207,13 +204,56 @@ static struct err *charge(struct charging *charging, const struct heap_chunk *ch
 	pins->bytes += bytes;
 	pin->pages += charging->last_page.at[number] != page->address ? page->pages : 0;
 	charging->last_page.at[number] = page->address;
-	/* A block that lies on two pages is the last one of the first, and the first of the other. */
-	if (charging->last_block.at[number] != block.address) {
-		charging->last_block.at[number] = block.address;
-		pin->count++;
-		pin->held += block.size;
-	}
+	pin->count += !again;
+	pin->held += again ? 0 : block->size;
 	return NULL;
+}
+
+/* The objects of pools in a chunk's block: source->held from *first_ret on. Returns how many. */
+static size_t objects_in(const struct charging *charging, const struct heap_chunk *chunk,
+			 size_t *first_ret)
+{
+	const struct packed_list *held = charging->source->held;
+	size_t first, behind;
+
+	if (held->nr_outer == held->nr)
+		return 0;
+	first = LOWER_BOUND(i, held->nr_outer, held->nr,
+			    packed_at(held, i)->address < chunk->address);
+	behind = LOWER_BOUND(i, first, held->nr,
+			     packed_at(held, i)->address < chunk->address + chunk->size);
+	*first_ret = first;
+	return behind - first;
+}
+
+static struct block object(const struct charging *charging, size_t i,
+			   const struct heap_chunk *chunk)
+{
+	struct block block = packed_block(charging->source->held, i);
+
+	block.heap = chunk->heap;
+	return block;
+}
+
+/* A block that lies on two pages is the last one of the first, and the first of the other. */
+static struct err *charge(struct charging *charging, const struct heap_chunk *chunk,
+			  const struct pinned_page *page, uint64_t bytes)
+{
+	bool again = charging->last_chunk == chunk->address;
+	size_t first = 0, nr = objects_in(charging, chunk, &first);
+	struct block block;
+	struct err *err = NULL;
+
+	charging->last_chunk = chunk->address;
+	if (!nr) {
+		block = block_of(charging, chunk);
+		return charge_block(charging, &block, page, again, bytes);
+	}
+	for (size_t i = 0; i < nr && !err; i++) {
+		block = object(charging, first + i, chunk);
+		err = charge_block(charging, &block, page, again, bytes / nr + (i < bytes % nr));
+	}
+	return err;
 }
 
 static struct err *charge_page(void *ctx, const struct pinned_page *page)
@@ -284,17 +324,34 @@ struct err *pins_build(const struct pins_source *source, struct pins *ret)
 	return NULL;
 }
 
-static bool is_gone(void *ctx, const struct heap_chunk *chunk)
+static bool is_block_gone(struct charging *charging, const struct block *block)
 {
-	struct charging *charging = ctx;
-	struct block block = block_of(charging, chunk);
 	uint32_t number;
 	uint64_t key;
 
-	if (!is_kept(charging, &block) || key_of(charging, &block, &key))
+	if (!is_kept(charging, block) || key_of(charging, block, &key))
 		return false;
-	number = interner_find(&charging->pins->keys, interned(charging, key, &block));
+	number = interner_find(&charging->pins->keys, interned(charging, key, block));
 	return number != UINT32_MAX && charging->gone[number];
+}
+
+/* A pool gives back a block when no object is left in it. */
+static bool is_gone(void *ctx, const struct heap_chunk *chunk)
+{
+	struct charging *charging = ctx;
+	size_t first = 0, nr = objects_in(charging, chunk, &first);
+	struct block block;
+	bool gone = true;
+
+	if (!nr) {
+		block = block_of(charging, chunk);
+		return is_block_gone(charging, &block);
+	}
+	for (size_t i = 0; i < nr && gone; i++) {
+		block = object(charging, first + i, chunk);
+		gone = is_block_gone(charging, &block);
+	}
+	return gone;
 }
 
 struct err *pins_without(const struct pins_source *source, const struct pins *pins, size_t nr,

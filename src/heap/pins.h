@@ -7,6 +7,9 @@
  * share the free bytes of a page in equal parts. (What cannot be divided goes to the first ones.)
  * The sum of all charges is therefore the sum of the free bytes of all pinned pages.
  *
+ * Where objects of a pool lie in a block, which `probe` has named, it is these that keep the block:
+ * they share its part in the same way. Objects from before that are not known.
+ *
  * A block that has no record has no site: it counts under its size, but by heap and by type.
  */
 #pragma once
@@ -25,7 +28,7 @@ enum pin_by {
 	PIN_HEAP, PIN_TYPE,
 };
 
-/* Some blocks that keep pages. All sums are of those pages, and of the blocks on them. */
+/* Some blocks, or objects of pools, that keep pages. All sums are of those pages, and of the blocks on them. */
 struct pin {
 	/* as of struct site; by heap or type its number; without a record the size */
 	uint64_t key;
@@ -42,7 +45,7 @@ struct pins_source {
 	const struct heap_walk *walk;	/* with the notes of reconcile_merge */
 	const struct page_runs *pages;
 	uint64_t brk;			/* as in struct free_space_source */
-	const struct packed_list *held;	/* the blocks of the log; timed if they are added by thread */
+	const struct packed_list *held;	/* the log's, with objects of pools; timed if they are added by thread */
 	/*
 	 * log (may be NULL), process, complete, and until: the moment of the walk, UINT64_MAX if
 	 * held is of that moment, too. Blocks that were freed since are asked for in the log.

@@ -109,6 +109,39 @@ TEST("all blocks on a page share its free bytes")
 	CU_ASSERT_EQUAL(pins.bytes, one->bytes + two->bytes + none->bytes);
 }
 
+/* Two objects lie in the block of stack 2 on the first page, and one in the last block. */
+TEST("objects of a pool keep its block")
+{
+	const struct block object[] = {
+		{ .address = BASE + 0x410, .size = 8, .stack = 5, .heap = LOG_HEAP_USER },
+		{ .address = BASE + 0x420, .size = 8, .stack = 6, .heap = LOG_HEAP_USER },
+		{ .address = BASE + 0x4010, .size = 16, .stack = 5, .heap = LOG_HEAP_USER },
+	};
+	struct pins_source is = source(PIN_STACK);
+	struct free_space space = FREE_SPACE_INIT;
+	uint32_t third = FIRST / 3;
+
+	for (unsigned i = 0; i < 3; i++)
+		CU_ASSERT_PTR_NULL_FATAL(packed_add(&held, &object[i]));
+	CU_ASSERT_PTR_NULL_FATAL(packed_sort(&held, NULL));
+	CU_ASSERT_EQUAL_FATAL(held.nr - held.nr_outer, 3);
+	build(&is);
+	CU_ASSERT_EQUAL_FATAL(pins.vec.nr, 4);
+	CU_ASSERT_TRUE(pins.vec.at[2].key == 5 && pins.vec.at[2].bytes == third / 2 + third % 2);
+	CU_ASSERT_TRUE(pins.vec.at[2].count == 1 && pins.vec.at[2].held == 8);
+	CU_ASSERT_TRUE(pins.vec.at[3].key == 6 && pins.vec.at[3].bytes == third / 2);
+	CU_ASSERT_EQUAL(pins.bytes, pins.space.all.kept[FREE_PINNED]);
+	/* The block goes with both of its objects. */
+	CU_ASSERT_PTR_NULL_FATAL(pins_without(&is, &pins, 3, &space));
+	CU_ASSERT_NOT_EQUAL(space.all.kept[FREE_PINNED], 0);
+	free_space_free(&space);
+	space = (struct free_space)FREE_SPACE_INIT;
+	CU_ASSERT_PTR_NULL_FATAL(pins_without(&is, &pins, 4, &space));
+	CU_ASSERT_EQUAL(space.all.kept[FREE_PINNED], 0);
+	free_space_free(&space);
+	held.nr = held.nr_outer;
+}
+
 TEST("by function, size and heap")
 {
 	struct pins_source is = source(PIN_FUNCTION);
