@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "answer/frame_type.h"
-#include "answer/like_sites.h"
 #include "answer/stack_names.h"
 #include "answer/type_plan.h"
 #include "base/cancel.h"
@@ -297,23 +296,53 @@ static struct err *name_all(struct stack_names *names, const struct type_plan *p
 	return err;
 }
 
-struct err *typed_blocks_take(struct stack_names *names, struct typed_blocks *ret)
+static struct err *plan(struct stack_names *names, struct typed_look *look, struct typed_blocks *ret)
 {
-	CLEANUP(like_sites_free) struct like_sites sites = { .names = TEXT_SET_INIT };
-	struct session_contents_ask ask = { .timed = true };
-	const struct type_plan *plan;
-	struct err *err = type_plan_of(names, &plan);
+	struct err *err;
 
+	*look = (struct typed_look){ .ask.timed = true, .sites.names = TEXT_SET_INIT };
+	err = type_plan_of(names, &look->plan);
 	if (!err)
-		err = like_sites_take(names, &sites);
+		err = like_sites_take(names, &look->sites);
 	*ret = (struct typed_blocks){ .taken = !err };
 	if (err)
 		return err;
-	ask.site_of_stack = sites.of_stack.at;
-	ask.nr_stacks = sites.of_stack.nr;
-	ask.layouts = plan->layouts.vec.nr ? &plan->layouts : NULL;
-	err = session_contents(names->session, &ask, &ret->found);
-	return err ? err : name_all(names, plan, &sites, ret);
+	look->ask.site_of_stack = look->sites.of_stack.at;
+	look->ask.nr_stacks = look->sites.of_stack.nr;
+	look->ask.layouts = look->plan->layouts.vec.nr ? &look->plan->layouts : NULL;
+	return NULL;
+}
+
+struct err *typed_blocks_take(struct stack_names *names, struct typed_blocks *ret)
+{
+	CLEANUP(typed_blocks_rest) struct typed_look look;
+	struct err *err = plan(names, &look, ret);
+
+	if (!err)
+		err = session_contents(names->session, &look.ask, &ret->found);
+	return err ? err : name_all(names, look.plan, &look.sites, ret);
+}
+
+struct err *typed_blocks_begin(struct stack_names *names, struct typed_look *look,
+			       struct typed_blocks *ret)
+{
+	struct err *err = plan(names, look, ret);
+
+	return err ? err : session_contents_begin(names->session, &look->ask, &look->in, &ret->found);
+}
+
+struct err *typed_blocks_end(struct stack_names *names, struct typed_look *look,
+			     struct typed_blocks *ret)
+{
+	struct err *err = session_contents_end(&look->in);
+
+	return err ? err : name_all(names, look->plan, &look->sites, ret);
+}
+
+void typed_blocks_rest(struct typed_look *look)
+{
+	session_contents_rest(&look->in);
+	like_sites_free(&look->sites);
 }
 
 void typed_blocks_free(struct typed_blocks *typed)

@@ -13,10 +13,12 @@
  */
 #pragma once
 
+#include "answer/like_sites.h"
 #include "base/text_set.h"
 #include "session/pool/session_contents.h"
 
 struct stack_names;
+struct type_plan;
 
 /* How a type is known, in the order in which it is asked for. */
 enum known_how {
@@ -51,6 +53,22 @@ struct typed_blocks {
  * be called on zeros. ERR_STATE, ERR_CANCELLED, ERR_GONE; ERR_RANGE: too many types.
  */
 struct err *typed_blocks_take(struct stack_names *names, struct typed_blocks *ret) MUST_CHECK;
+
+/* The same in the look of somebody else (session/pool/session_contents.h), who has the blocks. */
+struct typed_look {
+	struct session_contents_look in;
+	struct session_contents_ask ask;
+	const struct type_plan *plan;
+	struct like_sites sites;
+};
+
+struct err *typed_blocks_begin(struct stack_names *names, struct typed_look *look,
+			       struct typed_blocks *ret) MUST_CHECK;
+/* It has looked: name what was found. */
+struct err *typed_blocks_end(struct stack_names *names, struct typed_look *look,
+			     struct typed_blocks *ret) MUST_CHECK;
+/* It may be called on zeros. */
+void typed_blocks_rest(struct typed_look *look);
 void typed_blocks_free(struct typed_blocks *typed);
 /* The type of a block of any list; TYPED_UNKNOWN also if the block was not there. */
 struct known_type typed_blocks_of(const struct typed_blocks *typed, const struct block *block);

@@ -235,21 +235,22 @@ static struct err *find_way(const struct memory_view *view, uint32_t block,
 	return err;
 }
 
-/* Its control block is itself, or one of those that point to it. */
+/* Its control block is itself, or one of those that point to it. A snapshot lacks pages of files. */
 static void find_shared(const struct memory_view *view, const struct referrers *referrers,
 			struct find_address *find)
 {
 	const struct packed_list *list = &find->in.held;
 
 	find->shared = (struct shared_counts){ 0 };
-	if (shared_counts_read(view->memory, packed_at(list, referrers->block)->address,
-			       &find->shared))
+	if (shared_counts_read(view->memory, view->target->memory,
+			       packed_at(list, referrers->block)->address, &find->shared))
 		return;
 	vec_each(referrer, &referrers->firm) {
 		const struct packed_block *from = referrer->in == WORD_BLOCK ?
 						  packed_at(list, referrer->block) : NULL;
 
-		if (from && shared_counts_read(view->memory, from->address, &find->shared) &&
+		if (from && shared_counts_read(view->memory, view->target->memory, from->address,
+					       &find->shared) &&
 		    shared_counts_leads(&find->shared, packed_size(list, from), referrer->place))
 			return;
 	}

@@ -16,7 +16,7 @@
 #include "probe/trap_ledger.h"
 #include "session/heap.h"
 #include "session/look.h"
-#include "session/pool/session_pools.h"
+#include "session/pool/session_contents.h"
 #include "session/pool/session_python.h"
 #include "session/private.h"
 #include "session/view_take.h"
@@ -36,9 +36,8 @@ struct job {
 	struct memory_view view;	/* what is searched, in a stop */
 	bool at_end;			/* of the process: its threads will run no more */
 	uint64_t deadline;		/* of waiting for calls that are under way */
-	struct find_address *find;	/* find what points to `address`; NULL: search for leaks */
-	uint64_t address;
-	size_t limit;
+	struct find_address *find;	/* find what find_ask says; NULL: search for leaks */
+	const struct find_ask *find_ask;
 	struct owner_graph *owners;	/* find all pointers, and what `ask` says; or NULL */
 	const struct owner_ask *ask;
 	/* Of a Python whose objects probes have recorded: these are no part of the search. */
@@ -148,6 +147,23 @@ static struct err *name_places(struct session *session UNUSED, void *arg)
 	return find_address_name(naming->view, naming->places, naming->find);
 }
 
+/* What the blocks are, of the same moment. The rest of the answer is as good without that. */
+static struct err *find_contents(struct job *job, const struct memory_view *view, bool any)
+{
+	const struct find_ask *ask = job->find_ask;
+	const struct find_address *find = job->find;
+	struct err *err;
+
+	if (!ask->contents)
+		return NULL;
+	*ask->found_ret = false;
+	if (!any || find->in.held.nr > ask->most)
+		return NULL;
+	err = session_contents_find(ask->contents, view, &find->in, &find->heap);
+	*ask->found_ret = !err;
+	return err && (err->code == ERR_NOMEM || err->code == ERR_CANCELLED) ? err : NULL;
+}
+
 static struct err *find_around(struct job *job, struct memory_view *view, bool stopped)
 {
 	struct find_address *find = job->find;
@@ -163,7 +179,9 @@ static struct err *find_around(struct job *job, struct memory_view *view, bool s
 	job->ret->heap = (struct heaps)HEAPS_INIT;
 	find->heap.process = view->process;
 	snprintf(find->heap.why, sizeof(find->heap.why), "%.255s", job->ret->why);
-	err = find_address_search(view, job->address, job->limit, find, &places);
+	err = find_address_search(view, job->find_ask->address, job->find_ask->limit, find, &places);
+	if (!err)
+		err = find_contents(job, view, places.referrers.block != REFERRERS_NO_BLOCK);
 	if (!err)
 		err = stopped ? name_places(job->session, &naming) :
 				session_call(job->session, name_places, &naming);
@@ -388,7 +406,7 @@ static struct err *search_live(struct session *session, enum look_how how, bool 
 	return err;
 }
 
-struct err *session_leaks_find(struct session *session, uint64_t address, size_t limit,
+struct err *session_leaks_find(struct session *session, const struct find_ask *ask,
 			       struct find_address *ret)
 {
 	struct find_address find = { .in = { .held = PACKED_INIT, .heap = HEAPS_INIT },
@@ -397,11 +415,12 @@ struct err *session_leaks_find(struct session *session, uint64_t address, size_t
 	struct err *err = session_need_view(session);
 
 	job.find = &find;
-	job.address = address;
-	job.limit = limit;
+	job.find_ask = ask;
 	if (!err) {
 		note_walkable(session, &find.in);
-		err = search(&job, LOOK_AUTO);
+		/* Types take time: as in session_contents, the process is not to stand for that. */
+		err = search(&job, ask->contents && session_recorded(session) ? LOOK_SNAPSHOT :
+										LOOK_AUTO);
 	}
 	job_free(&job);
 	if (err)

@@ -8,6 +8,7 @@
 #include "session/look.h"
 
 struct session;
+struct session_contents_look;
 
 /*
  * Looks at the target in a stop or in a snapshot (look.h). If the target has ended, the result is
@@ -19,12 +20,24 @@ struct session;
 struct err *session_leaks(struct session *session, enum look_how how, bool timed,
 			  struct leak_marks *ret) MUST_CHECK;
 
+struct find_ask {
+	uint64_t address;
+	size_t limit;
+	/*
+	 * Begun: what the blocks are is found in the same look, if a block is at the address, and
+	 * there are at most `most` of them. *found_ret says so. NULL: it is not asked.
+	 */
+	struct session_contents_look *contents;
+	size_t most;
+	bool *found_ret;
+};
+
 /*
  * What points to the block at an address (inspect/find_address.h). Looks at the target as
  * session_leaks does. At most `limit` firm places are listed, and as many others. ERR_STATE: there
  * is no memory to look at (call session_heap: the log still has the block). ERR_CANCELLED.
  */
-struct err *session_leaks_find(struct session *session, uint64_t address, size_t limit,
+struct err *session_leaks_find(struct session *session, const struct find_ask *ask,
 			       struct find_address *ret) MUST_CHECK;
 
 /*

@@ -74,9 +74,10 @@ struct err *session_leaks(struct session *session, enum look_how how UNUSED, boo
 }
 
 /* One word of memory points to each: to the start of the first block, and to byte 8 of the others. */
-struct err *session_leaks_find(struct session *session, uint64_t address, size_t limit,
+struct err *session_leaks_find(struct session *session, const struct find_ask *ask,
 			       struct find_address *ret)
 {
+	uint64_t address = ask->address;
 	struct find_address find = { .in = { .held = PACKED_INIT,
 					     .why = "the fake session has no heap" },
 				     .heap = HEAPS_INIT,
@@ -96,7 +97,7 @@ struct err *session_leaks_find(struct session *session, uint64_t address, size_t
 		referrer.word = block->address + 8 * (i > 0);
 		find.nr_firm = referrer.firm;
 		find.nr_inner = !referrer.firm;
-		if (limit)
+		if (ask->limit)
 			err = vec_push(&find.vec, referrer);
 	}
 	if (err)
@@ -161,6 +162,23 @@ struct err *session_contents(struct session *session, const struct session_conte
 			.memory = &fake_of(session)->memory.memory,
 			.list = &ret->blocks.held }, &ret->types);
 	return err;
+}
+
+struct err *session_contents_begin(struct session *session, const struct session_contents_ask *ask,
+				   struct session_contents_look *look,
+				   struct session_contents *ret)
+{
+	*look = (struct session_contents_look){ .session = session, .ask = ask, .ret = ret };
+	return session_contents(session, ask, ret);
+}
+
+struct err *session_contents_end(struct session_contents_look *look UNUSED)
+{
+	return NULL;
+}
+
+void session_contents_rest(struct session_contents_look *look UNUSED)
+{
 }
 
 void session_contents_free(struct session_contents *types)

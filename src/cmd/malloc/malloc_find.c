@@ -43,8 +43,49 @@ static struct err *parse(const struct call *call, uint64_t *address_ret, uint64_
 				 err_create(ERR_USAGE, "a number is missing after limit");
 }
 
+static bool is_fatal(const struct err *err)
+{
+	return err->code == ERR_NOMEM || err->code == ERR_CANCELLED;
+}
+
+static void take_type(struct found *found)
+{
+	struct block block = packed_block(&found->find.in.held, found->find.block);
+
+	found->type = typed_blocks_of(&found->typed, &block);
+}
+
+/* In one look: who points there, and what the blocks are. Without types the rest is as good. */
+static struct err *look_at(struct call *call, struct find_ask *ask, struct found *ret)
+{
+	CLEANUP(stack_names_free) struct stack_names names;
+	CLEANUP(typed_blocks_rest) struct typed_look look = { .plan = NULL };
+	bool found = false;
+	struct err *err = NULL;
+
+	stack_names_init(&names, call->session);
+	if (session_log(call->session)) {
+		log_clock_update(session_log(call->session));
+		err = typed_blocks_begin(&names, &look, &ret->typed);
+		ask->contents = err ? NULL : &look.in;
+	}
+	ask->found_ret = &found;
+	if (!err || !is_fatal(err))
+		err = session_leaks_find(call->session, ask, &ret->find);
+	if (err)
+		return err;
+	if (found)
+		err = typed_blocks_end(&names, &look, &ret->typed);
+	if (found && !err)
+		take_type(ret);
+	else
+		typed_blocks_free(&ret->typed);
+	return err && is_fatal(err) ? err : NULL;
+}
+
 static struct err *look(struct call *call, uint64_t limit, struct found *ret)
 {
+	struct find_ask ask = { .address = ret->address, .limit = limit, .most = QUERY_TYPES_MOST };
 	struct err *err = call_need_view(call);
 
 	ret->searched = !err;
@@ -53,41 +94,13 @@ static struct err *look(struct call *call, uint64_t limit, struct found *ret)
 		ret->find.block = ret->find.outer = REFERRERS_NO_BLOCK;
 		return session_heap(call->session, SESSION_HEAP_LOG, NULL, &ret->find.heap);
 	}
-	if (err)
-		return err;
-	if (session_log(call->session))
-		log_clock_update(session_log(call->session));
-	return session_leaks_find(call->session, ret->address, limit, &ret->find);
+	return err ? err : look_at(call, &ask, ret);
 }
 
 static void found_free(struct found *found)
 {
 	find_address_free(&found->find);
 	typed_blocks_free(&found->typed);
-}
-
-/* Without types the rest of the answer is as good. */
-static struct err *find_type(struct call *call, struct found *found)
-{
-	CLEANUP(stack_names_free) struct stack_names names;
-	struct block block;
-	struct err *err;
-
-	stack_names_init(&names, call->session);
-	if (!found->searched || found->find.block == REFERRERS_NO_BLOCK ||
-	    !session_log(call->session) || found->find.in.held.nr > QUERY_TYPES_MOST)
-		return NULL;
-	err = typed_blocks_take(&names, &found->typed);
-	if (err && err->code != ERR_NOMEM && err->code != ERR_CANCELLED) {
-		typed_blocks_free(&found->typed);
-		return NULL;
-	}
-	if (err)
-		return err;
-	block = packed_block(&found->find.in.held, found->find.block);
-	found->type = typed_blocks_of(&found->typed, &block);
-	found->find.in.pause_ns += found->typed.found.blocks.pause_ns;
-	return NULL;
 }
 
 /* Nothing, if it is not known. */
@@ -110,9 +123,7 @@ static struct err *found_get(struct call *call, struct found *ret)
 
 	*ret = (struct found){ .find.heap = HEAPS_INIT };
 	err = parse(call, &ret->address, &limit);
-	if (!err)
-		err = look(call, limit, ret);
-	return err ? err : find_type(call, ret);
+	return err ? err : look(call, limit, ret);
 }
 
 /* To the block, which is an object, or to that at the address in it. */

@@ -29,14 +29,15 @@ static bool begins(const char *name, const char *with)
 	return !strncmp(name + (*name == '*'), with, strlen(with));
 }
 
-bool shared_counts_read(struct memory *memory, uint64_t address, struct shared_counts *ret)
+bool shared_counts_read(struct memory *memory, struct memory *constants, uint64_t address,
+			struct shared_counts *ret)
 {
 	struct { uint64_t table; uint32_t shared, weak; } head;
 	char name[40];
 
 	if (memory_read(memory, address, &head, sizeof(head)) || head.shared > COUNT_MOST ||
 	    !head.weak || head.weak > COUNT_MOST ||
-	    !read_name(memory, head.table, name, sizeof(name)))
+	    !read_name(constants, head.table, name, sizeof(name)))
 		return false;
 	*ret = (struct shared_counts){ .control = address, .shared = head.shared,
 				       .weak = head.weak - (head.shared > 0),

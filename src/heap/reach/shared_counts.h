@@ -29,5 +29,9 @@ struct shared_counts {
 
 /* Is the word at `place` of a control block, which has so many bytes, the address of its object? */
 bool shared_counts_leads(const struct shared_counts *counts, uint64_t size, uint64_t place);
-/* Does a control block that is in use begin at address? */
-bool shared_counts_read(struct memory *memory, uint64_t address, struct shared_counts *ret);
+/*
+ * Does a control block that is in use begin at address? constants: memory with the names of classes,
+ * which are in files.
+ */
+bool shared_counts_read(struct memory *memory, struct memory *constants, uint64_t address,
+			struct shared_counts *ret);

@@ -16,10 +16,7 @@
 #include "tracee/target.h"
 
 struct job {
-	struct session *session;
-	const struct session_contents_ask *ask;
-	struct session_contents *ret;
-	struct block_types_source source;
+	struct session_contents_look in;
 	struct memory_view view;	/* of a stop */
 	struct look look;
 };
@@ -53,78 +50,100 @@ static bool has_class(void *ctx, size_t block)
 	return types->kinds.at[types->of.at[block]].class;
 }
 
-static struct err *spread(struct job *job, struct memory *memory)
+static struct err *spread(struct session_contents_look *look, struct memory *memory)
 {
 	const struct type_spread_source source = {
-		.memory = memory, .list = &job->ret->blocks.held, .layouts = job->ask->layouts,
-		.settled = has_class, .ctx = &job->ret->types,
+		.memory = memory, .list = &look->ret->blocks.held, .layouts = look->ask->layouts,
+		.settled = has_class, .ctx = &look->ret->types,
 	};
 
-	type_spread_free(&job->ret->spread);
-	return type_spread_find(&source, &job->ret->spread);
+	type_spread_free(&look->ret->spread);
+	return type_spread_find(&source, &look->ret->spread);
 }
 
-static struct err *find_like(struct job *job, struct memory *memory)
+static struct err *find_like(struct session_contents_look *look, struct memory *memory)
 {
 	const struct block_like_source source = {
-		.memory = memory, .list = &job->ret->blocks.held,
-		.walk = job->ret->blocks.walked ? &job->ret->blocks.heap.walk : NULL,
-		.constant = job->source.constant, .code = job->source.code,
-		.site_of_stack = job->ask->site_of_stack, .nr_stacks = job->ask->nr_stacks,
+		.memory = memory, .list = &look->ret->blocks.held,
+		.walk = look->ret->blocks.walked ? &look->ret->blocks.heap.walk : NULL,
+		.constant = look->source.constant, .code = look->source.code,
+		.site_of_stack = look->ask->site_of_stack, .nr_stacks = look->ask->nr_stacks,
 	};
 
-	block_like_free(&job->ret->like);
-	return block_like_find(&source, &job->ret->like);
+	block_like_free(&look->ret->like);
+	return block_like_find(&source, &look->ret->like);
 }
 
-static struct err *look_at(struct job *job, const struct memory_view *view)
+/* look->ret has the blocks. */
+static struct err *look_at(struct session_contents_look *look, const struct memory_view *view)
 {
-	struct leak_marks *blocks = &job->ret->blocks;
-	struct err *err = NULL;
+	struct err *err = take_ranges(&view->maps, &look->source);
 
-	if (!blocks->walked)
-		err = heaps_list_log(view, job->ask->timed, &blocks->held);
-	if (!err)
-		err = take_ranges(&view->maps, &job->source);
 	if (err)
 		return err;
-	job->source.memory = view->memory;
-	job->source.list = &blocks->held;
-	block_types_free(&job->ret->types);
-	err = block_types_find(&job->source, &job->ret->types);
-	if (!err && job->ask->layouts)
-		err = spread(job, view->memory);
-	return err || !job->ask->nr_stacks ? err : find_like(job, view->memory);
+	look->source.memory = view->memory;
+	look->source.list = &look->ret->blocks.held;
+	block_types_free(&look->ret->types);
+	err = block_types_find(&look->source, &look->ret->types);
+	if (!err && look->ask->layouts)
+		err = spread(look, view->memory);
+	return err || !look->ask->nr_stacks ? err : find_like(look, view->memory);
+}
+
+struct err *session_contents_find(struct session_contents_look *look, const struct memory_view *view,
+				  const struct leak_marks *blocks, const struct heaps *heap)
+{
+	struct leak_marks *ret = &look->ret->blocks;
+	struct err *err;
+
+	leak_marks_free(ret);
+	*ret = (struct leak_marks){ .held = PACKED_INIT, .heap = HEAPS_INIT };
+	err = leak_marks_lend(blocks, ret);
+	if (err)
+		return err;
+	ret->heap = *heap;
+	return look_at(look, view);
+}
+
+/* In a look of its own. */
+static struct err *look_alone(struct job *job, const struct memory_view *view)
+{
+	struct session_contents_look *in = &job->in;
+	struct leak_marks *blocks = &in->ret->blocks;
+	struct err *err = blocks->walked ? NULL :
+			  heaps_list_log(view, in->ask->timed, &blocks->held);
+
+	return err ? err : look_at(in, view);
 }
 
 static struct err *stopped(struct session *session, bool stood, void *ctx)
 {
 	struct job *job = ctx;
-	struct leak_marks *blocks = &job->ret->blocks;
+	struct leak_marks *blocks = &job->in.ret->blocks;
 	struct err *err = NULL;
 
 	memory_view_free(&job->view);
 	job->view = (struct memory_view)MEMORY_VIEW_INIT;
 	leak_marks_forget(blocks);
 	if (!*blocks->why) {
-		err = session_heap_stopped(session, !stood, job->ask->timed, &blocks->heap,
+		err = session_heap_stopped(session, !stood, job->in.ask->timed, &blocks->heap,
 					   &blocks->held);
 		err = leak_marks_take_walk(blocks, err);
 	}
 	if (!err)
 		err = view_take(session, false, &job->view);
-	return err ? err : look_at(job, &job->view);
+	return err ? err : look_alone(job, &job->view);
 }
 
 static struct err *walked(void *ctx, enum look_sure *sure_ret)
 {
 	struct job *job = ctx;
-	struct leak_marks *blocks = &job->ret->blocks;
+	struct leak_marks *blocks = &job->in.ret->blocks;
 	struct err *err = NULL;
 
 	leak_marks_forget(blocks);
 	if (!*blocks->why) {
-		err = heaps_list_past(&job->look.view, &job->session->own_memory, job->ask->timed,
+		err = heaps_list_past(&job->look.view, &job->in.session->own_memory, job->in.ask->timed,
 				      &blocks->heap, &blocks->held);
 		err = leak_marks_take_walk(blocks, err);
 	}
@@ -136,7 +155,7 @@ static struct err *found(void *ctx)
 {
 	struct job *job = ctx;
 
-	return look_at(job, &job->look.view);
+	return look_alone(job, &job->look.view);
 }
 
 /* Blocks lie in such memory; what a fork leaves out of it is copied. */
@@ -184,14 +203,14 @@ static struct err *find_python(struct session *session, void *arg)
 static struct err *run(struct job *job)
 {
 	struct look *look = &job->look;
-	struct leak_marks *blocks = &job->ret->blocks;
-	struct err *err = session_heap_walkable(job->session);
+	struct leak_marks *blocks = &job->in.ret->blocks;
+	struct err *err = session_heap_walkable(job->in.session);
 
 	if (err)
 		snprintf(blocks->why, sizeof(blocks->why), "%.255s", err->msg);
-	look->session = job->session;
+	look->session = job->in.session;
 	/* Without the room that mdbg has in the process nothing can be forked. */
-	look->how = session_recorded(job->session) ? LOOK_SNAPSHOT : LOOK_AUTO;
+	look->how = session_recorded(job->in.session) ? LOOK_SNAPSHOT : LOOK_AUTO;
 	look->wants = wants;
 	look->stopped = stopped;
 	look->walked = walked;
@@ -204,24 +223,43 @@ static struct err *run(struct job *job)
 	return err;
 }
 
+struct err *session_contents_begin(struct session *session, const struct session_contents_ask *ask,
+				   struct session_contents_look *look,
+				   struct session_contents *ret)
+{
+	*look = (struct session_contents_look){ .session = session, .ask = ask, .ret = ret };
+	*ret = (struct session_contents){ .blocks = { .held = PACKED_INIT, .heap = HEAPS_INIT } };
+	return session_call(session, find_python, &look->source.type_type);
+}
+
+struct err *session_contents_end(struct session_contents_look *look)
+{
+	return session_call(look->session, name_all, look->ret);
+}
+
+void session_contents_rest(struct session_contents_look *look)
+{
+	vec_free(&look->source.constant.vec);
+	vec_free(&look->source.code.vec);
+}
+
 struct err *session_contents(struct session *session, const struct session_contents_ask *ask,
 			     struct session_contents *ret)
 {
-	struct job job = { .session = session, .ask = ask, .ret = ret, .view = MEMORY_VIEW_INIT,
-			   .look = { LOOK_INIT } };
-	struct err *err = session_need_view(session);
+	struct job job = { .view = MEMORY_VIEW_INIT, .look = { LOOK_INIT } };
+	struct err *err;
 
 	*ret = (struct session_contents){ .blocks = { .held = PACKED_INIT, .heap = HEAPS_INIT } };
+	err = session_need_view(session);
 	if (!err)
-		err = session_call(session, find_python, &job.source.type_type);
+		err = session_contents_begin(session, ask, &job.in, ret);
 	if (!err)
 		err = run(&job);
 	if (!err)
-		err = session_call(session, name_all, ret);
+		err = session_contents_end(&job.in);
 	look_free(&job.look);
 	memory_view_free(&job.view);
-	vec_free(&job.source.constant.vec);
-	vec_free(&job.source.code.vec);
+	session_contents_rest(&job.in);
 	return err;
 }
 

@@ -10,6 +10,7 @@
 #include "heap/type_spread.h"
 #include "inspect/leak_marks.h"
 
+struct memory_view;
 struct session;
 
 struct session_contents_ask {
@@ -28,7 +29,32 @@ struct session_contents {
 	uint32_t generation;		/* of the module map */
 };
 
-/* The caller frees *ret, also after an error. ERR_STATE, ERR_CANCELLED, ERR_GONE. */
+/*
+ * What the blocks are of a view that another look has taken, so that both are of one moment:
+ * session_contents_begin before it; session_contents_find in it, on any thread, once for each time
+ * that it looks, with the blocks and their walk, which stay the caller's; session_contents_end.
+ * After all of it, or an error, session_contents_rest, and the caller frees *ret.
+ */
+struct session_contents_look {
+	struct session *session;
+	const struct session_contents_ask *ask;
+	struct block_types_source source;
+	struct session_contents *ret;
+};
+
+struct err *session_contents_begin(struct session *session, const struct session_contents_ask *ask,
+				   struct session_contents_look *look,
+				   struct session_contents *ret) MUST_CHECK;
+struct err *session_contents_find(struct session_contents_look *look, const struct memory_view *view,
+				  const struct leak_marks *blocks,
+				  const struct heaps *heap) MUST_CHECK;
+struct err *session_contents_end(struct session_contents_look *look) MUST_CHECK;
+/* It may be called on zeros. */
+void session_contents_rest(struct session_contents_look *look);
+/*
+ * All of that, with a look of its own. The caller frees *ret, also after an error. ERR_STATE,
+ * ERR_CANCELLED, ERR_GONE.
+ */
 struct err *session_contents(struct session *session, const struct session_contents_ask *ask,
 			     struct session_contents *ret) MUST_CHECK;
 void session_contents_free(struct session_contents *types);

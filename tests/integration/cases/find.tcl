@@ -101,6 +101,21 @@ case find-shared 60 {
 	finish $t $m
 }
 
+# Who points there and what it is are of one moment: one snapshot is made for both.
+case find-one-look 60 {
+	set t [start million]
+	order $t "make 200000"
+	set ::env(MDBG_TRACE) $::tmp/trace
+	set m [live_start -p [pid_of $t]]
+	unset ::env(MDBG_TRACE)
+	set address [dict get [lindex [live_value $m "mdbg::allocations limit 1"] 0] address]
+	set before [regexp -all {looked at in a snapshot: done} [slurp $::tmp/trace]]
+	check {[string match "*is byte 0 of a block of *" [live $m "malloc find $address"]]} {}
+	check {[regexp -all {looked at in a snapshot: done} [slurp $::tmp/trace]] == $before + 1} {[slurp $::tmp/trace]}
+	live_end $m
+	finish $t
+}
+
 # Thread-local data of a library that was there from the start lies below the thread pointer; without symbols the module alone is named.
 case find-thread-local 60 {
 	foreach program {leaks libleaks.so} {

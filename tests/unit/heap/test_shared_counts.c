@@ -27,7 +27,7 @@ static bool look(const char *name, uint32_t shared, uint32_t weak, struct shared
 
 	snprintf(image.name, sizeof(image.name), "%s", name);
 	memory_array_init(&memory, &image, START, sizeof(image));
-	return shared_counts_read(&memory.memory, START, ret);
+	return shared_counts_read(&memory.memory, &memory.memory, START, ret);
 }
 
 TEST("counts of shared_ptr and weak_ptr")
@@ -85,14 +85,14 @@ TEST("wild pointers on the way to the name")
 
 	memcpy(image.name, "St15_Sp_counted_ptrI", 21);
 	memory_array_init(&memory, &image, START, sizeof(image));
-	CU_ASSERT_TRUE(shared_counts_read(&memory.memory, START, &is));
+	CU_ASSERT_TRUE(shared_counts_read(&memory.memory, &memory.memory, START, &is));
 	for (size_t i = 0; i < ARRAY_SIZE(wild); i++) {
 		static const uint64_t words[] = { 0, 1, 8, START - 8, UINT64_MAX, UINT64_MAX - 7 };
 		uint64_t right = *wild[i];
 
 		for (size_t j = 0; j < ARRAY_SIZE(words); j++) {
 			*wild[i] = words[j];
-			CU_ASSERT_FALSE(shared_counts_read(&memory.memory, START, &is));
+			CU_ASSERT_FALSE(shared_counts_read(&memory.memory, &memory.memory, START, &is));
 		}
 		*wild[i] = right;
 	}
