@@ -161,6 +161,11 @@ struct err *number_text_symbol(const struct value_world *world, uint64_t address
 			       str_addf(to, " <%s>", frame->function);
 }
 
+struct err *number_text_unread(uint64_t address, struct str *to)
+{
+	return str_addf(to, "<error: Cannot access memory at address 0x%" PRIx64 ">", address);
+}
+
 struct err *number_text_string(struct memory *memory, uint64_t address, struct str *to)
 {
 	uint8_t bytes[LITERAL_MOST + 1];
@@ -169,15 +174,12 @@ struct err *number_text_string(struct memory *memory, uint64_t address, struct s
 	struct err *err = memory_read_some(memory, address, bytes, sizeof(bytes), &len);
 
 	if (err)
-		return err->code == ERR_MEMORY ?
-			str_addf(to, "<error: Cannot access memory at address 0x%" PRIx64 ">",
-				 address) : err;
+		return err->code == ERR_MEMORY ? number_text_unread(address, to) : err;
 	end = memchr(bytes, 0, len);
 	if (end)
 		return text_literal_string(bytes, (size_t)(end - bytes), false, to);
 	err = text_literal_string(bytes, MIN(len, (size_t)LITERAL_MOST), len > LITERAL_MOST, to);
 	if (err || len > LITERAL_MOST)
 		return err;
-	return str_addf(to, "<error: Cannot access memory at address 0x%" PRIx64 ">",
-			address + len);
+	return number_text_unread(address + len, to);
 }

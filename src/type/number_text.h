@@ -31,5 +31,7 @@ struct err *number_text_wide(const uint8_t bytes[16], bool is_signed, struct str
 /* Add " <symbol+OFFSET>" if the address is in one. */
 struct err *number_text_symbol(const struct value_world *world, uint64_t address,
 			       struct str *to) MUST_CHECK;
+/* "<error: …>", where what is shown ends since nothing can be read there. */
+struct err *number_text_unread(uint64_t address, struct str *to) MUST_CHECK;
 /* "text" of a string that ends with a NUL; "<error: …>" if nothing of it can be read. */
 struct err *number_text_string(struct memory *memory, uint64_t address, struct str *to) MUST_CHECK;

@@ -181,7 +181,7 @@ static void read_base(struct type *type)
 	type->is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
 }
 
-static bool is_cxx(Dwarf_Die *die)
+bool type_die_is_cxx(Dwarf_Die *die)
 {
 	Dwarf_Die unit;
 
@@ -318,7 +318,7 @@ static void read_type(struct type *type)
 	const char *name = dwarf_diename(&type->die);
 
 	type->kind = kind_of(tag);
-	type->cxx = is_cxx(&type->die);
+	type->cxx = type_die_is_cxx(&type->die);
 	if (name && type->kind != TYPE_FUNCTION)
 		type->name = tag == DW_TAG_base_type ? short_name(name) : !type->cxx ? name :
 			scoped(type->pool, &type->die, name);

@@ -107,6 +107,8 @@ const char *type_pool_keep(struct type_pool *pool, const char *text);
 /* The type that a DIE is; and that to which its DW_AT_type leads: void if it has none. */
 struct type *type_at(struct type_pool *pool, Dwarf_Die *die);
 struct type *type_of(struct type_pool *pool, Dwarf_Die *die);
+/* Is it of C++, or of a language like it? */
+bool type_die_is_cxx(Dwarf_Die *die);
 /* Types that an expression makes. */
 struct type *type_base(struct type_pool *pool, enum type_kind kind, const char *name, uint64_t size,
 		       bool is_signed);

@@ -430,13 +430,27 @@ struct err *types_find(struct types *types, const char *file, const char *name, 
 	return err ? err : cancel_check();
 }
 
+/* Rust's own main has a scope. */
+static bool first_unit_is_cxx(struct types *types)
+{
+	struct symbol_dwarf file;
+	Dwarf_CU *unit = NULL;
+	Dwarf_Die die;
+	size_t at = 0;
+
+	return symbol_file_dwarf(types->symbols, &at, &file) &&
+	       !dwarf_get_units(file.dwarf, NULL, &unit, NULL, NULL, &die, NULL) &&
+	       type_die_is_cxx(&die);
+}
+
 bool types_are_cxx(struct types *types)
 {
 	struct named main;
 	bool found;
 
 	if (types->language == LANGUAGE_UNKNOWN && !types_find(types, NULL, "main", &main, &found))
-		types->language = found && main.is.type->cxx ? LANGUAGE_CXX : LANGUAGE_C;
+		types->language = (found ? main.is.type->cxx : first_unit_is_cxx(types)) ?
+			LANGUAGE_CXX : LANGUAGE_C;
 	return types->language == LANGUAGE_CXX;
 }
 

@@ -142,16 +142,21 @@ static struct err *show_number(const struct showing *s, const struct value *valu
 /* Strings are shown with their zeros, but for the last one; a run of one byte is shown as a whole. */
 static struct err *show_string(const struct showing *s, const struct value *value, uint64_t count)
 {
-	size_t len = (size_t)MIN(count, (uint64_t)STRING_BYTES), shown;
+	size_t want = (size_t)MIN(count, (uint64_t)STRING_BYTES), len = want, shown;
 	AUTO_FREE uint8_t *bytes = malloc(MAX(len, sizeof(value->bytes)));
-	struct err *err = bytes ? value_read(s->world->memory, value, bytes, len) : err_nomem;
+	struct err *err = bytes ? NULL : err_nomem;
 
+	if (!err)
+		err = value->lvalue ? memory_read_some(s->world->memory, value->address, bytes, len, &len) :
+				      value_read(s->world->memory, value, bytes, len);
 	if (err)
 		return err;
 	if (count == len && len && !bytes[len - 1])
 		len--;
 	shown = text_literal_len(bytes, len);
-	return text_literal_string(bytes, shown, shown < len || count > STRING_BYTES, s->to);
+	err = text_literal_string(bytes, shown, shown < len || count > len + 1, s->to);
+	/* What is shown may end where nothing can be read. */
+	return err || shown < len || want <= len + 1 ? err : number_text_unread(value->address + len, s->to);
 }
 
 /* Elements whose texts are the same are the same: that is what their reader sees. */
@@ -216,10 +221,10 @@ static struct err *show_elements(const struct showing *s, const struct value *va
 	struct list list = { .last = STR_INIT };
 	struct err *err = str_add(s->to, "{");
 	bool full = false, cut = false;
-	uint64_t i;
+	uint64_t i, unread = 0;		/* where the rest cannot be read */
 
 	for (i = 0; i < count && !err && !full; i++) {
-		struct value element;
+		struct value element = { .address = 0 };
 
 		if (i == ELEMENTS || s->to->len > VALUE_TEXT_MOST)
 			break;
@@ -227,6 +232,12 @@ static struct err *show_elements(const struct showing *s, const struct value *va
 		err = value_element(s->world->memory, value, (int64_t)i, &element);
 		if (!err)
 			err = show(&inner, &element, depth + 1, false);
+		if (err && err->code == ERR_MEMORY && i) {
+			err_ignore(err);
+			err = NULL;
+			unread = element.address;
+			break;
+		}
 		if (!err)
 			err = list_add(s, &list, &text, &full);
 		if (!err)
@@ -235,6 +246,11 @@ static struct err *show_elements(const struct showing *s, const struct value *va
 	if (!err)
 		err = list_flush(s, &list, &cut);
 	str_free(&list.last);
+	if (!err && unread && !full && !cut) {
+		err = str_add(s->to, ", ");
+		if (!err)
+			err = number_text_unread(unread, s->to);
+	}
 	return err ? err : str_add(s->to, i < count || full || cut ? "...}" : "}");
 }
 

@@ -79,14 +79,19 @@ public:
 		std::vector<int> seen = { count_, count_ + 1 };
 		int before = count_;
 
+		made += 1;
 		count_ += recursive(&first, 2, label.c_str());
 		return before + (int)seen.size() + (int)name_.size();
 	}
+
+	static int made;
 
 private:
 	int count_;
 	std::string name_;
 };
+
+int Counter::made = 5;
 
 int main(int argc, char **argv)
 {

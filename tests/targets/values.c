@@ -121,7 +121,11 @@ int main(void)
 	for (int i = 0; i < 195; i++)
 		ends_run[i] = i;
 	one_double[2] = 1;
-	zero_nodes[1].v = 1;
+	/* All pages of these are there. */
+	for (int i = 0; i < 300; i++)
+		zero_nodes[i].v = i == 1;
+	for (int i = 0; i < 2000; i++)
+		((volatile char *)all_zero)[i] = 0;
 	one_byte[3] = 1;
 	say("ready %d", (int)getpid());
 	while ((line = hear()) && strcmp(line, "quit"))

@@ -405,7 +405,7 @@ set locals {
 	hop {hopped step}
 	jumps {jumping step before}
 	recursive {list depth text shadowed sum rest *list $rsp}
-	Counter::run {this *this first label seen before count_ name_}
+	Counter::run {this *this first label seen before count_ name_ made Counter::made}
 	main {argc *argv last middle first counter label sum &first first.next->next->id}
 }
 
@@ -827,6 +827,79 @@ case print-registers-as-gdb 30 {
 		set said [regsub { <[^>]*>$} [string trim [join [dict get $gdb $i]]] {}]
 		check {$said ne "" && [regsub { <[^>]*>$} [string trim [join [dict get $mdbg $i]]] {}] eq $said} {
 			$line: [dict get $mdbg $i], and gdb says $said}
+	}
+	finish $t
+}
+
+# gdb, too, is asked to show them as it shows C++. What mdbg has in the way of Rust is not among them: enums with
+# contents, characters, and bytes, which are numbers.
+set rust_words {
+	i s l z w f g t tuple array nested zeros point wrap color red reference *reference raw *raw either func boxed *boxed
+	point.x point.y wrap.__0 wrap.__1 wrap.__1.y tuple.__0 tuple.__1 array[1] nested[1] nested[1][0] either.i either.f
+	&i &point &array &array[1] array[0]@2 raw->x raw->y GLOBAL TABLE TABLE[2] COUNTER values::GLOBAL values::TABLE
+	inner::DEEP values::inner::DEEP &GLOBAL add &add i+1 s*2 l/3 f/2 f*g i<<3 {i&0xff} {-i} {~i} {i<0} {z==9} {*func}
+}
+
+proc rust_says {how frame} {
+	set lines $frame
+	foreach word $::rust_words {
+		append lines "\np $word"
+		append lines [expr {[regexp {[-+*/<&~=]} $word] ? "" : "\nwhatis $word"}]
+	}
+	return [list $lines [{*}$how $lines]]
+}
+
+# Returns how many were compared.
+proc compare_rust {gdb how} {
+	mdbg {*}$how -c where
+	check {[regexp -line {^#(\d+) .* values::main} $::out -> frame]} {$::out}
+	lassign [rust_says $gdb "frame function values::main"] lines gdb
+	lassign [rust_says [list mdbg_says $how] "frame $frame"] - mdbg
+	set lines [lines_of $lines]
+	for {set i 1} {$i < [llength $lines]} {incr i} {
+		# mdbg's names are without the hash at their end.
+		set of_gdb [regsub {::h[0-9a-f]{16}>} [string trim [join [dict get $gdb $i] \n]] >]
+		set of_mdbg [string trim [join [dict get $mdbg $i] \n]]
+		check {$of_gdb eq $of_mdbg} {[lindex $lines $i]: $of_mdbg, and gdb says $of_gdb}
+	}
+	return [expr {$i - 1}]
+}
+
+proc gdb_core_says {program core language expressions} {
+	set script "set pagination off\nset style enabled off\nset language $language\n"
+	set i -1
+	foreach expression [lines_of $expressions] {
+		append script "echo @@[incr i]\\n\n$expression\n"
+	}
+	catch {exec env LC_ALL=C.UTF-8 [need gdb] -nx -q -batch $program $core -x [spit $::tmp/gdb.script $script] 2>@1} text
+	set text [regsub -all {warning: RTTI [^\n]*\n} $text {}]
+	return [by_mark [regsub -all -line {^(\$\d+ = |type = )} $text {}]]
+}
+
+case print-as-gdb-rust 90 {
+	set program $::tmp/values
+	foreach args {{-C opt-level=0} {-C opt-level=0 -C dwarf-version=5}} {
+		exec [need rustc] -g -A warnings {*}$args -o $program $::here/../targets/values.rs 2>@1
+		set t [start_command $program]
+		set pid [pid_of $t]
+		check {[compare_rust [list gdb_says $pid c++] [list --no-arm -p $pid]] > 90} {few}
+	}
+	exec [need gcore] -o $::tmp/core $pid 2>@1
+	compare_rust [list gdb_core_says $program $::tmp/core.$pid c++] [list --core $::tmp/core.$pid]
+	finish $t
+}
+
+# gdb and mdbg of one core; a process that waits in libc has gdb take C, so the language is set.
+case print-of-a-core-as-gdb-cxx 60 {
+	set t [built_by values_cxx.cc g++ -O2 -gdwarf-4 -std=gnu++17]
+	set pid [pid_of $t]
+	exec [need gcore] -o $::tmp/core $pid 2>@1
+	set gdb [gdb_core_says $::tmp/values $::tmp/core.$pid c++ $::cxx_expressions]
+	set mdbg [mdbg_says [list --core $::tmp/core.$pid] $::cxx_expressions]
+	foreach i [dict keys $gdb] line [lines_of $::cxx_expressions] {
+		set of_gdb [string trim [join [dict get $gdb $i] \n]]
+		set of_mdbg [string trim [join [dict get $mdbg $i] \n]]
+		check {$of_gdb eq $of_mdbg} {$line: $of_mdbg, and gdb says $of_gdb}
 	}
 	finish $t
 }
