@@ -277,7 +277,7 @@ static bool look_optional(const struct container_look *look)
 {
 	bool is = true;
 
-	look->to->count = container_look_word(look->memory, look->value, &is, "__engaged_");
+	look->to->count = container_look_word(look->memory, look->value, &is, "__engaged_") != 0;
 	container_look_optional(look, container_look_inner(look->memory, look->value, &is, "__val_"));
 	return is;
 }
@@ -291,6 +291,7 @@ static bool look_variant(const struct container_look *look)
 
 	if (is && index == UINT32_MAX)
 		return container_look_variant(look, index, NULL);
+	is &= index < CONTAINER_VARIANTS;
 	for (uint64_t i = 0; is && i < index; i++)
 		at = container_look_inner(look->memory, at, &is, "__tail");
 	at = container_look_inner(look->memory, at, &is, "__head.__value");

@@ -249,7 +249,7 @@ static bool look_optional(const struct container_look *look)
 	struct container *to = look->to;
 	bool is = true;
 
-	to->count = container_look_word(look->memory, look->value, &is, "_M_payload._M_engaged");
+	to->count = container_look_word(look->memory, look->value, &is, "_M_payload._M_engaged") != 0;
 	container_look_optional(look, container_look_inner(look->memory, look->value, &is,
 							   "_M_payload._M_payload._M_value"));
 	return is;
@@ -264,6 +264,7 @@ static bool look_variant(const struct container_look *look)
 
 	if (is && index == UINT8_MAX)
 		return container_look_variant(look, index, NULL);
+	is &= index < CONTAINER_VARIANTS;
 	for (uint64_t i = 0; is && i < index; i++)
 		at = container_look_inner(look->memory, at, &is, "_M_rest");
 	at = container_look_inner(look->memory, at, &is, "_M_first");

@@ -43,6 +43,7 @@ void container_look_elements(const struct container_look *look);
 void container_look_pointer(const struct container_look *look, struct value pointer);
 /* An optional, whose count is 0 or 1: what it has, or its place. */
 void container_look_optional(const struct container_look *look, struct value value);
+#define CONTAINER_VARIANTS	1024u	/* no variant has as many types */
 /* A variant: the value is that of this index; NULL: it has none. */
 bool container_look_variant(const struct container_look *look, uint64_t index,
 			    const struct value *value);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "type/container_look.h"
 
 #define DEPTH	8u	/* types that wrap one another */
@@ -99,6 +100,8 @@ static struct err *table_advance(struct memory *memory, struct container *contai
 			container->at = container->table - container->node * container->step;
 			return NULL;
 		}
+		if (!err)
+			err = cancel_check();
 		if (err)
 			return err;
 	}
@@ -126,7 +129,7 @@ static bool take_table(const struct container_look *look, const char *path, cons
 	to->mapped = "__1";
 	err = to->count ? table_advance(look->memory, to) : NULL;
 	if (err)
-		err_ignore(err);
+		err_ignore(err);	/* that the user has interrupted is noticed again */
 	return !err;
 }
 
