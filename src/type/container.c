@@ -46,7 +46,9 @@ static struct err *unwrap(struct memory *memory, const struct container *contain
 	struct value in = container_look_inner(memory, item->value, &is, container->wraps);
 
 	item->value = in;
-	if (container->style == CONTAINER_MAP) {
+	if (container->key_type) {
+		item->key = value_at(container->key_type, container->key_at);
+	} else if (container->style == CONTAINER_MAP) {
 		item->key = container_look_inner(memory, in, &is, container->key);
 		item->value = container_look_inner(memory, in, &is, container->mapped);
 	}

@@ -19,6 +19,12 @@ enum container_style {
 	CONTAINER_NAMED,	/* one value, item_name */
 };
 
+/* A tree whose nodes have arrays of keys and of values: offsets in a node, and a place in it. */
+struct container_tree {
+	uint64_t parent, parent_index, len, keys, values, edges;
+	uint64_t key_size, height, index;
+};
+
 struct container {
 	enum container_style style;
 	char title[512];
@@ -35,6 +41,10 @@ struct container {
 	/* Elements in blocks, or in a table: where it is, the place in it, and how many are left there. */
 	uint64_t table, node, left;
 	uint64_t room;			/* of a block */
+	struct container_tree tree;
+	/* Of a map whose keys are not beside their values: of the next element. NULL: they are. */
+	struct type *key_type;
+	uint64_t key_at;
 	/* Names of members: of an element that wraps its value, and of the key and the value of a pair. */
 	const char *wraps, *key, *mapped;
 };

@@ -26,6 +26,9 @@ struct container_kind {
 extern const struct container_kind container_libstdcxx_kinds[], container_libcxx_kinds[],
 				   container_rust_kinds[];
 
+bool container_btree_map(const struct container_look *look);
+bool container_btree_set(const struct container_look *look);
+
 /* The type that is the template's argument of that number, of the types among them; or NULL. */
 struct type *container_look_argument(struct type *type, unsigned nr);
 /* Follow names of members, "a.b.c"; *is is false from then on if one is missing. */

@@ -208,6 +208,8 @@ const struct container_kind container_rust_kinds[] = {
 	{ "&str", look_str },
 	{ "std::collections::hash::map::HashMap<", look_map },
 	{ "std::collections::hash::set::HashSet<", look_set },
+	{ "alloc::collections::btree::map::BTreeMap<", container_btree_map },
+	{ "alloc::collections::btree::set::BTreeSet<", container_btree_set },
 	{ "alloc::rc::Rc<", look_rc },
 	{ "alloc::sync::Arc<", look_arc },
 	{ NULL, NULL },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Containers of Rust, in the frame of main. Commands: verify, quit.
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -23,6 +23,18 @@ fn main() {
     let empty: HashMap<u8, u8> = HashMap::new();
     let mut set: HashSet<u16> = HashSet::new();
     set.insert(7);
+    let mut tree: BTreeMap<u8, u64> = BTreeMap::new();
+    for i in 0..200 {
+        tree.insert(((i * 73) % 251) as u8, i);
+    }
+    let mut names: BTreeMap<String, Point> = BTreeMap::new();
+    names.insert("b".into(), Point { x: 2, name: "two".into() });
+    names.insert("a".into(), Point { x: 1, name: "one".into() });
+    let leafless: BTreeMap<u8, u8> = BTreeMap::new();
+    let mut sorted: BTreeSet<i64> = BTreeSet::new();
+    for i in 0..30 {
+        sorted.insert(100 - i);
+    }
     let rc = Rc::new(Point { x: 5, name: "rc".into() });
     let other = rc.clone();
     let weak: Weak<Point> = Rc::downgrade(&rc);
@@ -41,5 +53,5 @@ fn main() {
         }
         println!("ok {}", other.x + weak.strong_count() as i32 + rc.name.len() as i32);
     }
-    drop((map, many, empty, set, arc, cell, vector, text, slice, some));
+    drop((map, many, empty, set, arc, cell, vector, text, slice, some, tree.len(), names.len(), leafless.len(), sorted.len()));
 }

@@ -791,6 +791,21 @@ case print-containers 90 {
 	}
 }
 
+proc lseq_of {from to} {
+	for {set i $from} {$i <= $to} {incr i} {
+		lappend list $i
+	}
+	return $list
+}
+
+# What the program has put into its tree, in order.
+proc tree_pairs {} {
+	for {set i 0} {$i < 200} {incr i} {
+		lappend pairs [list [expr {($i * 73) % 251}] $i]
+	}
+	return [join [lmap pair [lsort -integer -index 0 $pairs] {string cat "\[[lindex $pair 0]\] = [lindex $pair 1]"}] {, }]
+}
+
 case print-containers-of-rust 60 {
 	set program $::tmp/containers
 	exec [need rustc] -g -o $program $::here/../targets/containers.rs 2>@1
@@ -805,6 +820,12 @@ case print-containers-of-rust 60 {
 	} {
 		set said [lindex [split [mdbg_ok --no-arm -p [pid_of $t] -c "frame $frame" -c "print $name"] \n] end-2]
 		check {$said eq $want} {$name: $said}
+	}
+	foreach {name want} [list \
+			names {BTreeMap(size=2) = {["a"] = {x = 1, name = "one"}, ["b"] = {x = 2, name = "two"}}} leafless BTreeMap(size=0) \
+			sorted "BTreeSet(size=30) = {[join [lseq_of 71 100] {, }]}" tree "BTreeMap(size=200) = {[tree_pairs]}"] {
+		set said [lindex [split [mdbg_ok --no-arm -p [pid_of $t] -c "frame $frame" -c "print $name"] \n] end-2]
+		check {$said eq $want} {$name: $said, and not $want}
 	}
 	set said [mdbg_ok --no-arm -p [pid_of $t] -c "frame $frame" -c "print many"]
 	check {[regexp {HashMap\(size=3\) = \{(.*)\}\n} $said -> pairs]} {$said}
