@@ -49,6 +49,7 @@ struct pack {
 	const uint64_t *numbers;
 	size_t nr;
 	uint64_t every;
+	const bool *stop;
 	struct record_names names;
 	VEC(struct choice) choices;
 	VEC(struct chosen) chosen;	/* by number of the sample */
@@ -73,6 +74,8 @@ static struct err *visit_items(struct pack *pack, const struct visitor *visitor,
 	struct err *err;
 
 	for (;;) {
+		if (__atomic_load_n(pack->stop, __ATOMIC_RELAXED))
+			return err_create(ERR_CANCELLED, "packing was stopped");
 		err = record_input_next(input, &item, &event, &sample);
 		if (err || item == RECORD_ITEM_NONE)
 			return err;
@@ -314,10 +317,10 @@ static struct err *pack_all(struct pack *pack)
 }
 
 struct err *record_pack(int dir_fd, const uint64_t *numbers, size_t nr, uint64_t every,
-			struct record_packed *ret)
+			const bool *stop, struct record_packed *ret)
 {
 	struct pack pack = {
-		.dir_fd = dir_fd, .numbers = numbers, .nr = nr, .every = every, .fd = -1,
+		.dir_fd = dir_fd, .numbers = numbers, .nr = nr, .every = every, .stop = stop, .fd = -1,
 		.made = { .number = numbers[0] },
 	};
 	struct err *err;

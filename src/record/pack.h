@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,7 +19,7 @@ struct record_packed {
 /*
  * Keep one sample in so many seconds (1 or more) of these segments, which nobody writes to. The
  * result has the number of the first; the others are removed. After an error all is as it was, but
- * for RECORD_FOLDER_NEXT.
+ * for RECORD_FOLDER_NEXT. ERR_CANCELLED: another thread has set *stop (atomic).
  */
 struct err *record_pack(int dir_fd, const uint64_t *numbers, size_t nr, uint64_t every,
-			struct record_packed *ret) MUST_CHECK;
+			const bool *stop, struct record_packed *ret) MUST_CHECK;

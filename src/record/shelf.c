@@ -2,6 +2,9 @@
 /*
  * Packs and removes segments.
  *
+ * One packing is under way at a time (record/packing.h). Segments that have ended are added behind those
+ * that it packs, and none is removed until its result has taken their place.
+ *
  * Segments are packed together with their neighbours of the same slice of time, as soon as all of
  * that slice is old enough. So a sample is thinned up to one slice later than the table says.
  */
@@ -12,12 +15,11 @@
 #include "base/trace.h"
 #include "record/folder.h"
 #include "record/input.h"
-#include "record/pack.h"
+#include "record/packing.h"
 
 #define SECOND		1000000000ull
 #define HOUR		(3600 * SECOND)
 #define DAY		(24 * HOUR)
-#define TOGETHER	512u	/* segments that are packed at once */
 
 /* docs/record-format.md, "Which samples are kept" */
 static const struct tier {
@@ -107,6 +109,7 @@ struct err *record_shelf_open(struct record_shelf *shelf, int dir_fd)
 
 void record_shelf_close(struct record_shelf *shelf)
 {
+	record_packing_stop(take(shelf->packing));
 	vec_free(&shelf->vec);
 }
 
@@ -129,33 +132,50 @@ static bool together(const struct record_shelf_segment *a, const struct record_s
 	       a->from_ns / tier->slice_ns == b->from_ns / tier->slice_ns;
 }
 
-/* Pack `nr` segments from number i on into one. */
-static void pack(struct record_shelf *shelf, size_t i, size_t nr, uint64_t every)
+/* Begin to pack `nr` segments from number i on into one. */
+static void begin_pack(struct record_shelf *shelf, size_t i, size_t nr, uint64_t every,
+		       uint64_t now_ns)
 {
-	uint64_t numbers[TOGETHER];
-	struct record_shelf_segment *at = &shelf->vec.at[i];
-	struct record_packed made;
+	uint64_t numbers[RECORD_PACKING_MOST];
 	struct err *err;
 
 	for (size_t k = 0; k < nr; k++)
-		numbers[k] = at[k].number;
-	err = record_pack(shelf->dir_fd, numbers, nr, every, &made);
+		numbers[k] = shelf->vec.at[i + k].number;
+	shelf->packs = i;
+	shelf->packs_nr = nr;
+	shelf->packs_every = every;
+	err = record_packing_begin(shelf->dir_fd, numbers, nr, every, &shelf->packing);
+	if (!err)
+		return;
+	trace_line("record: %s", err->msg);
+	shelf->again_ns = now_ns + HOUR;
+}
+
+/* What was packed takes the place of the segments that it was made of. */
+static void end_pack(struct record_shelf *shelf, uint64_t now_ns)
+{
+	struct record_shelf_segment *at = &shelf->vec.at[shelf->packs];
+	size_t nr = shelf->packs_nr;
+	struct record_packed made;
+	struct err *err = record_packing_end(take(shelf->packing), &made);
+
 	if (err) {
-		trace_line("record: pack segment %llu: %s", (unsigned long long)numbers[0], err->msg);
+		trace_line("record: pack segment %llu: %s", (unsigned long long)at->number, err->msg);
+		shelf->again_ns = now_ns + HOUR;
 		return;
 	}
 	*at = (struct record_shelf_segment){
 		.number = made.number, .last = MAX(made.last, at[nr - 1].last), .bytes = made.bytes,
-		.from_ns = at->from_ns, .to_ns = MAX(made.to_ns, at->to_ns), .every = every,
+		.from_ns = at->from_ns, .to_ns = MAX(made.to_ns, at->to_ns), .every = shelf->packs_every,
 	};
-	memmove(at + 1, at + nr, (shelf->vec.nr - i - nr) * sizeof(*at));
+	memmove(at + 1, at + nr, (shelf->vec.nr - shelf->packs - nr) * sizeof(*at));
 	shelf->vec.nr -= nr - 1;
 }
 
-/* Pack all that belongs to a tier. */
+/* Begin with the first that belongs to a tier. */
 static void pack_tier(struct record_shelf *shelf, const struct tier *tier, uint64_t now_ns)
 {
-	for (size_t i = 0; i < shelf->vec.nr; i++) {
+	for (size_t i = 0; !shelf->packing && i < shelf->vec.nr; i++) {
 		const struct record_shelf_segment *at = &shelf->vec.at[i];
 		uint64_t end = (at->from_ns / tier->slice_ns + 1) * tier->slice_ns;
 		bool due = at->every < tier->every;
@@ -163,20 +183,17 @@ static void pack_tier(struct record_shelf *shelf, const struct tier *tier, uint6
 
 		if (at->unreadable || now_ns < tier->age_ns || end > now_ns - tier->age_ns)
 			continue;
-		for (; nr < TOGETHER && i + nr < shelf->vec.nr && together(at, &at[nr], tier); nr++)
+		for (; nr < RECORD_PACKING_MOST && i + nr < shelf->vec.nr && together(at, &at[nr], tier); nr++)
 			due |= at[nr].every < tier->every;
 		if (due)
-			pack(shelf, i, nr, tier->every);
+			begin_pack(shelf, i, nr, tier->every, now_ns);
 	}
 }
 
-void record_shelf_tidy(struct record_shelf *shelf, const struct record_limits *limits,
-		       uint64_t now_ns)
+static void remove_old(struct record_shelf *shelf, const struct record_limits *limits, uint64_t now_ns)
 {
 	uint64_t bytes, segments, from;
 
-	for (size_t i = 0; i < sizeof(tiers) / sizeof(*tiers); i++)
-		pack_tier(shelf, &tiers[i], now_ns);
 	record_shelf_sums(shelf, &bytes, &segments, &from);
 	while (shelf->vec.nr) {
 		const struct record_shelf_segment *at = &shelf->vec.at[0];
@@ -189,6 +206,28 @@ void record_shelf_tidy(struct record_shelf *shelf, const struct record_limits *l
 		bytes -= MIN(bytes, at->bytes);
 		vec_remove(&shelf->vec, 0);
 	}
+}
+
+void record_shelf_tidy(struct record_shelf *shelf, const struct record_limits *limits,
+		       uint64_t now_ns)
+{
+	if (shelf->packing && !record_packing_is_done(shelf->packing))
+		return;
+	if (shelf->packing)
+		end_pack(shelf, now_ns);
+	remove_old(shelf, limits, now_ns);
+	for (size_t i = 0; now_ns >= shelf->again_ns && i < sizeof(tiers) / sizeof(*tiers); i++)
+		pack_tier(shelf, &tiers[i], now_ns);
+}
+
+void record_shelf_settle(struct record_shelf *shelf, const struct record_limits *limits,
+			 uint64_t now_ns)
+{
+	do {
+		if (shelf->packing)
+			end_pack(shelf, now_ns);
+		record_shelf_tidy(shelf, limits, now_ns);
+	} while (shelf->packing);
 }
 
 void record_shelf_sums(const struct record_shelf *shelf, uint64_t *bytes_ret,

@@ -20,10 +20,16 @@ struct record_shelf_segment {
 	bool unreadable;		/* it is only counted, and removed in its turn */
 };
 
+struct record_packing;
+
 struct record_shelf {
 	int dir_fd;			/* the caller's */
 	VEC(struct record_shelf_segment) vec;
 	uint64_t next;			/* number */
+	struct record_packing *packing;	/* under way, in a thread of its own; NULL: nothing is */
+	size_t packs, packs_nr;		/* which segments: the index of the first, and how many */
+	uint64_t packs_every;
+	uint64_t again_ns;		/* time of day: after an error nothing is packed before */
 };
 
 /*
@@ -35,8 +41,14 @@ void record_shelf_close(struct record_shelf *shelf);
 uint64_t record_shelf_next(const struct record_shelf *shelf);
 /* A segment has ended. */
 void record_shelf_add(struct record_shelf *shelf, const struct record_shelf_segment *segment);
-/* Pack what is old enough, and remove what is too old or too much. What fails is left as it is. */
+/*
+ * Begin to pack what is old enough, and remove what is too old or too much. It is to be called again and
+ * again: what was packed meanwhile takes its place then. What fails is left as it is for an hour.
+ */
 void record_shelf_tidy(struct record_shelf *shelf, const struct record_limits *limits,
 		       uint64_t now_ns);
+/* The same, until all of it is done. */
+void record_shelf_settle(struct record_shelf *shelf, const struct record_limits *limits,
+			 uint64_t now_ns);
 void record_shelf_sums(const struct record_shelf *shelf, uint64_t *bytes_ret,
 		       uint64_t *segments_ret, uint64_t *from_ret);

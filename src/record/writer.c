@@ -6,8 +6,8 @@
  *	    ^                                          |
  *	    +------------- it cannot be written -------+    (cut off; tried again 10 s later)
  *
- * Each sample is written with all that it refers to by one write. When a segment has ended, older
- * ones are packed, and the oldest removed (shelf.h).
+ * Each sample is written with all that it refers to by one write. Older segments are packed meanwhile,
+ * and the oldest removed (shelf.h).
  */
 
 #include "record/writer.h"
@@ -47,7 +47,7 @@ struct record_writer {
 	struct record_output output;
 	int fd;				/* of the plain segment; -1: there is none */
 	struct record_shelf_segment segment;
-	bool begun, tidied;		/* the event of the beginning is written; the shelf was looked at */
+	bool begun;			/* the event of the beginning is written */
 	VEC(uint32_t) seen;		/* targets whose samples have no gap before them */
 	size_t renamed;			/* so many of them have other numbers since the epoch began */
 	uint64_t time_ns, monotonic_ns;	/* of the last sample; 0: there was none */
@@ -381,10 +381,7 @@ struct err *record_writer_sample(struct record_writer *writer, const struct reco
 	struct err *err = NULL, *of_end = NULL;
 	bool ready;
 
-	/* What was left by recorders before is old by now. */
-	if (!writer->tidied)
-		record_shelf_tidy(&writer->shelf, &writer->limits, sample->time_ns);
-	writer->tidied = true;
+	record_shelf_tidy(&writer->shelf, &writer->limits, sample->time_ns);
 	ready = is_ready(writer, sample->time_ns);
 	if (ready)
 		err = finish(writer, put_sample(writer, sample));
@@ -399,9 +396,13 @@ struct err *record_writer_sample(struct record_writer *writer, const struct reco
 	of_end = end_segment(writer);
 	if (of_end)
 		set_trouble(writer, of_end);
-	record_shelf_tidy(&writer->shelf, &writer->limits, sample->time_ns);
 	forget_names(writer);
 	return err;
+}
+
+void record_writer_settle(struct record_writer *writer)
+{
+	record_shelf_settle(&writer->shelf, &writer->limits, writer->time_ns);
 }
 
 const char *record_writer_trouble(const struct record_writer *writer)

@@ -40,6 +40,8 @@ struct err *record_writer_event(struct record_writer *writer,
  */
 struct err *record_writer_sample(struct record_writer *writer,
 				 const struct record_sample *sample) MUST_CHECK;
+/* Older segments are packed by a thread: wait until all is packed that is due at the last sample. */
+void record_writer_settle(struct record_writer *writer);
 /* Why nothing can be written now; NULL: it can. */
 const char *record_writer_trouble(const struct record_writer *writer);
 

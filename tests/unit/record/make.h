@@ -141,6 +141,9 @@ static inline void made_add(struct made *made, uint64_t t)
 		made_names(made);
 	made_sample(made, t);
 	CU_ASSERT_PTR_NULL_FATAL(record_writer_sample(made->writer, &made->sample));
+	/* Hours are played in moments: what is packed is to have been packed by then. */
+	if (t % 60 == 0)
+		record_writer_settle(made->writer);
 }
 
 static inline void made_close(struct made *made)

@@ -217,6 +217,8 @@ static void play(struct made *made, uint64_t from, uint64_t to)
 		made->table[RECORD_TOTALS].values[0] = t + 1;
 		written = record_writer_state(made->writer).written;
 		CU_ASSERT_PTR_NULL_FATAL(record_writer_sample(made->writer, &made->sample));
+		if (t % 60 == 0 || t + 1 == to)
+			record_writer_settle(made->writer);
 		written = record_writer_state(made->writer).written - written;
 		if (t >= due)
 			due = t + MAX(written / 4096, 1ull);
@@ -248,7 +250,7 @@ TEST("hours of many sites are thinned, and stay small")
 	/* The oldest hour is packed, and the last one is whole. */
 	CU_ASSERT(segments.vec.at[0].every >= 60);
 	CU_ASSERT(segments.vec.at[0].samples < 1000);
-	CU_ASSERT_EQUAL(segments.vec.at[segments.vec.nr - 2].every, 0);
+	CU_ASSERT_EQUAL(segments.vec.at[segments.vec.nr - 1].every, 0);
 	CU_ASSERT_EQUAL(segments.vec.at[0].from_ns, BEGIN);
 	vec_free(&segments.vec);
 	record_reader_close(reader);
@@ -308,6 +310,39 @@ TEST("the last seconds before the end of a process stay whole")
 	made_close(&made);
 	CU_ASSERT_EQUAL(count_samples(&made, 990, 999), 10);
 	CU_ASSERT(count_samples(&made, 0, 989) < 20);
+	made_end(&made);
+}
+
+/* A sample is written while an hour is packed, and what is closed meanwhile is as it was. */
+TEST("packing holds no sample up, and is stopped by the end")
+{
+	struct record_segments segments = { VEC_INIT };
+	struct record_reader *reader;
+	struct made made;
+
+	made_begin(&made, 200);
+	made_open(&made);
+	/* An hour that is due as soon as a sample is as late as this one. */
+	for (uint64_t t = 0; t < 3700; t++) {
+		made_sample(&made, t);
+		CU_ASSERT_PTR_NULL_FATAL(record_writer_sample(made.writer, &made.sample));
+	}
+	made_sample(&made, 3 * 3600);
+	CU_ASSERT_PTR_NULL_FATAL(record_writer_sample(made.writer, &made.sample));
+	/* The thread has hardly begun: the sample is there, and all of the hour. */
+	CU_ASSERT_EQUAL(count_samples(&made, 3 * 3600, 3 * 3600), 1);
+	made_close(&made);
+	CU_ASSERT(count_samples(&made, 0, 3699) >= 60);
+	/* The next recorder packs it, whether it was or not. */
+	made_open(&made);
+	made_sample(&made, 3 * 3600 + 10);
+	CU_ASSERT_PTR_NULL_FATAL(record_writer_sample(made.writer, &made.sample));
+	record_writer_settle(made.writer);
+	reader = made_read(&made);
+	CU_ASSERT_PTR_NULL(record_reader_segments(reader, &segments));
+	CU_ASSERT_EQUAL(segments.vec.at[0].every, 60);
+	vec_free(&segments.vec);
+	record_reader_close(reader);
 	made_end(&made);
 }
 
