@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recorders that are killed at any moment: each next one goes on, and the target never notices.
+# Recorders that are killed at any moment: what they have written is read, each next one goes on, and the target never
+# notices. A hundred trials of `make torture` are a thousand kills.
+
+# All of it is to be read: nothing is damaged, and what a kill has torn is no frame yet.
+proc recorded_samples {m} {
+	set is [lindex [live_value $m "mdbg::recordings $::tmp/recording"] 0]
+	check {[dict get $is damaged] == 0} {damaged: $is}
+	return [dict get $is samples]
+}
 
 repeated torture-record-killed 120 {
 	file mkdir $::tmp/recording
@@ -7,20 +15,28 @@ repeated torture-record-killed 120 {
 	set t [start exact -t 4 {*}$::rest]
 	set before [state [pid_of $t]]
 	order $t go
-	for {set i 0} {$i < $::trials} {incr i} {
+	set m [live_start -q]
+	set samples 0
+	set kills [expr {$::trials < 100 ? $::trials : 10 * $::trials}]
+	for {set i 0} {$i < $kills} {incr i} {
 		set recorder [exec {*}[mdbg_command -q --record $::tmp/recording -p [pid_of $t]] </dev/null >@stdout 2>>$::tmp/err &]
 		delay [expr {int(rand() * 3000000)}]
 		exec kill -KILL $recorder
 		until {![is_alive $recorder]}
 		order $t "more 20"
+		if {[llength [glob -nocomplain $::tmp/recording/*.mrec]]} {
+			set now [recorded_samples $m]
+			check {$now >= $samples} {after kill $i there are $now samples, and $samples were there before}
+			set samples $now
+		}
 	}
 	# What they have left is taken up, and a last one ends in order.
 	set recorder [exec {*}[mdbg_command -q --record $::tmp/recording -p [pid_of $t]] </dev/null >@stdout 2>>$::tmp/err &]
-	set so_far [llength [glob -nocomplain $::tmp/recording/*.mrec]]
-	until {[llength [glob -nocomplain $::tmp/recording/*.mrec]] > $so_far}
+	until {[llength [glob -nocomplain $::tmp/recording/*.mrec]] && [recorded_samples $m] > $samples} 60
 	exec kill -TERM $recorder
 	until {![is_alive $recorder]}
 	check {![string match "*damaged*" [slurp $::tmp/err]]} {[slurp $::tmp/err]}
+	live_end $m
 	order $t pause
 	finish $t {} $before
 }
