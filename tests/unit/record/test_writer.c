@@ -373,7 +373,7 @@ TEST("age and size bound the folder, oldest first")
 }
 
 /* A writer in a process of its own, which is killed at any moment. */
-static pid_t begin_writer(struct made *made, int progress)
+static pid_t begin_writer(struct made *made, int progress, uint64_t step)
 {
 	pid_t pid = fork();
 
@@ -381,9 +381,57 @@ static pid_t begin_writer(struct made *made, int progress)
 		return pid;
 	made_open(made);
 	for (uint64_t t = 0;; t++) {
-		made_add(made, t);
+		made_add(made, t * step);
 		if (write(progress, &t, sizeof(t)) != sizeof(t))
 			_exit(1);
+	}
+}
+
+/* Each moment is there once, in order: what is packed is there, or what it was made of. */
+static void check_once(const struct made *made)
+{
+	struct record_moments moments = { VEC_INIT };
+	struct record_reader *reader = made_read(made);
+	uint64_t before = 0;
+
+	CU_ASSERT_PTR_NULL(record_reader_moments(reader, 0, 0, UINT64_MAX, &moments));
+	CU_ASSERT_FATAL(moments.vec.nr);
+	CU_ASSERT_EQUAL(moments.vec.at[0].time_ns, BEGIN);
+	vec_each(moment, &moments.vec) {
+		CU_ASSERT(moment->time_ns > before);
+		before = moment->time_ns;
+	}
+	vec_free(&moments.vec);
+	record_reader_close(reader);
+}
+
+TEST("killed while it packs, it has each sample once")
+{
+	const char *trials = getenv("RECORD_TRIALS");
+	unsigned nr = trials ? (unsigned)atoi(trials) : 20;
+
+	for (unsigned trial = 0; trial < nr; trial++) {
+		struct made made;
+		uint64_t last = 0;
+		int progress[2];
+		pid_t pid;
+
+		made_begin(&made, 40);
+		CU_ASSERT_EQUAL_FATAL(pipe(progress), 0);
+		/* A sample a minute: each hour is packed as soon as it is one old. */
+		pid = begin_writer(&made, progress[1], 60);
+		close(progress[1]);
+		while (last < 120 + trial % 61)
+			CU_ASSERT_EQUAL_FATAL(read(progress[0], &last, sizeof(last)), sizeof(last));
+		usleep(trial * 37 % 2000);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		close(progress[0]);
+		check_once(&made);
+		made_open(&made);
+		made_add(&made, (last + 600) * 60);
+		check_once(&made);
+		made_end(&made);
 	}
 }
 
@@ -402,7 +450,7 @@ TEST("killed at any moment it opens, has all that was written, and goes on")
 
 		made_begin(&made, 40);
 		CU_ASSERT_EQUAL_FATAL(pipe(progress), 0);
-		pid = begin_writer(&made, progress[1]);
+		pid = begin_writer(&made, progress[1], 1);
 		close(progress[1]);
 		for (unsigned i = 0; i < 1 + trial * 37 % 400; i++)
 			CU_ASSERT_EQUAL(read(progress[0], &last, sizeof(last)), sizeof(last));
