@@ -140,6 +140,24 @@ struct err *moments_choose(const struct call *call, const char *word, uint64_t n
 	return err;
 }
 
+struct err *moments_since(const struct call *call, int argc, char *const *argv, uint64_t now_ns,
+			  int *at, uint64_t *ret)
+{
+	CLEANUP(moments_chosen_free) struct chosen_moment chosen = { 0 };
+	struct err *err;
+
+	if (*at >= argc || strcmp(argv[*at], "since"))
+		return NULL;
+	if (*at + 1 == argc)
+		return err_create(ERR_USAGE, "a moment goes after since");
+	err = moments_choose(call, argv[*at + 1], now_ns, &chosen);
+	if (err)
+		return err;
+	*at += 2;
+	*ret = chosen.moment.time_ns;
+	return NULL;
+}
+
 /* The words from there on are one MOMENT, perhaps in single quotes, which Tcl does not know. */
 static struct err *join_moment(const struct call *call, int at, struct str *ret)
 {

@@ -29,6 +29,9 @@ struct chosen_moment {
  */
 struct err *moments_choose(const struct call *call, const char *word, uint64_t now_ns,
 			   struct chosen_moment *ret) MUST_CHECK;
+/* `since MOMENT`, if these words stand at *at: *ret gets its time. Without them both stay as they are. */
+struct err *moments_since(const struct call *call, int argc, char *const *argv, uint64_t now_ns,
+			  int *at, uint64_t *ret) MUST_CHECK;
 /*
  * `at MOMENT` at the end of the call's words, for figures of which only a recording has an earlier
  * moment: it is cut off, and the cursor of the recording is there until moments_leave is called, also

@@ -186,6 +186,20 @@ struct err *query_add_notes(const struct call *call, const struct query *query, 
 	return err;
 }
 
+struct err *query_print_rows(struct call *call,
+			     struct err *(*rows)(struct call *call, struct answer *ret))
+{
+	CLEANUP(stack_names_free) struct stack_names names;
+	struct answer answer = { .nr = 0 };
+	struct err *err = rows(call, &answer);
+
+	stack_names_init(&names, call->session);
+	if (!err)
+		return rows_text_print(&answer, &names, call->out);
+	answer_free(&answer);
+	return err;
+}
+
 struct err *query_print_brief(struct call *call,
 			      struct err *(*rows)(struct call *call, struct answer *ret))
 {

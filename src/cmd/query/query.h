@@ -150,6 +150,9 @@ struct err *query_add_notes(const struct call *call, const struct query *query, 
 struct err *query_print_brief(struct call *call,
 			      struct err *(*rows)(struct call *call,
 						  struct answer *ret)) MUST_CHECK;
+/* Print the rows of a list as a table, and nothing else. */
+struct err *query_print_rows(struct call *call,
+			     struct err *(*rows)(struct call *call, struct answer *ret)) MUST_CHECK;
 /*
  * Warn if a name in the filter is that of nobody, unless a script asks. The questions below do so
  * themselves, but for query_growth, whose stacks need not be of the log.

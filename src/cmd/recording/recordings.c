@@ -3,6 +3,7 @@
 
 #include "answer/answer.h"
 #include "base/cleanup.h"
+#include "cmd/query/query.h"
 #include "cmd/shell/cmd.h"
 #include "record/reader.h"
 

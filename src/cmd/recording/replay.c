@@ -228,24 +228,6 @@ static void processes_free(struct processes *processes)
 	vec_free(&processes->before.vec);
 }
 
-/* Without `since`, growth is since the first sample of all. */
-static struct err *parse_since(const struct call *call, struct query *query, int *at,
-			       uint64_t *ret)
-{
-	CLEANUP(moments_chosen_free) struct chosen_moment chosen = { 0 };
-	struct err *err;
-
-	*ret = session_history(call->session)->history.samples.at->time_ns;
-	if (*at >= query->argc || strcmp(query->argv[*at], "since"))
-		return NULL;
-	if (!query->argv[*at + 1])
-		return err_create(ERR_USAGE, "a moment goes after since");
-	err = moments_choose(call, query->argv[*at + 1], query->now_ns, &chosen);
-	*at += 2;
-	*ret = chosen.moment.time_ns;
-	return err;
-}
-
 static struct err *add_rows(const struct call *call, const struct processes *processes,
 			    const struct answer_order *order, struct answer *ret)
 {
@@ -278,8 +260,11 @@ static struct err *processes_rows(struct call *call, struct answer *ret)
 	int at = 0;
 
 	*ret = (struct answer)ANSWER_KEPT(&process_relation);
+	/* Without `since`, growth is since the first sample of all. */
 	if (!err)
-		err = parse_since(call, &query, &at, &since_ns);
+		since_ns = session_history(call->session)->history.samples.at->time_ns;
+	if (!err)
+		err = moments_since(call, query.argc, query.argv, query.now_ns, &at, &since_ns);
 	if (!err)
 		err = answer_order_parse(&process_relation, query.argc,
 					 (const char *const *)query.argv, &at, &order);

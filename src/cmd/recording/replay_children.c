@@ -9,7 +9,6 @@
 #include "cmd/query/query.h"
 #include "cmd/shell/cmd.h"
 #include "record/record.h"
-#include "report/rows_text.h"
 #include "session/replay/session_replay.h"
 #include "session/replay/session_replay_figures.h"
 
@@ -80,16 +79,12 @@ static struct err *add_rows(struct session_replay_children *now,
 static struct err *parse(struct call *call, struct query *query, uint64_t *since_ret,
 			 struct answer_order *order)
 {
-	CLEANUP(moments_chosen_free) struct chosen_moment since = { 0 };
 	struct err *err = query_begin_moments(call, query);
 	int at = 0;
 
 	*since_ret = 0;
-	if (!err && query->argc > 1 && !strcmp(query->argv[0], "since")) {
-		err = moments_choose(call, query->argv[1], query->now_ns, &since);
-		*since_ret = since.moment.time_ns;
-		at = 2;
-	}
+	if (!err)
+		err = moments_since(call, query->argc, query->argv, query->now_ns, &at, since_ret);
 	if (!err)
 		err = answer_order_parse(&child_relation, query->argc, (const char *const *)query->argv,
 					 &at, order);
@@ -120,13 +115,7 @@ static struct err *rows(struct call *call, struct answer *ret)
 
 static struct err *run(struct call *call)
 {
-	struct answer answer = { .nr = 0 };
-	struct err *err = rows(call, &answer);
-
-	if (!err)
-		return rows_text_print(&answer, NULL, call->out);
-	answer_free(&answer);
-	return err;
+	return query_print_rows(call, rows);
 }
 
 static const struct twin twin = {

@@ -93,16 +93,12 @@ static struct err *add_row(const struct session_replay_event *event, struct answ
 static struct err *parse(struct call *call, uint64_t *from_ret, struct answer_order *order)
 {
 	CLEANUP(query_free) struct query query;
-	CLEANUP(moments_chosen_free) struct chosen_moment since = { 0 };
 	struct err *err = query_begin_moments(call, &query);
 	int at = 0;
 
 	*from_ret = 0;
-	if (!err && query.argc > 1 && !strcmp(query.argv[0], "since")) {
-		err = moments_choose(call, query.argv[1], query.now_ns, &since);
-		*from_ret = since.moment.time_ns;
-		at = 2;
-	}
+	if (!err)
+		err = moments_since(call, query.argc, query.argv, query.now_ns, &at, from_ret);
 	if (!err)
 		err = answer_order_parse(&event_relation, query.argc,
 					 (const char *const *)query.argv, &at, order);
