@@ -53,6 +53,8 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 		x = compare_b; \
 		return (compare_key > (key)) - (compare_key < (key)); \
 	}
+/* Such a key of two numbers without a sign: those with the same first one are ordered by the second. */
+#define COMPARE_KEYS(first, second)	((unsigned __int128)(first) << 64 | (uint64_t)(second))
 /*
  * Go through a vector, which must not change meanwhile, as long as the condition holds. `item`
  * points to each element in turn; with vec_each_value it is the element itself.

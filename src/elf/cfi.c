@@ -355,14 +355,7 @@ static Elf_Data *section_uncompressed(struct elf_file *file, const char *name)
 	return elf_compress(scn, 0, 0) < 0 ? NULL : elf_rawdata(scn, NULL);
 }
 
-static int fde_compare(const void *a, const void *b)
-{
-	const struct cfi_fde *left = a, *right = b;
-
-	if (left->start != right->start)
-		return left->start < right->start ? -1 : 1;
-	return left->order < right->order ? -1 : left->order > right->order;
-}
+COMPARE_BY(fde_compare, struct cfi_fde, x, COMPARE_KEYS(x->start, x->order))
 
 static struct err *cfi_read(struct elf_file *file, struct cfi *cfi)
 {

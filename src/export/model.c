@@ -249,14 +249,7 @@ static struct err *add_early(struct builder *builder)
 }
 
 /* The largest all-time sum comes first. */
-static int by_total(const void *va, const void *vb)
-{
-	const struct site *a = va, *b = vb;
-
-	if (a->total_bytes != b->total_bytes)
-		return a->total_bytes > b->total_bytes ? -1 : 1;
-	return a->stack < b->stack ? -1 : a->stack > b->stack;
-}
+COMPARE_BY(by_total, struct site, x, COMPARE_KEYS(~x->total_bytes, x->stack))
 
 struct site_list {
 	VEC(struct site) vec;

@@ -88,14 +88,8 @@ bool machine_look_rate(uint64_t before, uint64_t now, uint64_t ns, double *ret)
 }
 
 /* Largest first; those that are alike as they are listed. */
-static int compare_held(const void *left, const void *right)
-{
-	const struct machine_rank *a = left, *b = right;
-
-	if (a->holder->bytes != b->holder->bytes)
-		return a->holder->bytes < b->holder->bytes ? 1 : -1;
-	return a->holder < b->holder ? -1 : 1;
-}
+COMPARE_BY(compare_held, struct machine_rank, x,
+	   COMPARE_KEYS(~x->holder->bytes, (uintptr_t)x->holder))
 
 static int compare_grown(const void *left, const void *right)
 {

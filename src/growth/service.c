@@ -142,12 +142,7 @@ static void find_growth(const struct service *before, struct service *now)
 		}
 }
 
-static int compare_reals(const void *left, const void *right)
-{
-	const double *a = left, *b = right;
-
-	return *a < *b ? -1 : *a > *b;
-}
+COMPARE_BY(compare_reals, double, x, *x)
 
 static double median_of(double *at, size_t nr)
 {

@@ -289,14 +289,7 @@ static void choose_stacks(struct charging *charging)
 	}
 }
 
-static int by_bytes(const void *va, const void *vb)
-{
-	const struct pin *a = va, *b = vb;
-
-	if (a->bytes != b->bytes)
-		return a->bytes < b->bytes ? 1 : -1;
-	return (a->number > b->number) - (a->number < b->number);
-}
+COMPARE_BY(by_bytes, struct pin, x, COMPARE_KEYS(~x->bytes, x->number))
 
 static struct free_space_source space_source(struct charging *charging)
 {

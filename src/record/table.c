@@ -76,14 +76,7 @@ struct order {
 	size_t at;
 };
 
-static int by_key(const void *left, const void *right)
-{
-	const struct order *a = left, *b = right;
-
-	if (a->key != b->key)
-		return a->key < b->key ? -1 : 1;
-	return (a->at > b->at) - (a->at < b->at);
-}
+COMPARE_BY(by_key, struct order, x, COMPARE_KEYS(x->key, x->at))
 
 static bool in_order(const struct record_table *table, bool changes)
 {

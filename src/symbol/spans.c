@@ -19,14 +19,7 @@ struct err *spans_add(struct spans *spans, uint64_t start, uint64_t end, uint32_
 	return start < end ? vec_push(&spans->vec, span) : NULL;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct span *x = a, *y = b;
-
-	if (x->start != y->start)
-		return x->start < y->start ? -1 : 1;
-	return (x->value > y->value) - (x->value < y->value);
-}
+COMPARE_BY(by_start, struct span, x, COMPARE_KEYS(x->start, x->value))
 
 /* Merge the tail, which is already sorted, with the part before it. False: no memory. */
 static bool merge_tail(struct spans *spans)

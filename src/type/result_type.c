@@ -39,12 +39,7 @@ struct reading {
 	struct err *err;
 };
 
-static int by_address(const void *a, const void *b)
-{
-	const struct layout_root *x = a, *y = b;
-
-	return (x->address > y->address) - (x->address < y->address);
-}
+COMPARE_BY(by_address, struct layout_root, x, x->address)
 
 struct err *result_type_globals(const struct layouts *layouts, struct result_globals *ret)
 {

@@ -69,12 +69,7 @@ static const struct moment_sum *sum_of(const struct moment *moment, uint32_t sta
 	return i < moment->vec.nr && at[i].stack == stack ? &at[i] : NULL;
 }
 
-static int larger_first(const void *a, const void *b)
-{
-	const struct share_row *x = a, *y = b;
-
-	return (x->bytes < y->bytes) - (x->bytes > y->bytes);
-}
+COMPARE_BY(larger_first, struct share_row, x, ~x->bytes)
 
 static struct err *add_site(const struct site *site, uint64_t rank,
 			    const struct session_replay_processes *processes,
