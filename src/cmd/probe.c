@@ -156,17 +156,19 @@ static struct err *parse_spec(const struct call *call, struct session_probe_spec
 	return err ? err : check_spec(spec);
 }
 
-static struct err *add(struct call *call, enum session_probe_what what)
+static struct err *add(struct call *call)
 {
-	struct session_probe_spec spec = { .function = call->argv[0], .what = what };
+	static const char *const names[] = {
+		[SESSION_PROBE_ALLOC] = "probe alloc", [SESSION_PROBE_FREE] = "probe free",
+		[SESSION_PROBE_REF] = "probe ref", [SESSION_PROBE_UNREF] = "probe unref", NULL,
+	};
+	struct session_probe_spec spec = {
+		.function = call->argv[0],
+		.what = (enum session_probe_what)call_word_index(call->cmd->name, names),
+	};
 	struct err *err = parse_spec(call, &spec);
 
 	return err ? err : session_user_probe_add(call->session, &spec);
-}
-
-static struct err *run_alloc(struct call *call)
-{
-	return add(call, SESSION_PROBE_ALLOC);
 }
 
 const struct cmd cmd_probe_alloc = {
@@ -197,15 +199,10 @@ const struct cmd cmd_probe_alloc = {
 			  "probe alloc mbuf_get bytes=512\n"
 			  "probe free pool_free ptr=2\n",
 	.need		= call_need_target,
-	.run		= run_alloc,
+	.run		= add,
 	.min_args	= 2,
 	.max_args	= 5,
 };
-
-static struct err *run_free(struct call *call)
-{
-	return add(call, SESSION_PROBE_FREE);
-}
 
 const struct cmd cmd_probe_free = {
 	.name		= "probe free",
@@ -217,15 +214,10 @@ const struct cmd cmd_probe_free = {
 	.example	= "probe free pool_free ptr=2\n"
 			  "probe free g_slice_free_chain_with_offset ptr=2 next=3\n",
 	.need		= call_need_target,
-	.run		= run_free,
+	.run		= add,
 	.min_args	= 2,
 	.max_args	= 3,
 };
-
-static struct err *run_ref(struct call *call)
-{
-	return add(call, SESSION_PROBE_REF);
-}
 
 const struct cmd cmd_probe_ref = {
 	.name		= "probe ref",
@@ -240,15 +232,10 @@ const struct cmd cmd_probe_ref = {
 			  "probe unref g_object_unref object=1\n"
 			  "malloc refs 0x55d0c0a812a0\n",
 	.need		= call_need_target,
-	.run		= run_ref,
+	.run		= add,
 	.min_args	= 2,
 	.max_args	= 2,
 };
-
-static struct err *run_unref(struct call *call)
-{
-	return add(call, SESSION_PROBE_UNREF);
-}
 
 const struct cmd cmd_probe_unref = {
 	.name		= "probe unref",
@@ -256,7 +243,7 @@ const struct cmd cmd_probe_unref = {
 	.brief		= "record who gives references back (see `help probe ref`)",
 	.example	= "probe unref g_object_unref object=1\n",
 	.need		= call_need_target,
-	.run		= run_unref,
+	.run		= add,
 	.min_args	= 2,
 	.max_args	= 2,
 };

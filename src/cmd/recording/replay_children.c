@@ -113,11 +113,6 @@ static struct err *rows(struct call *call, struct answer *ret)
 	return err;
 }
 
-static struct err *run(struct call *call)
-{
-	return query_print_rows(call, rows);
-}
-
 static const struct twin twin = {
 	.name		= "mdbg::children",
 	.brief		= "list of dicts: the sums of `replay children`",
@@ -139,7 +134,6 @@ const struct cmd cmd_replay_children = {
 			  "note if it did not, or if some were missed.\n",
 	.example	= "replay children since -1h limit 5\n",
 	.need		= call_need_replay,
-	.run		= run,
 	.twin		= &twin,
 	.max_args	= CMD_ANY,
 };
