@@ -9,7 +9,6 @@
 
 struct block;
 struct list;
-struct session;
 struct stack_names;
 struct typed_blocks;
 

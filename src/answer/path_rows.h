@@ -5,7 +5,6 @@
 #include "answer/answer.h"
 #include "inspect/owner_graph.h"
 
-struct session;
 struct stack_names;
 
 struct path_row {

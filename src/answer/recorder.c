@@ -542,11 +542,6 @@ void recorder_without_children(struct recorder *recorder)
 	recorder_children_end(&recorder->children);
 }
 
-void recorder_set_limits(struct recorder *recorder, const struct record_limits *limits)
-{
-	record_writer_set_limits(recorder->writer, limits);
-}
-
 struct err *recorder_end(struct recorder *recorder, const char *why)
 {
 	struct err *err = end_target(recorder, RECORD_EVENT_DETACH, 0);

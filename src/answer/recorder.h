@@ -56,6 +56,5 @@ struct record_writer_state recorder_state(const struct recorder *recorder);
 const char *recorder_trouble(const struct recorder *recorder);
 /* Children that end are not listened to: each recorder hears those of the whole machine. */
 void recorder_without_children(struct recorder *recorder);
-void recorder_set_limits(struct recorder *recorder, const struct record_limits *limits);
 /* End it: a last sample, and the event `close`. recorder is gone, also after an error. */
 struct err *recorder_end(struct recorder *recorder, const char *why) MUST_CHECK;

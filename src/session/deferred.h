@@ -23,7 +23,6 @@
 
 #include "log/log_deferred.h"
 
-struct process;
 struct session;
 
 /* --- tracer thread --- */

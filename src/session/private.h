@@ -51,7 +51,6 @@ struct faults;
 struct origin;
 struct snapshot;
 struct target;
-struct module;
 struct region;
 struct heaps;
 struct leak_marks;

@@ -27,7 +27,6 @@
 #include "growth/mapped_files.h"
 #include "inspect/ended.h"
 
-struct log;
 struct session;
 
 /* The bits of the kinds, 1 << enum held_kind. */

@@ -34,7 +34,6 @@ struct replay_timeline {
 	uint64_t cost;		/* the highest bound by which the rate changed; 0: there was none */
 };
 
-#define REPLAY_TIMELINE_INIT	{ VEC_INIT, MAP_INIT, 0 }
 
 /* Add the targets of a recording that are not there yet. */
 struct err *replay_timeline_add(struct replay_timeline *timeline, struct record_reader *reader,

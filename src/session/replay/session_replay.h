@@ -47,7 +47,6 @@
 #include "base/outside.h"
 #include "base/vec.h"
 
-struct history_sample;
 struct moment;
 struct session;
 

@@ -12,7 +12,6 @@
 #include "agent/state.h"
 #include "ledger_scripts.h"
 
-#define WORLD_DEPTHS	16
 #define WORLD_RA	0x1234500
 
 struct world {

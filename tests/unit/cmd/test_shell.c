@@ -57,8 +57,7 @@ TEST("redirects lines")
 	outcome = harness_line("foreach i {1 2 3} {puts $i} | tail -n 2 | tac");
 	CU_ASSERT_TRUE(outcome.ok);
 	CU_ASSERT_STRING_EQUAL(outcome.out, "3\n2\n");
-	outcome = harness_line("puts last");
-	CU_ASSERT_STRING_EQUAL(outcome.out, "last\n");
+	CU_ASSERT_STRING_EQUAL(harness_line("puts last").out, "last\n");
 }
 
 TEST("redirects in scripts")
@@ -90,8 +89,7 @@ TEST("reports what cannot be written")
 			       "mdbg: open /no/such/file: No such file or directory\n");
 	CU_ASSERT_TRUE(harness_line("catch {malloc > /no/such/file}").ok);
 	CU_ASSERT_FALSE(harness_line("malloc | no-such-program-at-all").ok);
-	outcome = harness_line("puts still");
-	CU_ASSERT_STRING_EQUAL(outcome.out, "still\n");
+	CU_ASSERT_STRING_EQUAL(harness_line("puts still").out, "still\n");
 }
 
 TEST("lets a reader leave")
@@ -128,15 +126,13 @@ TEST("reports errors once")
 	outcome = harness_line("attach 0");
 	CU_ASSERT_STRING_EQUAL(outcome.err, "mdbg: attach: '0' is no process id\n"
 					    "hint: usage: attach PID|NAME\n");
-	outcome = harness_line("malloc o");
-	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, "ambiguous subcommand 'o'"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc o").err, "ambiguous subcommand 'o'"));
 	outcome = harness_line("malloc losses");
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(outcome.err, "unknown subcommand 'losses'\nhint: there are allocations"));
 	outcome = harness_script("set a 1\n\nmalloc\n");
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, ":3: malloc: no process"));
-	outcome = harness_line("break");
-	CU_ASSERT_FALSE(outcome.ok);
+	CU_ASSERT_FALSE(harness_line("break").ok);
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {attach 1} m o; dict get $o -errorcode"),
 			       "MDBG ATTACH {try the fake's own}");
 	CU_ASSERT_STRING_EQUAL(harness_value("try {attach 1} trap {MDBG ATTACH} {m} {set m}"),
@@ -168,15 +164,12 @@ TEST("ends by Ctrl-C what catches all")
 	outcome = harness_line(
 		"proc f {} {while 1 {try {exec kill -INT [pid]; wait 60} finally {set x 1}}}; f");
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, "interrupted\n"));
-	outcome = harness_line("puts fine");
-	CU_ASSERT_STRING_EQUAL(outcome.out, "fine\n");
+	CU_ASSERT_STRING_EQUAL(harness_line("puts fine").out, "fine\n");
 	outcome = harness_line("after 1 {exec kill -INT [pid]}; catch {vwait forever}; puts no");
 	CU_ASSERT_STRING_EQUAL(outcome.err, "mdbg: interrupted\n");
 	CU_ASSERT_STRING_EQUAL(outcome.out, "");
-	outcome = harness_line("sh kill -INT $PPID; exit 3");
-	CU_ASSERT_FALSE(outcome.ok);
-	outcome = harness_line("puts fine");
-	CU_ASSERT_STRING_EQUAL(outcome.out, "fine\n");
+	CU_ASSERT_FALSE(harness_line("sh kill -INT $PPID; exit 3").ok);
+	CU_ASSERT_STRING_EQUAL(harness_line("puts fine").out, "fine\n");
 }
 
 TEST("has aliases")

@@ -15,7 +15,6 @@
 #define TYPE(n)		(TYPES + 0x400u * (n))
 #define NAMES		0x5000u
 #define ROOTS		0x6000u
-#define ROOTS_NR	64u
 #define ARENA		0x40000u
 #define SPACE		(ARENA + 65 * 16384u)
 #define OBJECTS		20u		/* blocks of each pool, every fifth is free */
