@@ -51,6 +51,8 @@ static struct err *attach_option(struct session_config *config, const char *name
 		config->stop = number;
 	else if (!strcmp(name, "-arm"))
 		config->arm = number;
+	else if (!strcmp(name, "-started"))
+		config->started = number;
 	else
 		return err_create(ERR_USAGE, "no option %s %s", name, value);
 	return NULL;
@@ -81,10 +83,13 @@ static struct err *attach(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_attach = {
 	.name		= "mdbg::attach",
 	.usage		= "PID|NAME ?-stop 0|1? ?-arm 0|1? ?-engine auto|jump|breakpoint? "
-			  "?-stackdepth N? ?-loglimit SIZE? ?-sample BYTES? ?-cost PERCENT? ?-freehistory N?",
+			  "?-stackdepth N? ?-loglimit SIZE? ?-sample BYTES? ?-cost PERCENT? ?-freehistory N? "
+			  "?-started TICKS?",
 	.brief		= "attach; returns PID",
-	.help		= "The options hold for this attach only. Errors: {MDBG ATTACH HINT}, {MDBG\n"
-			  "STATE} if there is a process already.\n",
+	.help		= "The options hold for this attach only. TICKS is when the process began, as in\n"
+			  "/proc/PID/stat: if another one has its id by now, that is left alone.\n"
+			  "\n"
+			  "Errors: {MDBG ATTACH HINT}, {MDBG STATE} if there is a process already.\n",
 	.value		= attach,
 	.min_args	= 1,
 	.max_args	= CMD_ANY,

@@ -91,6 +91,9 @@ static struct err *seize(struct session *session)
 
 	if (err)
 		return err;
+	if (session->config.started && session->config.started != process->target->start_time)
+		return err_create(ERR_GONE, "process %d has ended, and another one has its id",
+				  process->pid);
 	/* Nothing was done to the target so far. */
 	process->target->modules.cancellable = true;
 	err = target_refresh(process->target, NULL);

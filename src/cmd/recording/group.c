@@ -60,7 +60,35 @@ static bool is_in_group(pid_t pid, const char *group)
 	return memory_groups_below(path, group);
 }
 
-/* The command of a recorder; the caller frees it by Tcl_Free. */
+/* The value of a setting, as text. */
+static const char *setting(const struct group *group, const char *name)
+{
+	return Tcl_GetVar(group->shell->tcl, name, TCL_GLOBAL_ONLY);
+}
+
+/*
+ * The command that attaches, as this mdbg is set; the caller frees it by Tcl_Free. Between the look at
+ * the process and the attach its id may come to another one, which is nobody's to record.
+ */
+static char *attach_command(const struct group *group, const struct worker *worker)
+{
+	const struct session_config *config = session_config(group->shell->session);
+	const char *rate = config->cost ? "cost" : "sample";
+	char pid[16], started[24], option[16];
+	const char *words[] = {
+		"mdbg::attach", pid, "-started", started, "-arm", config->arm ? "1" : "0",
+		option, setting(group, rate), "-engine", setting(group, "engine"),
+		"-stackdepth", setting(group, "stack-depth"), "-loglimit", setting(group, "log-limit"),
+		"-freehistory", setting(group, "free-history"),
+	};
+
+	snprintf(pid, sizeof(pid), "%d", worker->pid);
+	snprintf(started, sizeof(started), "%" PRIu64, worker->start);
+	snprintf(option, sizeof(option), "-%s", rate);
+	return Tcl_Merge(ARRAY_SIZE(words), words);
+}
+
+/* The command that records; the caller frees it by Tcl_Free. */
 static char *record_command(const struct group *group, const struct worker *worker)
 {
 	char path[PATH_MAX], keep[32], size[32];
@@ -82,22 +110,31 @@ static void close_end(int *fd)
 	*fd = -1;
 }
 
+/* What a recorder runs. If it cannot attach, it says so and ends. */
+static struct err *add_script(const struct group *group, const struct worker *worker, struct str *ret)
+{
+	char *attach = attach_command(group, worker), *record = record_command(group, worker);
+	struct err *err = str_addf(ret,
+		"set max-pause {%s}; set history-seconds {%s}\n"
+		"if {[catch {%s} why]} {puts stderr \"mdbg: $why\"; exit 3}\n"
+		"mdbg::on exit exit\n"
+		"%s\n", setting(group, "max-pause"), setting(group, "history-seconds"), attach, record);
+
+	Tcl_Free(attach);
+	Tcl_Free(record);
+	return err;
+}
+
 static struct err *start_recorder(struct group *group, struct worker *worker)
 {
-	char *command = record_command(group, worker), pid[16], rate[32];
-	const struct session_config *config = session_config(group->shell->session);
-	const char *argv[] = {
-		"mdbg", "-n", "-q", "-i", "-p", pid, config->cost ? "--cost" : "--sample", rate,
-		"-c", "mdbg::on exit exit", "-c", command, NULL,
-	};
+	AUTO_STR struct str script = STR_INIT;
+	struct err *err = add_script(group, worker, &script);
+	const char *argv[] = { "mdbg", "-n", "-q", "-i", "-c", str_text(&script), NULL };
 	int ends[2] = { -1, -1 };
 	pid_t child = -1;
 
-	snprintf(pid, sizeof(pid), "%d", worker->pid);
-	if (config->cost)
-		snprintf(rate, sizeof(rate), "%u.%02u", config->cost / 100, config->cost % 100);
-	else
-		snprintf(rate, sizeof(rate), "%" PRIu64, config->sample);
+	if (err)
+		return err;
 	if (!pipe2(ends, O_CLOEXEC))
 		child = fork();
 	if (!child) {
@@ -106,10 +143,8 @@ static struct err *start_recorder(struct group *group, struct worker *worker)
 			execv("/proc/self/exe", (char *const *)argv);
 		_exit(127);
 	}
-	Tcl_Free(command);
 	if (child < 0) {
-		struct err *err = err_sys("start a recorder");
-
+		err = err_sys("start a recorder");
 		close_end(&ends[0]);
 		close_end(&ends[1]);
 		return err;

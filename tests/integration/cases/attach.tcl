@@ -21,6 +21,20 @@ case attach-kernel-thread 20 {
 	check_refused 3 "kernel"
 }
 
+# Whoever has looked at a process by its id attaches to that one, or to none.
+case attach-to-the-process-that-was-seen 20 {
+	set t [start exact]
+	set stat [slurp /proc/[pid_of $t]/stat]
+	set started [lindex [split [string range $stat [string last ")" $stat]+2 end]] 19]
+	set before [state [pid_of $t]]
+	mdbg -q -c "try {mdbg::attach [pid_of $t] -started [expr {$started + 1}]} trap {MDBG ATTACH} why {puts \$why}"
+	check {[string match "*another one has its id\n" $::out]} {$::out $::err}
+	check_state $before [pid_of $t]
+	mdbg -q -c "puts \[mdbg::attach [pid_of $t] -started $started\]"
+	check {$::out eq "[pid_of $t]\n"} {$::out $::err}
+	finish $t
+}
+
 case attach-itself 20 {
 	mdbg -q -c {mdbg::attach [pid]}
 	check {$::status in {1 3}} {status $::status}

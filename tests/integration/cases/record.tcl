@@ -64,18 +64,27 @@ case record-at-the-prompt 60 {
 	finish $t $m
 }
 
+proc is_shallow {dir} {
+	mdbg --replay $dir -c "malloc sites"
+	return [string match "*(stack ends here: stack depth)*" $::out]
+}
+
 case record-all-of-a-group 60 {
-	set t [start exact]
+	set t [start grower]
 	set other [start exact]
 	set group [own_group memory [pid_of $t]]
 	spit $group/cgroup.procs [pid_of $other]
 	file mkdir $::tmp/recording
 	file attributes $::tmp/recording -permissions 0700
 	regsub {^/sys/fs/cgroup(/memory)?} $group {} name
-	set recorder [exec {*}[mdbg_command -n --cost off --record $::tmp/recording --group $name] </dev/null >@stdout 2>>$::tmp/record.err &]
+	set recorder [exec {*}[mdbg_command -n --cost off --engine breakpoint --stack-depth 2 --record $::tmp/recording --group $name] </dev/null >@stdout 2>>$::tmp/record.err &]
 	until {[llength [glob -nocomplain $::tmp/recording/*/*.mrec]] == 2}
 	check {[lsort [lmap dir [glob -directory $::tmp/recording -tails *] {regexp -inline {^\d+} $dir}]] eq
 		[lsort [list [pid_of $t] [pid_of $other]]]} {[glob $::tmp/recording/*]}
+	order $t "fill 100"
+	set dir [glob $::tmp/recording/[pid_of $t]-*]
+	# The settings are those of this mdbg.
+	until {[is_shallow $dir]}
 	end_recorder $recorder
 	check {[slurp $::tmp/record.err] eq ""} {[slurp $::tmp/record.err]}
 	finish $t
