@@ -17,6 +17,7 @@
 #include "session/heap.h"
 #include "session/look.h"
 #include "session/pool/session_contents.h"
+#include "session/pool/session_pools.h"
 #include "session/pool/session_python.h"
 #include "session/private.h"
 #include "session/view_take.h"
