@@ -124,8 +124,10 @@ void memory_text_print_verdict(const struct memory_verdict *verdict, struct out 
 	char time[32];
 
 	number_text_duration(time, sizeof(time), verdict->ns);
-	out_f(out, "Verdict: %s%s%s.", verdict->text, verdict->ns ? ", in " : "",
-	      verdict->ns ? time : "");
+	out_f(out, "Verdict: %s", verdict->text);
+	if (verdict->ns)
+		out_f(out, " (compared over %s)", time);
+	out_text(out, ".");
 	if (*verdict->ask)
 		out_f(out, " Ask `%s`.", verdict->ask);
 	out_text(out, "\n");
