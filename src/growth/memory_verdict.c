@@ -100,7 +100,7 @@ static const struct {
 	[MEMORY_MAIN_STACK] = { "the stack of the first thread grows", "where" },
 	[MEMORY_FILES] = { "mapped files grow (page cache, which the kernel takes back)",
 			   "memory maps" },
-	[MEMORY_SHARED] = { "shared memory grows", "growth shm" },
+	[MEMORY_SHARED] = { "shared memory grows", "growth" },
 	[MEMORY_DEVICE] = { "memory of a device grows", "memory maps" },
 	[MEMORY_KERNEL] = { "page tables of the kernel grow", "memory maps" },
 };
@@ -376,7 +376,10 @@ static bool was_there(const struct memory_look *before, const struct memory_look
 	       bytes - bytes / 2;
 }
 
-/* Memory that was mapped before is in memory now. */
+/*
+ * Memory that was mapped before is in memory now. Who has mapped it was perhaps never recorded, and who
+ * touches it can be.
+ */
 static void judge_touched(const struct memory_look *before, const struct memory_look *now,
 			  struct memory_verdict *ret)
 {
@@ -387,6 +390,7 @@ static void judge_touched(const struct memory_look *before, const struct memory_
 	say(ret, mapped ? "malloc sites heap == mmap sort bytes" : "growth fault",
 	    "%s is written to for the first time, by %" PRIu64 " bytes%s",
 	    mapped ? "memory of blocks that malloc has mapped on their own" :
+	    ret->which == MEMORY_SHARED ? "shared memory that was mapped before" :
 	    "memory that was mapped before, without malloc,", ret->bytes,
 	    huge >= ret->bytes / 2 ? ", in huge pages: each first write takes 2 MB" : "");
 }
@@ -405,7 +409,8 @@ static void judge_kind(const struct memory_look *before, const struct memory_loo
 		   grown(was, is, MEMORY_PRIVATE) >= ret->bytes - ret->bytes / 2) {
 		say(ret, kinds[ret->which].ask, "private copies of pages of mapped files grow, by %"
 		    PRIu64 " bytes", ret->bytes);
-	} else if ((ret->which == MEMORY_MAPPED || ret->which == MEMORY_ANONYMOUS) &&
+	} else if ((ret->which == MEMORY_MAPPED || ret->which == MEMORY_ANONYMOUS ||
+		    ret->which == MEMORY_SHARED) &&
 		   grown(was, is, MEMORY_VSIZE) < ret->bytes / 2) {
 		judge_touched(before, now, ret);
 	} else {

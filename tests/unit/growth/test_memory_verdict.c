@@ -114,7 +114,7 @@ TEST("other kinds")
 		{ MEMORY_MAPPED, "malloc sites heap == mmap sort growth" },
 		{ MEMORY_ANONYMOUS, "growth mmap" }, { MEMORY_STACKS, "thread" },
 		{ MEMORY_MAIN_STACK, "where" }, { MEMORY_FILES, "memory maps" },
-		{ MEMORY_SHARED, "growth shm" }, { MEMORY_DEVICE, "memory maps" },
+		{ MEMORY_SHARED, "growth" }, { MEMORY_DEVICE, "memory maps" },
 		{ MEMORY_KERNEL, "memory maps" },
 	};
 
@@ -300,12 +300,32 @@ TEST("shared memory that was there")
 	grow(&now, MEMORY_SHARED, 0, 4 * MB);
 	check(&before, &now, MEMORY_SHARED_TOUCHED, "memory maps");
 	now.shared_there += 4 * MB;
-	check(&before, &now, MEMORY_KIND_GROWS, "growth shm");
+	check(&before, &now, MEMORY_KIND_GROWS, "growth fault");
 	/* Not known: memory that others have mapped as well is theirs. */
 	now.shared_there = MEMORY_UNKNOWN;
-	check(&before, &now, MEMORY_KIND_GROWS, "growth shm");
+	check(&before, &now, MEMORY_KIND_GROWS, "growth fault");
 	now.kind[MEMORY_SHARED].at[MEMORY_OTHERS] += 3 * MB;
 	check(&before, &now, MEMORY_SHARED_TOUCHED, "memory maps");
+}
+
+/* Who has mapped it may never have been recorded: who touches it can be. */
+TEST("memory that was mapped before is touched")
+{
+	static const enum memory_kind which[] = { MEMORY_ANONYMOUS, MEMORY_SHARED };
+
+	for (size_t i = 0; i < ARRAY_SIZE(which); i++) {
+		struct memory_look before = look_at(10), now = look_at(20);
+		struct memory_verdict verdict;
+
+		grow(&now, which[i], 0, 4 * MB);
+		memory_verdict(&before, &now, &verdict);
+		CU_ASSERT_EQUAL(verdict.bytes, 4 * MB);
+		CU_ASSERT_STRING_EQUAL(verdict.ask, "growth fault");
+		CU_ASSERT_PTR_NOT_NULL(strstr(verdict.text, "was mapped before"));
+		grow(&now, which[i], 4 * MB, 0);
+		check(&before, &now, MEMORY_KIND_GROWS,
+		      which[i] == MEMORY_SHARED ? "growth" : "growth mmap");
+	}
 }
 
 /* Code that runs for the first time is no growth. */
