@@ -172,6 +172,7 @@ static void take_judged(const struct memory_verdict *judged, struct verdict_fact
 	facts->judged = judged->text;
 	facts->ask = judged->ask;
 	facts->judged_bytes = judged->bytes;
+	facts->judged_ns = judged->ns;
 }
 
 static struct err *gather(const struct report *report, struct functions *functions,

@@ -202,12 +202,23 @@ static struct err *say_look_first(const struct verdict_facts *facts, struct str 
 			"blocks (`malloc find ADDRESS`).", facts->grower);
 }
 
+/* Its looks are not the samples by which the blocks are said to grow: it may have seen more. */
+static struct err *say_judged(const struct verdict_facts *facts, struct str *to)
+{
+	char over[64];
+
+	number_text_duration(over, sizeof(over), facts->judged_ns);
+	return str_addf(to, "The verdict of `memory`%s%s: %s. Ask `%s`.",
+			facts->judged_ns ? ", compared over " : "", facts->judged_ns ? over : "",
+			facts->judged, facts->ask);
+}
+
 static struct err *say_next(const struct verdict_facts *facts, struct str *to)
 {
 	uint64_t found = loses(facts) ? facts->lost_bytes : grows(facts) ? facts->grower_bytes : 0;
 
 	if (facts->judged && facts->judged_bytes > found)
-		return str_addf(to, "The verdict of `memory`: %s. Ask `%s`.", facts->judged, facts->ask);
+		return say_judged(facts, to);
 	if (found)
 		return say_look_first(facts, to);
 	if (!facts->over_ns && facts->ended)

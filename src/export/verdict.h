@@ -30,6 +30,7 @@ struct verdict_facts {
 	/* What the judge of `memory` names, with its command; NULL: nothing that could go. */
 	const char *judged, *ask;
 	uint64_t judged_bytes;
+	uint64_t judged_ns;		/* between the two looks that it is from; 0: it is from one */
 	uint64_t bytes, count;		/* held, of all sites */
 	bool sampled;			/* these are estimates */
 	bool ended;			/* the process: they are those of its end */
