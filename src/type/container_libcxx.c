@@ -195,16 +195,6 @@ static bool look_list(const struct container_look *look)
 	return is && take_node(look, &pair);
 }
 
-static struct err *deque_advance(struct memory *memory, struct container *container)
-{
-	container->at += container->step;
-	if (--container->left)
-		return NULL;
-	container->node += sizeof(uint64_t);
-	container->left = container->room;
-	return memory_read_u64(memory, container->node, &container->at);
-}
-
 static bool look_deque(const struct container_look *look)
 {
 	struct container *to = look->to;
@@ -217,7 +207,7 @@ static bool look_deque(const struct container_look *look)
 	to->element = container_look_argument(look->type, 0);
 	to->count = container_look_word(look->memory, look->value, &is, "__size_.__value_");
 	to->style = CONTAINER_LIST;
-	to->advance = deque_advance;
+	to->advance = container_look_blocks;
 	container_look_title(look, "std::deque with %" PRIu64 " element%s", to->count,
 			     to->count == 1 ? "" : "s");
 	if (!is || !to->element || type_size(to->element, &to->step) || !to->step || end < begin)

@@ -206,16 +206,6 @@ static bool look_shared(const struct container_look *look)
 	return is;
 }
 
-static struct err *deque_advance(struct memory *memory, struct container *container)
-{
-	container->at += container->step;
-	if (--container->left)
-		return NULL;
-	container->node += sizeof(uint64_t);
-	container->left = container->room;
-	return memory_read_u64(memory, container->node, &container->at);
-}
-
 static bool look_deque(const struct container_look *look)
 {
 	struct container *to = look->to;
@@ -229,7 +219,7 @@ static bool look_deque(const struct container_look *look)
 	to->element = container_look_argument(look->type, 0);
 	to->at = container_look_word(look->memory, impl, &is, "_M_start._M_cur");
 	to->node = container_look_word(look->memory, impl, &is, "_M_start._M_node");
-	to->advance = deque_advance;
+	to->advance = container_look_blocks;
 	to->style = CONTAINER_LIST;
 	if (!is || !to->element || type_size(to->element, &to->step) || !to->step ||
 	    first_end <= to->at || last < last_first || last_node < to->node)

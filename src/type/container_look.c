@@ -106,6 +106,16 @@ struct err *container_look_chain(struct memory *memory, struct container *contai
 	return memory_read_u64(memory, container->at, &container->at);
 }
 
+struct err *container_look_blocks(struct memory *memory, struct container *container)
+{
+	container->at += container->step;
+	if (--container->left)
+		return NULL;
+	container->node += sizeof(uint64_t);
+	container->left = container->room;
+	return memory_read_u64(memory, container->node, &container->at);
+}
+
 void container_look_optional(const struct container_look *look, struct value value)
 {
 	struct container *to = look->to;

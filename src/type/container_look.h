@@ -58,3 +58,5 @@ struct container_bare {
 struct container_bare container_look_bare(const struct type *type);
 /* Nodes whose first word leads to the next one. */
 struct err *container_look_chain(struct memory *memory, struct container *container);
+/* Elements in blocks, of which node leads to the present one, and the word behind it to the next. */
+struct err *container_look_blocks(struct memory *memory, struct container *container);
