@@ -210,6 +210,50 @@ case runtime-php-by-name 20 {
 	quit $t
 }
 
+case runtime-php 40 {
+	set script [spit $::tmp/wait.php {<?php
+		$kept = [];
+		echo "ready\n";
+		while (($line = fgets(STDIN)) !== false && trim($line) != "quit") {
+			for ($i = 0; $i < 1000; $i++)
+				$kept[] = str_repeat("row $i", 100);
+			echo "ok\n";
+		}
+	}]
+	set t [start_command [need php] $script]
+	set m [live_start -p [pid_of $t]]
+	check_runtime $m PHP "USE_ZEND_ALLOC=0*memory_get_usage()"
+	live_end $m
+	order $t more
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {it ended otherwise}
+}
+
+# What its strings hold is malloc's, and is named after what made them: not after the function by which all blocks come.
+case runtime-ruby 40 {
+	set script [spit $::tmp/wait.rb {
+		kept = []
+		puts "ready"
+		$stdout.flush
+		while (line = $stdin.gets) && line.strip != "quit"
+			1000.times { |i| kept << "row #{i} " * 100 }
+			puts "ok"
+			$stdout.flush
+		end
+	}]
+	set t [start_command [need ruby] $script]
+	set m [live_start -p [pid_of $t]]
+	order $t more
+	check_runtime $m Ruby "ObjectSpace.dump_all"
+	set first [lindex [live_value $m mdbg::sites] 0]
+	check {[dict get $first count] == 1000 && [string match *rb_str_times* [live $m "malloc sites limit 1"]]} {$first}
+	check {![regexp {in (objspace|ruby)_x?malloc} [live $m "malloc sites limit 1"]]} {$::result}
+	live_end $m
+	order $t more
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {it ended otherwise}
+}
+
 case runtime-java 40 {
 	need javac
 	set java [need java]
