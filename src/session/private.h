@@ -118,6 +118,7 @@ struct session {
 	struct symbols *symbols;
 	struct v8_code v8;		/* of the current process */
 	uint64_t v8_generation;		/* known_generation for which it was looked for; 0: none */
+	uint64_t v8_ns;			/* since when what it knows of the heap is used */
 	struct types *types;		/* of the symbols; NULL: not asked for yet */
 	uint64_t known_generation;
 	struct map entry_names;		/* address → const char * */

@@ -3,10 +3,14 @@
 
 #include <string.h>
 
+#include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
 #include "tracee/target.h"
+
+/* What was found in V8's heap is used by all answers of so short a time: a script may ask for thousands. */
+#define V8_FRESH_NS	1000000000ull
 
 static void warn_of_names(void *ctx, const char *text)
 {
@@ -217,7 +221,10 @@ struct symbols *session_symbols(struct session *session)
 	err_ignore(session_symbols_sync(session));
 	if (session->symbols)
 		symbols_begin(session->symbols);
-	v8_code_forget(&session->v8);
+	if (tracer_now() - session->v8_ns > V8_FRESH_NS) {
+		v8_code_forget(&session->v8);
+		session->v8_ns = tracer_now();
+	}
 	return session->symbols;
 }
 

@@ -279,7 +279,7 @@ static bool find_function(struct v8_code *v8, const struct proc_maps *maps,
 			  const struct code *code, uint64_t *ret)
 {
 	const struct v8_layout *layout = &v8->layout;
-	uint64_t deopt;
+	uint64_t deopt, run_by;
 
 	if ((int32_t)(code->flags & (uint32_t)layout->kind_mask) != layout->kind_baseline)
 		return word_at(v8, code->object, layout->code_deopt, &deopt) &&
@@ -292,7 +292,7 @@ static bool find_function(struct v8_code *v8, const struct proc_maps *maps,
 			search(v8, maps, learn_function, 0);
 	}
 	*ret = (uintptr_t)map_get(&v8->functions, code->object);
-	return *ret;
+	return *ret && word_at(v8, *ret, layout->shared_data, &run_by) && run_by == code->object;
 }
 
 /* The first string behind the local variables that is not empty; "" if there is none. */
