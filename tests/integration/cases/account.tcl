@@ -98,23 +98,19 @@ case account-sockets 60 {
 		$text -> bytes number fd most]} {$text}
 	check {$bytes == [dict get $is sockets] && $number >= 600 && $most >= 1000} {$text}
 	check {[string match socket:* [file readlink /proc/$pid/fd/$fd]]} {descriptor $fd}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Of a process with a network of its own mdbg does not know it, and says so.
 case account-sockets-elsewhere 60 {
-	if {[catch {exec [need unshare] -rn true}]} {
-		skip "nobody may make a network namespace here"
-	}
+	skip_if {[catch {exec [need unshare] -rn true}]} {nobody may make a network namespace here}
 	set t [start_command unshare -rn $::build/targets/faulter]
 	order $t "sockets 3"
 	set m [live_start -p [pid_of $t]]
 	check {[dict get [account_parts $m] sockets] eq "-"} {[account_parts $m]}
 	set text [live $m "memory account"]
 	check {[regexp -line {^Buffers of its \d+ sockets are not known: it has a network namespace of its own$} $text]} {$text}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Blocks from before the attach are known by size, and so is what is free.

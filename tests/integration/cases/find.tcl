@@ -112,8 +112,7 @@ case find-one-look 60 {
 	set before [regexp -all {looked at in a snapshot: done} [slurp $::tmp/trace]]
 	check {[string match "*is byte 0 of a block of *" [live $m "malloc find $address"]]} {}
 	check {[regexp -all {looked at in a snapshot: done} [slurp $::tmp/trace]] == $before + 1} {[slurp $::tmp/trace]}
-	live_end $m
-	finish $t
+	finish $t $m
 }
 
 # Thread-local data of a library that was there from the start lies below the thread pointer; without symbols the module alone is named.

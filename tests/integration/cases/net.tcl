@@ -86,8 +86,7 @@ proc end_watch {m} {
 }
 
 case net-watch 120 {
-	set t [start renewer 30000]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} renewer 30000
 	set bytes [begin_watch_renewing $t $m]
 	set net 0
 	set freed 0

@@ -157,8 +157,7 @@ case pins-stats 60 {
 
 # What a block keeps in which objects of a pool lie, these keep.
 case pins-pool 60 {
-	set t [start pool]
-	set m [live_start -p [pid_of $t]]
+	start_watched {t m} pool
 	live $m "probe alloc pool_alloc size=2 ptr=ret"
 	live $m "probe free pool_free ptr=2"
 	order $t "alloc 3"
@@ -167,6 +166,5 @@ case pins-pool 60 {
 	check {[llength $rows] && [sum_of $rows bytes] > 0 && [sum_of $rows held] == 3 * 48} {$rows}
 	check {[live_value $m "mdbg::pins size == 65536"] eq ""} {}
 	check {[sum_of [live_value $m "mdbg::pins by size"] bytes] == $all} {}
-	live_end $m
-	finish $t
+	finish $t $m
 }

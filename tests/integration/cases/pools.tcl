@@ -125,9 +125,7 @@ case pool-talloc 60 {
 			return 0;
 		}
 	}
-	if {[catch {exec [need cc] -O1 -o $::tmp/users $::tmp/users.c -ltalloc}]} {
-		skip "libtalloc's header is not installed"
-	}
+	skip_if {[catch {exec [need cc] -O1 -o $::tmp/users $::tmp/users.c -ltalloc}]} {libtalloc's header is not installed}
 	set t [start_command $::tmp/users]
 	set held [lindex [order $t "make 10"] end]
 	set m [live_start -p [pid_of $t]]
@@ -144,8 +142,7 @@ case pool-talloc 60 {
 	}
 	live_end $m
 	order $t "drop 5"
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
+	quit $t
 }
 
 # SQLite counts what it has given out. What it allocates for itself are blocks of malloc, and not of this pool.
@@ -179,9 +176,7 @@ case pool-sqlite 60 {
 			return 0;
 		}
 	}
-	if {[catch {exec [need cc] -O1 -o $::tmp/pages $::tmp/pages.c -lsqlite3}]} {
-		skip "SQLite's header is not installed"
-	}
+	skip_if {[catch {exec [need cc] -O1 -o $::tmp/pages $::tmp/pages.c -lsqlite3}]} {SQLite's header is not installed}
 	set t [start_command $::tmp/pages]
 	set held [lindex [order $t "make 10"] end]
 	set m [live_start -p [pid_of $t]]
@@ -199,6 +194,5 @@ case pool-sqlite 60 {
 	}
 	live_end $m
 	order $t "drop 5"
-	tell $t quit
-	check {[ending $t] eq {exit 0}} {it ended otherwise}
+	quit $t
 }
