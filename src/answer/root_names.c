@@ -107,7 +107,7 @@ static struct err *name_memory(struct naming *naming, uint64_t place)
 	if (!is.name) {
 		err = str_addf(&naming->text, "data of %s", is.module);
 		return err || !naming->exact ? err :
-			str_addf(&naming->text, " at 0x%" PRIx64, place);
+			str_addf(&naming->text, "+0x%" PRIx64, is.offset);
 	}
 	err = str_add(&naming->text, form(naming) == SYMBOL_NAMES_FULL ? is.name : is.brief);
 	if (!err)

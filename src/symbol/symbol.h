@@ -206,6 +206,7 @@ struct symbol_data {
 	/* of the symbol that covers the address, as in struct symbol_tls; NULL: none does */
 	const char *name, *brief;
 	uint64_t start, end;	/* what it covers; without a symbol only the word at the address */
+	uint64_t offset;	/* of the address in the module, as in [MODULE+OFFSET] */
 };
 
 /*

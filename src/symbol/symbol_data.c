@@ -14,6 +14,7 @@ struct symbol_data symbol_data_at(struct symbols *symbols, uint64_t address, uin
 	struct shown_name shown;
 
 	is.module = module ? module->name : NULL;
+	is.offset = module ? address - module->bias : 0;
 	if (entry && string_pool_shown(symbols_names(symbols), entry->name, entry->len, &shown)) {
 		is.name = shown.full;
 		is.brief = shown.brief;

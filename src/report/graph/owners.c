@@ -88,11 +88,23 @@ static struct err *print_block(const struct owners_text *text, struct out *out)
 	      number_text_size(out, owners_bytes(owners, block)).at, owners_blocks(owners)[block],
 	      plural(owners_blocks(owners)[block]),
 	      owners->counts ? " of those that match" : ", itself among them");
-	out_f(out, "It is kept by %s\n\n", str_text(&by));
+	out_f(out, "It is kept by %s", str_text(&by));
+	if (keeps->of[block] == keeps->top)
+		out_f(out, ": `malloc path 0x%" PRIx64 " all` names them", is.address);
+	out_text(out, "\n\n");
 	return NULL;
 }
 
-static struct err *print_rows(struct owners_text *text, struct out *out)
+/* What to type next. */
+static void print_next(uint64_t address, struct out *out)
+{
+	if (address)
+		out_f(out, "`malloc owners 0x%" PRIx64 "` says what a block keeps, and `malloc path "
+		      "0x%" PRIx64 "` by which way it is kept\n", address, address);
+}
+
+/* *next_ret: the first block of them; 0: there is none. */
+static struct err *print_rows(struct owners_text *text, struct out *out, uint64_t *next_ret)
 {
 	const struct owner_row *row;
 	size_t rank = 0;
@@ -100,6 +112,7 @@ static struct err *print_rows(struct owners_text *text, struct out *out)
 
 	while (!err && row && !out_done(out)) {
 		print_row(text, ++rank, row, out);
+		*next_ret = *next_ret ? *next_ret : row->address;
 		out_text(out, "\n");
 		err = cancel_check();
 		if (!err)
@@ -132,7 +145,7 @@ static void print_sums(const struct owners_text *text, uint64_t listed, struct o
 
 struct err *owners_print(struct owners_text *text, bool brief, struct out *out)
 {
-	uint64_t listed = text->rows->nr;
+	uint64_t listed = text->rows->nr, next = 0;
 	struct err *err = NULL;
 
 	if (text->by == OWNER_BLOCK)
@@ -142,12 +155,13 @@ struct err *owners_print(struct owners_text *text, bool brief, struct out *out)
 	if (!err && brief)
 		err = rows_text_print(text->rows, text->names, out);
 	else if (!err)
-		err = print_rows(text, out);
+		err = print_rows(text, out, &next);
 	if (brief)
 		out_text(out, "\n");
 	if (err)
 		return err;
 	print_sums(text, listed, out);
+	print_next(next, out);
 	owners_print_doubts(&text->owners->graph, text->age_ns, out);
 	return lack_text_print(text->names->session, out);
 }

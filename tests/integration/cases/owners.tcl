@@ -48,6 +48,10 @@ case owners-known 60 {
 	check {[owner_row $rows "one *"] eq "" && [owner_row $rows "newest *"] eq ""} {$rows}
 	set thread [owner_row $rows "stack of thread * in wait_with_block"]
 	check {$thread ne "" && [dict get $thread bytes] == 616} {$rows}
+	set shared [dict get $several address]
+	check {[regexp "\nIt is kept by several roots: `malloc path (0x\[0-9a-f\]+) all` names them\n" [live $m "malloc owners $shared"] - address] &&
+		$address == $shared} {}
+	check {[llength [regexp -all -inline {\n    \S} [live $m "malloc path $shared all"]]] >= 2} {}
 	# All rows add up to all blocks.
 	set all [live_value $m mdbg::owners]
 	set sum 0
@@ -64,7 +68,9 @@ case owners-known 60 {
 	check {[llength $down] == 1 && [dict get [lindex $down 0] size] == 216} {$down}
 	set down [live_value $m "mdbg::owners [dict get [lindex $down 0] address]"]
 	check {[llength $down] == 1 && [dict get [lindex $down 0] bytes] == $::list_bytes - $::newest_bytes} {$down}
+	set down_address [format 0x%x [dict get [lindex [live_value $m "mdbg::owners [dict get $session address]"] 0] address]]
 	set text [live $m "malloc owners [dict get $session address]"]
+	check {[regexp "\n`malloc owners $down_address` says what a block keeps, and `malloc path $down_address` by which way it is kept\n" $text]} {$text}
 	check {[regexp "of 552 bytes, keeps $::session_bytes bytes in \\d+ blocks, itself among them\nIt is kept by sessions \\\[keepers\\]\n" $text]} {$text}
 	finish $t $m
 }
@@ -220,6 +226,23 @@ case owners-members 60 {
 	# A node is declared as its base, in which the page's address is not.
 	check {[dict get [lindex $path end-1] member] eq ""} {$path}
 	finish $t $m
+}
+
+# A variable of a program without symbols is named by its place in the file, which is the same in each process.
+case owners-stripped 60 {
+	file copy $::build/targets/keepers $::tmp/keepers
+	regexp {\m([0-9a-f]+) \S sessions\n} [exec [need nm] $::tmp/keepers] -> place
+	exec [need strip] $::tmp/keepers
+	set t [open |[list $::tmp/keepers 2>@stderr] r+]
+	chan configure $t -buffering line
+	set ::pid_of($t) [lindex [hear $t] 1]
+	set m [live_start -p [pid_of $t]]
+	set path [live_value $m "mdbg::path [block_of $m 552]"]
+	check {[regexp {^data of keepers\+0x([0-9a-f]+)$} [dict get [lindex $path 0] label] - at]} {$path}
+	scan "$at $place" {%llx %llx} at place
+	check {$at >= $place && $at < $place + 32} {$at, and the variable is at $place}
+	live_end $m
+	finish $t
 }
 
 # The roots of malloc find, by name.
