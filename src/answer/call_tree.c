@@ -259,7 +259,7 @@ struct err *call_tree_build(struct stack_names *names, const struct sites *sites
 	if (!ret->texts)
 		return err_nomem;
 	vec_each_while(site, &sites->vec, !err) {
-		err = add_site(&builder, site, !sites->past);
+		err = add_site(&builder, site, !sites->past || sites->idle);
 		if (!err)
 			err = cancel_check();
 	}

@@ -12,6 +12,7 @@
 
 #define IS(kind, member)	COLUMN(kind, struct site_row, member)
 #define ALL_TIME		COLUMN_WITH(struct site_row, all_time)
+#define RATED			COLUMN_WITH(struct site_row, rated)
 #define AGED			COLUMN_WITH(struct site_row, aged)
 #define GROWN			COLUMN_WITH(struct site_row, grown)
 
@@ -26,7 +27,7 @@ static const struct column site_columns[] = {
 	{ "freed", ">FREED", "of total", IS(NUMBER, site.freed), ALL_TIME },
 	{ "freedbytes", NULL, "of totalbytes", IS(BYTES, site.freed_bytes), ALL_TIME },
 	{ "callrate", ">CALLS/S", "of total, a second since recording began", IS(REAL, site.call_rate),
-	  ALL_TIME, .flags = COLUMN_NOT_EXPORTED },
+	  RATED, .flags = COLUMN_NOT_EXPORTED },
 	{ "oldest", ">OLDEST", "age in seconds", IS(AGE, site.oldest), AGED },
 	{ "median", NULL, "age in seconds", IS(AGE, site.median), AGED },
 	{ "growth", ">GROWTH", "of bytes, signed", IS(CHANGE, site.growth), GROWN,
@@ -63,7 +64,8 @@ struct site_row site_row_of(const struct sites *sites, const struct site *site)
 	return (struct site_row){
 		.site = *site,
 		.over = (double)sites->growth_ns / 1e9,
-		.all_time = !sites->past,
+		.all_time = !sites->past || sites->idle,
+		.rated = !sites->past,
 		.aged = !sites->past,
 		.grown = sites->growth_ns,
 	};

@@ -20,7 +20,7 @@ struct site_row {
 	 * What is known of the site: all-time figures, ages, growth. Not all of it is known for an
 	 * earlier moment, or for blocks from before the attach.
 	 */
-	bool all_time, aged, grown;
+	bool all_time, rated, aged, grown;
 };
 
 extern const struct relation site_relation;

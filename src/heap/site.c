@@ -451,10 +451,7 @@ static void finish(struct site_sums *sums, struct sites *ret)
 	*sites = (struct sites)SITES_INIT;
 }
 
-/*
- * live has all blocks, also those that the filter drops: what the all-time counts have beyond them
- * was freed.
- */
+/* live has all blocks, also those that the filter drops: the rest of the all-time counts was freed. */
 static struct err *sums_end(struct site_sums *sums, const struct live_counts *live,
 			    struct sites *ret)
 {
@@ -567,17 +564,27 @@ struct err *sites_from_moment(const struct filter_env *env, const struct filter 
 			      struct sites *ret)
 {
 	struct site_sums sums CLEANUP(sums_free) = sums_begin(env->log, spec, moment->time_ns);
+	struct live_counts live = VEC_INIT;
 	struct err *err = NULL;
 
-	sums.sites.past = true;
+	sums.sites = (struct sites){ .past = true, .idle = spec->totals && spec->idle };
+	sums.filter = sums.sites.idle ? filter : NULL;
+	sums.env = env;
 	for (size_t i = 0; i < moment->vec.nr && !err; i++) {
 		const struct moment_sum *sum = &moment->vec.at[i];
+		const struct sample_share share = { .bytes = sum->bytes, .blocks = sum->count };
 		struct block block = { .stack = log_deferred_whole(env->log, sum->stack) };
+		struct sample_share *held = vec_slot(&live, block.stack);
 
-		if (filter_matches(filter, env, &block))
-			err = sums_add(&sums, &block, (struct sample_share){
-				.bytes = sum->bytes, .blocks = sum->count });
+		err = held ? NULL : err_nomem;
+		if (held)
+			*held = share;
+		if (held && filter_matches(filter, env, &block))
+			err = sums_add(&sums, &block, share);
 	}
+	if (!err && sums.sites.idle)
+		err = totals(&sums, &live);
+	vec_free(&live);
 	if (!err)
 		err = growths(&sums, moment);
 	if (!err)

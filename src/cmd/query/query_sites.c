@@ -154,14 +154,24 @@ static struct err *not_of_then(const struct call *call, const char *what)
 			"known are: by stack, function or module; a filter on function and module");
 }
 
+/* Of all that is known of a moment only a recording has all-time figures, for a list. */
+static bool knows_all_time(const struct call *call, const struct site_spec *spec)
+{
+	return spec->idle && session_replay_is(call->session);
+}
+
 /* A moment has sums by stack only; the names of a stack are known. */
 static struct err *check_past(const struct call *call, const struct query *query,
 			      const struct site_spec *spec)
 {
 	if (spec->by >= SITE_THREAD)
 		return not_of_then(call, query_by[spec->by]);
-	if (spec->sort == SITE_SORT_AGE || site_sort_is_all_time(spec->sort) || spec->idle)
-		return not_of_then(call, spec->sort == SITE_SORT_AGE ? "age" : "what was freed");
+	if (spec->sort == SITE_SORT_AGE)
+		return not_of_then(call, "age");
+	if (spec->sort == SITE_SORT_CALLRATE)
+		return not_of_then(call, "callrate");
+	if ((site_sort_is_all_time(spec->sort) || spec->idle) && !knows_all_time(call, spec))
+		return not_of_then(call, "what was freed");
 	vec_each(cond, &query->filter.conds)
 		if (!(1u << cond->attr & NAME_ATTRS))
 			return not_of_then(call, filter_parse_attr_name(cond->attr));
@@ -204,12 +214,19 @@ static struct err *build_past(const struct call *call, struct query *query, stru
 {
 	CLEANUP(moment_free) struct moment sampled = MOMENT_INIT;
 	const struct filter_env env = query_env(call, query);
+	struct log_totals totals = { .at = NULL };
 	struct err *err = check_past(call, query, spec);
 
 	if (!err && (query->since.word || session_replay_is(call->session)))
 		err = find_since(call, query, spec, &sampled);
-	return err ? err : sites_from_moment(&env, &query->filter, &query->at.moment, spec,
-					     &query->sites);
+	if (!err && knows_all_time(call, spec)) {
+		err = session_replay_totals(call->session, query->at.moment.time_ns, &totals);
+		spec->totals = &totals;
+	}
+	if (!err)
+		err = sites_from_moment(&env, &query->filter, &query->at.moment, spec, &query->sites);
+	log_totals_free(&totals);
+	return err;
 }
 
 static bool is_walked(enum site_by by)

@@ -68,8 +68,8 @@ const struct cmd cmd_replay = {
 			  "\n"
 			  "A recording answers `malloc`, `malloc sites`, `tree`, `diff`, `history`,\n"
 			  "`memory`, `memory account`, `memory system`, `growth`, `export` and `report`.\n"
-			  "It has no single blocks and no memory, so leaks, threads and variables are\n"
-			  "for the process.\n",
+			  "It has no single blocks and no memory, so ages, leaks, threads and variables\n"
+			  "are for the process. All-time figures are since each process was attached to.\n",
 	.example	= "replay '2026-11-02 03:10'\n"
 			  "replay next 10\n",
 	.need		= call_need_replay,

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/time_text.h"
+#include "log/log_totals.h"
 #include "record/figures.h"
 #include "record/reader.h"
 #include "session/private.h"
@@ -192,26 +193,54 @@ struct err *session_replay_step(struct session *session, int by)
 	return NULL;
 }
 
-static struct err *add_sites(void *ctx, struct replay_source *source, const struct record_sample *sample)
+/* Add what is in two columns, of which the second one has blocks. */
+static struct err *add_columns(struct replay_adding *adding, struct replay_source *source,
+			       const struct record_sample *sample, unsigned bytes, unsigned count)
 {
-	struct replay_adding *adding = ctx;
 	const struct record_table *sites = &sample->table[RECORD_SITES];
 	struct err *err = NULL;
 
 	adding->any |= sites->time_ns;
-	for (size_t i = 0; !err && i < sites->nr && sites->columns > RECORD_SITE_COUNT; i++) {
+	for (size_t i = 0; !err && i < sites->nr && sites->columns > MAX(bytes, count); i++) {
 		const uint64_t *row = &sites->values[i * sites->columns];
 		uint32_t stack;
 
-		if (sites->keys[i] > UINT32_MAX || !row[RECORD_SITE_COUNT])
+		if (sites->keys[i] > UINT32_MAX || !row[count])
 			continue;
 		err = replay_stacks_get(&adding->replay->stacks, source->reader, &source->numbers,
 					(uint32_t)sites->keys[i], &stack);
 		if (!err)
-			err = replay_adding_sum(adding, stack, row[RECORD_SITE_BYTES],
-						row[RECORD_SITE_COUNT]);
+			err = replay_adding_sum(adding, stack, row[bytes], row[count]);
 	}
 	return err;
+}
+
+static struct err *add_sites(void *ctx, struct replay_source *source, const struct record_sample *sample)
+{
+	return add_columns(ctx, source, sample, RECORD_SITE_BYTES, RECORD_SITE_COUNT);
+}
+
+static struct err *add_all_time(void *ctx, struct replay_source *source, const struct record_sample *sample)
+{
+	return add_columns(ctx, source, sample, RECORD_SITE_TOTAL_BYTES, RECORD_SITE_TOTAL);
+}
+
+struct err *session_replay_totals(struct session *session, uint64_t time_ns, struct log_totals *ret)
+{
+	struct replay_adding adding = { .replay = session->replay, .sums = MAP_INIT };
+	CLEANUP(moment_free) struct moment sums = MOMENT_INIT;
+	struct err *err = replay_view_each(session->replay, time_ns, 1u << RECORD_SITES, add_all_time,
+					   &adding);
+
+	err = replay_adding_end(&adding, time_ns, "what the sites have had", err, &sums);
+	if (!err)
+		err = log_totals_init(session_log(session), ret);
+	if (err)
+		return err;
+	vec_each(sum, &sums.vec)
+		log_totals_add(ret, sum->stack, sum->count, sum->bytes);
+	log_totals_end(ret);
+	return NULL;
 }
 
 struct err *session_replay_moment(struct session *session, uint64_t time_ns, struct moment *ret)

@@ -42,6 +42,9 @@ case replay-equals-live 60 {
 	set sites [live $m "malloc sites at \[dict get \[lindex \[mdbg::history] end] time]"]
 	set byfunction [live $m "malloc sites by function at \[dict get \[lindex \[mdbg::history] end] time]"]
 	set tree [live $m "malloc tree at \[dict get \[lindex \[mdbg::history] end] time]"]
+	set alltime {lmap site [mdbg::sites sort total] {dict filter $site key function bytes count total totalbytes freed freedbytes}}
+	set had [live_value $m $alltime]
+	set alltree [live $m "malloc tree sort total"]
 	set account [replay_rows [live $m "memory account"] $parts]
 	# It is taken some seconds after the attach.
 	until {[mdbg -q --replay $::tmp/rec -c "memory account"; expr {$::status == 0}]}
@@ -57,6 +60,11 @@ case replay-equals-live 60 {
 		check {[regsub -all -line {^    growth .*\n} [replay_plain [live $r $command]] ""] eq [regsub -all -line {^    growth .*\n|^Not in these: .*\n} [replay_plain $is] ""]} {$command: [live $r $command] instead of $is}
 	}
 	check {[regsub {at .*?:\n} [live $r "malloc tree at $end"] ""] eq [regsub {at .*?:\n} $tree ""]} {tree: [live $r "malloc tree at $end"] instead of $tree}
+	check {[live_value $r $alltime] eq $had && [llength $had]} {all-time: $::result instead of $had}
+	# Blocks from before the attach, and the stop for them, are the process's.
+	regsub -all -line {^(?:Not in these|The process stood).*\n?} $alltree "" alltree
+	regsub -line { at .*:$} [live $r "malloc tree sort total"] : tree
+	check {[string trim $tree] eq [string trim $alltree]} {tree: $tree instead of $alltree}
 	set first [live_value $r "dict get \[lindex \[mdbg::history] 0] time"]
 	check {[regexp {\n    from .* 3200 bytes in 100 blocks\n    to .* 4800 bytes in 150 blocks\n} [live $r "malloc diff $first"]]} {diff: [live $r "malloc diff $first"]}
 	set was [replay_memory [live $r "memory at $first"] $kinds]
@@ -136,8 +144,8 @@ case replay-says-what-it-lacks 30 {
 		mdbg -q --replay $::tmp/rec -c $command
 		check_refused 1 "there is no process, only its recording" "a recording answers: malloc, malloc sites"
 	}
-	foreach {what command} {age {malloc sites sort age} age {malloc sites age > 5m} {what was freed} {malloc sites sort total}
-		{what was freed} {malloc sites all} {what was freed} {malloc tree sort calls} thread {malloc sites by thread}
+	foreach {what command} {age {malloc sites sort age} age {malloc sites age > 5m} callrate {malloc sites sort callrate}
+		{what was freed} {export folded /dev/stdout sort total} thread {malloc sites by thread}
 		size {export folded /dev/stdout size > 1K}} {
 		mdbg -q --replay $::tmp/rec -c $command
 		check_refused 1 "$what is not answered by a recording" "a recording answers: malloc, malloc sites"

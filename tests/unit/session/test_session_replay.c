@@ -2,6 +2,7 @@
 /* A recording as the target of a session: its stacks, its moments, its cursor, its gaps. */
 
 #include "log/log.h"
+#include "log/log_totals.h"
 #include "record/make.h"
 #include "session/history.h"
 #include "session/private.h"
@@ -121,6 +122,28 @@ TEST("the cursor goes by samples and times, and not beyond")
 	CU_ASSERT_EQUAL(session_replay_to(session, BEGIN - 3600 * SECOND)->code, ERR_RANGE);
 	CU_ASSERT_EQUAL(session_replay_to(session, BEGIN + 3600 * SECOND)->code, ERR_RANGE);
 	CU_ASSERT_EQUAL(session_replay_now(session), BEGIN + 9 * SECOND);
+}
+
+TEST("what sites have had in all is what was recorded by then")
+{
+	struct log_totals totals;
+	unsigned nr = 0;
+
+	record(0, 30);
+	CU_ASSERT_PTR_NULL_FATAL(open_at(0));
+	CU_ASSERT_PTR_NULL_FATAL(session_replay_totals(session, BEGIN + 20 * SECOND, &totals));
+	for (uint32_t stack = 1; stack < totals.nr; stack++) {
+		uint64_t bytes;
+
+		if (!totals.at[stack].blocks)
+			continue;
+		bytes = made_bytes(site_of(stack), 20);
+		CU_ASSERT_EQUAL(totals.at[stack].blocks, bytes / 8 + 20);
+		CU_ASSERT_EQUAL(totals.at[stack].bytes, bytes + 8 * 20);
+		nr++;
+	}
+	CU_ASSERT(nr >= SITES - 1);
+	log_totals_free(&totals);
 }
 
 /* The beginning of a frame behind what is whole: the recorder is about to write it. */
