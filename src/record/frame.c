@@ -167,6 +167,9 @@ static uint64_t next_place(struct record_frames *frames, uint64_t at, uint64_t e
 		size_t len = fd_read_at(frames->fd, at, bytes, sizeof(bytes));
 		const uint8_t *found = memmem(bytes, len, &magic, sizeof(magic));
 
+		/* The file may be a hole of any length. */
+		if (frames->summed >= SUMMED_MOST)
+			return at;
 		frames->summed += len;
 		if (found)
 			return at + (uint64_t)(found - bytes);

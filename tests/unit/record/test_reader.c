@@ -266,3 +266,27 @@ TEST("Ctrl-C ends the reading, and nothing is lost of what is read later")
 	made_close(&made);
 	made_end(&made);
 }
+
+/* To read all of it would take minutes. */
+TEST("a hole of 60 GB behind the last sample is not read")
+{
+	struct made made;
+	struct record_reader *reader;
+	struct record_segments segments = { VEC_INIT };
+	char path[128];
+
+	made_begin(&made, 5);
+	made_open(&made);
+	made_add(&made, 0);
+	made_close(&made);
+	snprintf(path, sizeof(path), "%s/00000001.mrec", made.dir);
+	CU_ASSERT_EQUAL_FATAL(truncate(path, 60ll << 30), 0);
+	CU_ASSERT_EQUAL(count_samples(&made), 1);
+	reader = made_read(&made);
+	CU_ASSERT_PTR_NULL_FATAL(record_reader_segments(reader, &segments));
+	CU_ASSERT_EQUAL(segments.vec.nr, 1);
+	CU_ASSERT(segments.vec.at[0].torn > 50ull << 30);
+	vec_free(&segments.vec);
+	record_reader_close(reader);
+	made_end(&made);
+}
