@@ -496,6 +496,7 @@ const struct cmd cmd_growth = {
 			  "programs at the kernel's tracepoints (root, or CAP_BPF and CAP_PERFMON; Linux\n"
 			  "6.1) and /proc/kallsyms. Where allocations come too fast the figures are\n"
 			  "estimates, and the answer says so; `set kernel-sampling off` records all.\n"
+			  "\n"
 			  "`kernel by process` says which process it was, and where in its code: files\n"
 			  "and offsets, by frame pointers. Without these a stack ends early. What an\n"
 			  "interrupt allocates is under the process that it has interrupted.\n"

@@ -68,7 +68,7 @@ const struct cmd cmd_print = {
 			  "'FILE'::NAME and FUNCTION::NAME are static variables, {TYPE} ADDRESS is what\n"
 			  "is at an address, ARRAY@COUNT so many elements. Types are written as in C.\n"
 			  "\n"
-			  "The text is gdb's, without its `$1 = `. Containers of libstdc++, libc++ and Rust\n"
+			  "The text is gdb's, without its `$1 = `. Containers of libstdc++, libc++, Rust\n"
 			  "are shown by what is in them. FORMAT is x d u o t c a f z or s, as in gdb:\n"
 			  "print/x EXPR.\n"
 			  "\n"

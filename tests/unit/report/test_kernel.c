@@ -38,7 +38,7 @@ TEST("hidden names")
 	err_copy(&names.why, err_hint(err_create(ERR_PERM, "hidden"), "a setting"));
 	CU_ASSERT_PTR_NULL_FATAL(filter_parse(3, words, 1u << FILTER_FUNCTION, &filter, NULL,
 					      NULL));
-	err = kernel_add_up(NULL, &names, &filter, 0, &sums);
+	err = kernel_add_up(NULL, &names, &filter, false, 0, &sums);
 	CU_ASSERT_FATAL(err && err->code == ERR_PERM);
 	CU_ASSERT_STRING_EQUAL(err->msg, "hidden");
 	CU_ASSERT_STRING_EQUAL(err->hint, "a setting");
