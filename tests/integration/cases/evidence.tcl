@@ -79,8 +79,9 @@ proc preload_planted {} {
 	set ::env(LD_PRELOAD) $::tmp/planted.so
 }
 
-# What a healthy server possibly loses is in use by evidence, and what was planted is found, from before the attach. (A dead word may
-# point into one or another of it. A variable of PostgreSQL's points into each of three blocks, which is no evidence.)
+# What a healthy server possibly loses is in use by evidence, and what was planted is found, from before the attach. A few of either
+# may be told otherwise: a dead word may point into a planted block, and of the five that an idle PostgreSQL possibly loses two are
+# in use by evidence (to one of the others its BackgroundWorkerList points, in the middle).
 proc check_server_evidence {pid work} {
 	set planted "size >= 21013 and size <= 24576"
 	unset ::env(LD_PRELOAD)
