@@ -48,8 +48,7 @@ static void find_version(const struct module *module, char *ret, size_t room)
 }
 
 const struct allocator allocator_musl = {
-	.name		= "musl",
-	.algorithm	= "mallocng",
+	.name		= "musl",		/* mallocng, or what was there before 1.2.1: both can be built */
 	/* Debian's is libc.so, of which only the version tells whose it is */
 	.files		= { "libc.musl", "ld-musl" },
 	.version	= find_version,

@@ -229,8 +229,10 @@ const struct allocator *allocator_of(const struct module *module, char *text, si
 	for (size_t i = 0; i < ARRAY_SIZE(table) && !found; i++)
 		if (has_version(table[i], module, version) || has_arena(table[i], module))
 			found = table[i];
-	if (found && version[0])
+	if (found && version[0] && found->algorithm)
 		snprintf(text, room, "%s %s (%s)", found->name, version, found->algorithm);
+	else if (found && version[0])
+		snprintf(text, room, "%s %s", found->name, version);
 	else if (found)
 		snprintf(text, room, "%s", found->name);
 	else if (is_signed(module, &found))

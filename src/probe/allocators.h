@@ -58,7 +58,7 @@ struct alloc_function {
 
 struct allocator {
 	const char *name;
-	const char *algorithm;		/* printed behind the version */
+	const char *algorithm;		/* printed behind the version; NULL: the version does not tell it */
 	const char *files[ALLOCATOR_FILES];	/* beginnings of its libraries' names */
 	/* names of its malloc in programs that contain it beside the C library's */
 	const char *built_in[ALLOCATOR_FILES];
