@@ -26,6 +26,16 @@ static uint64_t times(uint64_t a, uint64_t b)
 	return (sum & PRIME) + (sum >> 61);
 }
 
+/* Other numbers give others. The polynomials of keys in a row lie in a row, too, and a table takes the lowest bits. */
+static uint64_t spread(uint64_t sum)
+{
+	sum ^= sum >> 32;
+	sum *= 0xd6e8feb86659fd93;
+	sum ^= sum >> 32;
+	sum *= 0xd6e8feb86659fd93;
+	return sum ^ sum >> 32;
+}
+
 uint64_t hash_bytes(const void *bytes, size_t len)
 {
 	uint64_t key = random_key(), sum = times(len & PRIME, key), word;
@@ -39,5 +49,5 @@ uint64_t hash_bytes(const void *bytes, size_t len)
 	word = 0;
 	memcpy(&word, at, len);
 	sum = times(sum + word, key);
-	return sum >= PRIME ? sum - PRIME : sum;
+	return spread(sum >= PRIME ? sum - PRIME : sum);
 }
