@@ -60,12 +60,15 @@ static struct err *look_at(struct call *call, struct find_ask *ask, struct found
 {
 	CLEANUP(stack_names_free) struct stack_names names;
 	CLEANUP(typed_blocks_rest) struct typed_look look = { .plan = NULL };
+	struct log *log = session_log(call->session);
 	bool found = false;
 	struct err *err = NULL;
 
 	stack_names_init(&names, call->session);
-	if (session_log(call->session)) {
-		log_clock_update(session_log(call->session));
+	if (log)
+		log_clock_update(log);
+	/* With more blocks there are no types, so nothing need be known for them. */
+	if (log && reader_live(log) <= ask->most) {
 		err = typed_blocks_begin(&names, &look, &ret->typed);
 		ask->contents = err ? NULL : &look.in;
 	}
