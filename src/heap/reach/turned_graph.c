@@ -44,8 +44,11 @@ struct err *turned_graph_build(uint32_t nr, const uint32_t *first, const uint32_
 	struct turned_graph graph = { .nr = nr };
 	struct err *err = NULL;
 
-	for (uint32_t i = nr; i-- && !err;)
-		err = add_list(&graph, i, from + first[i], first[i + 1] - first[i]);
+	for (uint32_t i = nr; i-- && !err;) {
+		uint32_t pointers = first[i + 1] - first[i];
+
+		err = add_list(&graph, i, pointers ? from + first[i] : NULL, pointers);
+	}
 	if (err)
 		turned_graph_free(&graph);
 	else

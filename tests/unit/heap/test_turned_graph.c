@@ -27,7 +27,7 @@ static void check(uint32_t nr, const uint32_t *first, const uint32_t *from)
 	CU_ASSERT_PTR_NULL_FATAL(turned_graph_build(nr, first, from, &graph));
 	at = turned_graph_list(&graph, nr - 1);
 	for (uint32_t i = nr; i--; at = i ? turned_graph_below(at) : at) {
-		check_list(turned_graph_list(&graph, i), from + first[i], first[i + 1] - first[i]);
+		check_list(turned_graph_list(&graph, i), from ? from + first[i] : NULL, first[i + 1] - first[i]);
 		CU_ASSERT_EQUAL(at.number, i);
 		for (uint32_t j = first[i], got; turned_graph_next(&at, &got); j++)
 			CU_ASSERT_EQUAL(got, from[j]);
