@@ -42,7 +42,8 @@ case coming-from 120 {
 	dict for {section commands} $sections {
 		set refused {}
 		foreach command $commands {
-			set typed [string map $words $command]
+			# In a script Tcl takes the quotes away, where a prompt does not.
+			set typed [regsub {^find (".*")$} [string map $words $command] {find {\1}}]
 			if {$typed in $done} {
 				continue
 			}
