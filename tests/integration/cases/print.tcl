@@ -625,7 +625,8 @@ proc compare_threads {pid core} {
 		check {[dict get $of_mdbg $name] eq $said} {$name: [dict get $of_mdbg $name], and gdb says $said; $::err}
 	}
 	check {[dict get $of_gdb 1/own] == 1 && [dict get $of_gdb 2/own] == 11} {$of_gdb}
-	check {[dict get $of_gdb 2/sum] == 4.5 && [dict get $of_gdb 2/part] == 2.75} {$of_gdb}
+	# clang has no place for the sum.
+	check {[dict get $of_gdb 2/sum] in {4.5 {<optimized out>}} && [dict get $of_gdb 2/part] == 2.75} {$of_gdb}
 }
 
 proc gdb_core_orders {core args} {
@@ -699,7 +700,7 @@ case find-in-memory 60 {
 	set said [live $m {find {"needle"} in &in_data +17}]
 	check {[string match "*in_data\\\[2\\\]*\n1 place; 17 bytes were searched" $said]} {$said}
 	set said [live $m {find {"needle"} size == 104}]
-	check {[string match "*  byte 2 of a block of 1?? bytes at *\n1 place; 1?? bytes were searched\n*" $said]} {$said}
+	check {[string match "*  byte 2 of a block of 1?? bytes at *\n1 place; ??? bytes were searched\n*" $said]} {$said}
 	set place [lindex [live_value $m "mdbg::places -v {\"needle in the heap\"}"] end]
 	check {[dict get $place offset] == 2 && [dict exists $place block]} {$place}
 	live_end $m
