@@ -17,6 +17,7 @@ static void sample_begin(uint64_t mean, uint64_t gap)
 	world_new(3, MALLOC, 1, C);
 	world_free(3, FREE, C);
 	log_reset(&world.log);
+	unwind_cache_reset(&world_thread()->cache);	/* it may have been a sample */
 	world_thread()->ledger.random = 1;
 	world_thread()->ledger.gap = gap;
 }
