@@ -63,7 +63,7 @@ static bool look_bits(const struct container_look *look)
 static bool look_vector(const struct container_look *look)
 {
 	struct container *to = look->to;
-	uint64_t end, room, size = 0;
+	uint64_t end, room;
 	bool is = true;
 
 	to->element = container_look_argument(look->type, 0);
@@ -75,13 +75,7 @@ static bool look_vector(const struct container_look *look)
 	to->at = container_look_word(look->memory, look->value, &is, "__begin_");
 	end = container_look_word(look->memory, look->value, &is, "__end_");
 	room = container_look_word(look->memory, look->value, &is, "__end_cap_.__value_");
-	if (!is || type_size(to->element, &size) || !size || end < to->at || room < end)
-		return false;
-	to->count = (end - to->at) / size;
-	to->step = size;
-	container_look_title(look, "std::vector of length %" PRIu64 ", capacity %" PRIu64, to->count,
-			     (room - to->at) / size);
-	return true;
+	return is && container_look_vector(look, end, room);
 }
 
 /*

@@ -116,6 +116,20 @@ struct err *container_look_blocks(struct memory *memory, struct container *conta
 	return memory_read_u64(memory, container->node, &container->at);
 }
 
+bool container_look_vector(const struct container_look *look, uint64_t end, uint64_t room)
+{
+	struct container *to = look->to;
+	uint64_t size = 0;
+
+	if (type_size(to->element, &size) || !size || end < to->at || room < end)
+		return false;
+	to->count = (end - to->at) / size;
+	to->step = size;
+	container_look_title(look, "std::vector of length %" PRIu64 ", capacity %" PRIu64, to->count,
+			     (room - to->at) / size);
+	return true;
+}
+
 void container_look_optional(const struct container_look *look, struct value value)
 {
 	struct container *to = look->to;

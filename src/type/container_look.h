@@ -44,6 +44,11 @@ void container_look_title_of(const struct container_look *look, const char *what
 void container_look_elements(const struct container_look *look);
 /* A smart pointer's one value. */
 void container_look_pointer(const struct container_look *look, struct value pointer);
+/*
+ * The elements of a std::vector, of which look->to has the type and the first one's address, up to
+ * end, in room up to another. False: these are no elements.
+ */
+bool container_look_vector(const struct container_look *look, uint64_t end, uint64_t room);
 /* An optional, whose count is 0 or 1: what it has, or its place. */
 void container_look_optional(const struct container_look *look, struct value value);
 #define CONTAINER_VARIANTS	1024u	/* no variant has as many types */
