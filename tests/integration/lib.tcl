@@ -699,17 +699,26 @@ proc run_case {name} {
 	return 0
 }
 
-# End what a case left: processes whose environment names its folder as TMPDIR.
-proc reap {dir} {
+# The processes whose environment names a case's folder as TMPDIR.
+proc left_by {dir} {
+	set pids {}
 	foreach path [glob -nocomplain /proc/\[0-9\]*/environ] {
 		set pid [lindex [file split $path] 2]
-		if {[catch {slurp $path} text] || $pid == [pid]} {
-			continue
+		if {![catch {slurp $path} text] && $pid != [pid] && [string match "*\0TMPDIR=$dir\0*" "\0$text"]} {
+			lappend pids $pid
 		}
-		if {[string match "*\0TMPDIR=$dir\0*" "\0$text"]} {
+	}
+	return $pids
+}
+
+# End what a case left. Again and again: one that ends may have begun another one, which the look before did not see.
+proc reap {dir} {
+	for {set i 0} {$i < 100 && [set pids [left_by $dir]] ne ""} {incr i} {
+		foreach pid $pids {
 			catch {exec kill -CONT $pid}
 			catch {exec kill -KILL $pid}
 		}
+		after 10
 	}
 }
 

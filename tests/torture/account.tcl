@@ -16,11 +16,12 @@ proc check_account_of {pid what} {
 	}
 }
 
-# All targets that say that they are ready, whatever they hold and do then: a hundred and more in a hundred trials.
+# All targets that say that they are ready, whatever they hold and do then, or some of all kinds of them.
 repeated account-of-targets 1200 {
 	set programs [lsort [lmap program [glob $::build/targets/*] {expr {[file extension $program] eq "" ? $program : [continue]}}]]
-	for {set i 0; set nr 0} {$i < $::trials + 20} {incr i} {
-		set program [lindex $programs [expr {$i % [llength $programs]}]]
+	set rounds [expr {max(8, $::trials)}]
+	for {set i 0; set nr 0} {$i < $rounds} {incr i} {
+		set program [lindex $programs [expr {$i * [llength $programs] / $rounds}]]
 		set chan [open |[list sh -c "ulimit -v 8000000; exec \"\$0\"" $program 2>@1] r+]
 		chan configure $chan -buffering line
 		set pid [pid $chan]
@@ -39,7 +40,7 @@ repeated account-of-postgres 600 {
 	lassign [start_postgres] bin pid chan
 	puts $chan "CREATE TABLE t (n SERIAL PRIMARY KEY, text TEXT); SELECT pg_backend_pid();"
 	set child [hear $chan]
-	for {set i 0} {$i < $::trials / 5} {incr i} {
+	for {set i 0} {$i < max(1, $::trials / 5)} {incr i} {
 		puts $chan "INSERT INTO t (text) SELECT 'row ' || n FROM generate_series(1, 20000) AS n;
 			SELECT count(DISTINCT md5(text)) FROM t;"
 		check_account_of $child postgres
@@ -50,7 +51,7 @@ repeated account-of-postgres 600 {
 
 repeated account-of-mariadb 600 {
 	lassign [start_mariadb] pid ask
-	for {set i 0} {$i < $::trials / 5} {incr i} {
+	for {set i 0} {$i < max(1, $::trials / 5)} {incr i} {
 		set load [exec mariadb --no-defaults -S $::tmp/data/s -N d -e "INSERT INTO t (text) SELECT CONCAT('row ', seq)
 			FROM seq_1_to_20000; SELECT COUNT(DISTINCT MD5(text)) FROM t;" > $::tmp/count &]
 		check_account_of $pid mariadbd
@@ -67,7 +68,7 @@ const kept = [];
 setInterval(() => { kept.push(Buffer.alloc(50000, 1), 'x'.repeat(1000)); kept.splice(0, kept.length - 400); }, 1);
 }]
 	set t [start_command [need node] $script]
-	for {set i 0} {$i < $::trials / 5} {incr i} {
+	for {set i 0} {$i < max(1, $::trials / 5)} {incr i} {
 		check_account_of [pid_of $t] node
 	}
 	exec kill [pid_of $t]
