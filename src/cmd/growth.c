@@ -443,7 +443,8 @@ static const struct twin twin = {
 	.brief		= "list of dicts: what the stacks of `growth KIND` hold",
 	.help		= "    bytes count    held, and in how many mappings\n"
 			  "    stack\n"
-			  "fault also has pages, minor, major, file, and as bytes 4096 for each page;\n"
+			  "fault also has pages, minor, major, file, huge (faults of huge pages, which\n"
+			  "count as all their pages), and as bytes 4096 for each page;\n"
 			  "kernel has kind, seen, and as stack a list of dicts with pc, function,\n"
 			  "offset and module. `kernel by process` also has pid (`-`: not known), process\n"
 			  "(its name), and as caller a list of dicts with pc, file and offset (bytes).\n",

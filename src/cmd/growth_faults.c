@@ -60,6 +60,7 @@ static const struct column sum_columns[] = {
 	{ "bytes", ">BYTES", "4096 for each page", IS(BYTES, bytes), .flags = COLUMN_BRIEF },
 	{ "count", ">COUNT", "faults", IS(NUMBER, count), .flags = COLUMN_BRIEF },
 	{ "pages", ">PAGES", NULL, IS(NUMBER, sum.pages) },
+	{ "huge", ">HUGE", "faults that have brought a huge page", IS(NUMBER, sum.huge) },
 	{ "minor", ">MINOR", NULL, IS(NUMBER, sum.minor) },
 	{ "major", ">MAJOR", NULL, IS(NUMBER, sum.major) },
 	{ "file", "FILE", NULL, IS(TEXT, file), .flags = COLUMN_BRIEF },

@@ -3,10 +3,13 @@
 
 #include "growth/fault_sums.h"
 
+#include "base/page.h"
+
 #define SUMS_MAX	((1u << 24) - 2)	/* numbers of sums have 24 bits in the table of pages */
 #define FILE_PAGE	(1ull << 39)
 #define FILES_MAX	65536
 #define FIRST_ROOM	1024
+#define HUGE_MAX	(1ull << 30)
 
 static uint64_t mix(uint64_t x)
 {
@@ -124,18 +127,32 @@ static void take_page(struct fault_sums *sums, uint64_t page, uint32_t nr)
  * The table has 40 bits for a page, of which the highest says that it is a file's. A page of the
  * address space has at most 45 bits (5 levels of page tables).
  */
-static uint64_t page_of(const struct fault *fault)
+static uint64_t page_of(const struct fault *fault, uint64_t address)
 {
-	uint64_t mask = FILE_PAGE - 1;
+	uint64_t mask = FILE_PAGE - 1, offset = fault->offset + (address - fault->address);
 
 	if (!fault->inode)
-		return fault->address >> 12 & mask;
-	return FILE_PAGE | (mix(mix(mix(fault->inode) ^ fault->dev) ^ fault->offset >> 12) & mask);
+		return address >> 12 & mask;
+	return FILE_PAGE | (mix(mix(mix(fault->inode) ^ fault->dev) ^ offset >> 12) & mask);
+}
+
+/*
+ * Each small page of a huge one, as it may have come before, or come again, as a small page. That
+ * takes some microseconds, where the kernel has cleared 2 MB.
+ */
+static void take_pages(struct fault_sums *sums, const struct fault *fault, uint64_t size,
+		       uint32_t nr)
+{
+	uint64_t start = ALIGN_DOWN(fault->address, size);
+
+	for (uint64_t at = start; at - start < size; at += PAGE)
+		take_page(sums, page_of(fault, at), nr);
 }
 
 void fault_sums_add(struct fault_sums *sums, const struct fault *fault)
 {
 	uint32_t nr = find_sum(sums, fault->stack, fault->file);
+	uint64_t size = MIN(MAX(fault->page_size, PAGE), HUGE_MAX);
 
 	*(fault->major ? &sums->major : &sums->minor) += 1;
 	if (!nr) {
@@ -143,5 +160,6 @@ void fault_sums_add(struct fault_sums *sums, const struct fault *fault)
 		return;
 	}
 	*(fault->major ? &sums->sums.at[nr - 1].major : &sums->sums.at[nr - 1].minor) += 1;
-	take_page(sums, page_of(fault), nr);
+	sums->sums.at[nr - 1].huge += size > PAGE;
+	take_pages(sums, fault, size, nr);
 }

@@ -8,9 +8,9 @@
  * one is taken for another.)
  *
  * A page belongs to the stack that faulted it in last. So the pages of all stacks are together
- * those at which faults were taken, each once, however often they came and went. (The kernel may
- * map more for one fault: a huge page, or pages of a file around the address. The event does not
- * say so.)
+ * those at which faults were taken, each once, however often they came and went. A huge page is as
+ * many pages as it has 4096 bytes. (The kernel may map more for one fault: pages around the address,
+ * of a file or a large folio. The event does not say so.)
  *
  * Memory is bounded: at most `most` bytes. A fault whose sum or page has no room is counted.
  */
@@ -28,6 +28,7 @@ struct fault_sum {
 	uint32_t stack;			/* of the log */
 	uint32_t file;			/* number of the name; 0: no file's memory */
 	uint64_t minor, major;		/* faults */
+	uint64_t huge;			/* faults, of those above, that have brought a huge page */
 	uint64_t pages;			/* that it was the last one to fault in */
 };
 
@@ -40,13 +41,14 @@ struct fault_sums {
 	size_t most;			/* bytes of all tables */
 	uint64_t minor, major;		/* all faults, with those that are in no sum */
 	uint64_t unsummed;		/* faults without a sum: no room */
-	uint64_t unpaged;		/* faults whose page had no room */
+	uint64_t unpaged;		/* pages that had no room */
 };
 
 struct fault {
 	uint64_t address;
 	uint32_t stack, file;
 	bool major;
+	uint64_t page_size;		/* a power of two; 4096 or less: it is no huge page */
 	/* Of a file's memory: the file, and the place in it. inode 0: it is no file's. */
 	uint64_t inode, dev, offset;
 };

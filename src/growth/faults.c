@@ -31,7 +31,7 @@ static struct perf_event_attr attributes(bool major, uint32_t stack)
 		.type = PERF_TYPE_SOFTWARE,
 		.config = major ? PERF_COUNT_SW_PAGE_FAULTS_MAJ : PERF_COUNT_SW_PAGE_FAULTS_MIN,
 		.sample_period = 1,
-		.sample_type = PERF_SAMPLE_FIELDS,
+		.sample_type = PERF_SAMPLE_FIELDS | PERF_SAMPLE_DATA_PAGE_SIZE,
 		.sample_regs_user = PERF_REGS_MASK,
 		.sample_stack_user = stack,
 		.inherit = 1,
@@ -48,7 +48,8 @@ static struct perf_event_attr attributes(bool major, uint32_t stack)
 
 /*
  * An old kernel (before 5.13) lets forked children inherit the event, too; their pid tells. And the
- * event stays when the process executes another program (faults_end).
+ * event stays when the process executes another program (faults_end). One before 5.11 says nothing of
+ * the size of a page.
  */
 static struct err *open_one(struct faults *faults, bool major, pid_t tid, int cpu, int *fd_ret)
 {
@@ -60,6 +61,11 @@ static struct err *open_one(struct faults *faults, bool major, pid_t tid, int cp
 	if (err && err->errnum == EINVAL) {
 		attr.inherit_thread = attr.remove_on_exec = 0;
 		err = perf_event_open(&attr, tid, cpu, fd_ret);
+	}
+	if (err && err->errnum == EINVAL) {
+		attr.sample_type &= ~(uint64_t)PERF_SAMPLE_DATA_PAGE_SIZE;
+		err = perf_event_open(&attr, tid, cpu, fd_ret);
+		faults->sizeless = !err;
 	}
 	if (!err || err->code != ERR_PERM || faults->user_only)
 		return err;
@@ -323,7 +329,7 @@ static void take_sample(struct faults *faults, const struct perf_event_header *r
 	    (pid_t)sample.pid != faults->target->pid)
 		return;
 	fault = (struct fault){ .address = sample.addr, .stack = stack_of(faults, &sample),
-				.major = faults->major };
+				.major = faults->major, .page_size = sample.page_size };
 	set_file(faults, &fault);
 	if (is_own(faults, fault.file)) {
 		faults->own++;

@@ -21,6 +21,10 @@
  * are read again after 100 ms, or after a hundred times what reading took. Until then a name may be
  * that of an earlier mapping there.
  *
+ * Huge pages. A sample says how large the page at its address is when the fault ends. Linux knows that
+ * since 5.11; before, each is one small page, and the answer says so (`sizeless`). Rejected: to look in
+ * pagemap when the ring is drained, as the page may be another one by then.
+ *
  * Exec. The events go when the process executes another program: what it faults in has nothing to
  * do with the stacks and files of this one.
  *
@@ -66,6 +70,7 @@ struct faults {
 	uint64_t maps_until;		/* ns of CLOCK_MONOTONIC: then they are old */
 	bool ended;			/* another program is executed: what comes now is its own */
 	bool refreshed;			/* modules were read in this drain */
+	bool sizeless;			/* the kernel says nothing of the size of pages */
 	bool user_only;			/* faults in system calls are not seen: not permitted */
 	bool major;			/* of the ring that is drained */
 	uint64_t samples;		/* all that came */

@@ -170,6 +170,24 @@ static bool take_bytes(struct rest *rest, void *to, size_t len)
 	return true;
 }
 
+/* The room for the copy of a stack, and behind it how much of it the kernel has filled. */
+static bool take_stack(struct rest *rest, struct perf_sample *ret)
+{
+	uint64_t len, used;
+
+	if (!take_bytes(rest, &len, 8))
+		return false;
+	if (!len)
+		return true;
+	if (len > (size_t)(rest->end - rest->at) || (size_t)(rest->end - rest->at) - len < 8)
+		return false;
+	ret->stack = rest->at;
+	memcpy(&used, rest->at + len, sizeof(used));
+	rest->at += len + sizeof(used);
+	ret->stack_len = MIN(used, len);
+	return true;
+}
+
 static struct rest rest_of(const struct perf_event_header *record)
 {
 	return (struct rest){ (const uint8_t *)(record + 1),
@@ -180,7 +198,7 @@ bool perf_sample_parse(const struct perf_event_header *record, uint64_t mask,
 		       struct perf_sample *ret)
 {
 	struct rest rest = rest_of(record);
-	uint64_t abi, len, used;
+	uint64_t abi;
 
 	*ret = (struct perf_sample){ .stack = NULL };
 	if (!take_bytes(&rest, &ret->pid, 4) || !take_bytes(&rest, &ret->tid, 4) ||
@@ -193,16 +211,9 @@ bool perf_sample_parse(const struct perf_event_header *record, uint64_t mask,
 		    !take_bytes(&rest, ret->regs, ret->nr_regs * sizeof(uint64_t)))
 			return false;
 	}
-	if (!take_bytes(&rest, &len, 8))
+	if (!take_stack(&rest, ret))
 		return false;
-	if (!len)
-		return true;
-	/* The room for the copy, and behind it how much of it the kernel has filled. */
-	if (len > (size_t)(rest.end - rest.at) || (size_t)(rest.end - rest.at) - len < 8)
-		return false;
-	memcpy(&used, rest.at + len, sizeof(used));
-	ret->stack = rest.at;
-	ret->stack_len = MIN(used, len);
+	take_bytes(&rest, &ret->page_size, sizeof(ret->page_size));
 	return true;
 }
 

@@ -54,7 +54,10 @@ void perf_ring_unmap(struct perf_ring *ring);
 size_t perf_ring_take(struct perf_ring *ring, size_t most,
 		      void (*fn)(void *ctx, const struct perf_event_header *record), void *ctx);
 
-/* A sample with TID, TIME, ADDR, REGS_USER and STACK_USER (PERF_SAMPLE_FIELDS). */
+/*
+ * A sample with TID, TIME, ADDR, REGS_USER and STACK_USER (PERF_SAMPLE_FIELDS), and, if it was asked
+ * for, DATA_PAGE_SIZE (Linux 5.11).
+ */
 #define PERF_SAMPLE_FIELDS	(PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | \
 				 PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER)
 
@@ -65,6 +68,7 @@ struct perf_sample {
 	uint64_t regs[PERF_REGS];
 	const void *stack;		/* from the user's SP on */
 	uint64_t stack_len;
+	uint64_t page_size;		/* of the page at addr; 0: not known */
 };
 
 /* Take a PERF_RECORD_SAMPLE apart, which has a register for each bit of mask. False: it is cut. */

@@ -40,8 +40,11 @@ static void print_figures(const struct session_faults *faults, const struct faul
 {
 	const char *file = faults_file(faults, sum);
 
-	out_f(out, "%" PRIu64 " pages in %" PRIu64 " faults (%" PRIu64 " minor, %" PRIu64 " major)",
+	out_f(out, "%" PRIu64 " pages in %" PRIu64 " faults (%" PRIu64 " minor, %" PRIu64 " major",
 	      sum->pages, sum->minor + sum->major, sum->minor, sum->major);
+	if (sum->huge)
+		out_f(out, "; %" PRIu64 " of huge pages", sum->huge);
+	out_text(out, ")");
 	if (*file) {
 		out_text(out, " of ");
 		out_outside(out, (struct outside){ file });
@@ -83,6 +86,7 @@ static struct err *print_files(const struct session_faults *faults, struct out *
 		file->file = sum->file;
 		file->minor += sum->minor;
 		file->major += sum->major;
+		file->huge += sum->huge;
 		file->pages += sum->pages;
 	}
 	vec_sort(&files, by_faults);
@@ -105,9 +109,12 @@ static void print_end(const struct session_faults *faults, struct out *out)
 	out_count(out, "%" PRIu64 " page faults were lost: the ring was full\n", faults->lost);
 	out_count(out, "%" PRIu64 " faults are in no stack: no room (--log-limit)\n",
 		  faults->unsummed);
-	out_count(out, "%" PRIu64 " faults are in no page count: no room (--log-limit)\n",
+	out_count(out, "%" PRIu64 " pages are in no page count: no room (--log-limit)\n",
 		  faults->unpaged);
 	out_count(out, "%" PRIu64 " faults have no stack\n", faults->unstacked);
+	if (faults->sizeless)
+		out_text(out, "a huge page counts as one page: this kernel does not say the size of "
+			 "pages (Linux 5.11 does)\n");
 	if (faults->user_only)
 		out_text(out, "faults inside system calls are not seen: kernel.perf_event_paranoid "
 			 "permits them to root and CAP_PERFMON alone\n");

@@ -3,6 +3,8 @@
  * A program that faults pages in, for growth.
  *
  *	touch N		so many pages of new memory: `ok`
+ *	huge N		a byte of each of so many huge pages, and all pages of the first one: `ok N` with
+ *			the kilobytes that the kernel has in huge pages there
  *	copy N		the first page of its own file, so often, mapped anew each time: `ok`
  *	thread N	touch, in a new thread: `ok`
  *	sockets N	so many pairs of sockets, each with a message of 1000 bytes that nobody reads;
@@ -19,6 +21,7 @@
 #include <unistd.h>
 
 #define PAGE	4096
+#define HUGE	(2ul << 20)
 
 __attribute__((noinline)) static void touch_pages(volatile char *at, long nr)
 {
@@ -35,6 +38,57 @@ __attribute__((noinline)) static void touch(long nr)
 	madvise(at, nr * PAGE, MADV_NOHUGEPAGE);
 	touch_pages(at, nr);
 	munmap(at, nr * PAGE);
+}
+
+/* The kilobytes of AnonHugePages in the mapping that holds the address. */
+static long huge_at(const char *at)
+{
+	FILE *smaps = fopen("/proc/self/smaps", "r");
+	unsigned long start, end;
+	char line[512];
+	long huge = 0, kb;
+	int in = 0;
+
+	while (smaps && fgets(line, sizeof(line), smaps)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			in = (unsigned long)at >= start && (unsigned long)at < end;
+		else if (in && sscanf(line, "AnonHugePages: %ld", &kb) == 1)
+			huge = kb;
+	}
+	if (smaps)
+		fclose(smaps);
+	return huge;
+}
+
+__attribute__((noinline)) static void touch_huge(volatile char *at, long nr)
+{
+	for (long i = 0; i < nr; i++)
+		at[i * HUGE + 5 * PAGE] = 1;
+}
+
+/* A huge page comes again, in small pages. */
+__attribute__((noinline)) static void touch_again(char *at)
+{
+	madvise(at, HUGE, MADV_NOHUGEPAGE);
+	madvise(at, HUGE, MADV_DONTNEED);
+	touch_pages(at, HUGE / PAGE);
+}
+
+static long use_huge(long nr)
+{
+	size_t len = (nr + 1) * HUGE;
+	char *map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = (char *)(((unsigned long)map + HUGE - 1) & -HUGE);
+	long huge;
+
+	if (map == MAP_FAILED)
+		abort();
+	madvise(at, nr * HUGE, MADV_HUGEPAGE);
+	touch_huge(at, nr);
+	huge = huge_at(at);
+	touch_again(at);
+	munmap(map, len);
+	return huge;
 }
 
 /* Private and written to, so that each page is a fault, whatever the kernel maps around it. */
@@ -95,8 +149,11 @@ int main(int argc, char **argv)
 	puts("ready");
 	while (fgets(line, sizeof(line), stdin) && strcmp(line, "quit\n")) {
 		nr = 0;
-		if (sscanf(line, "%15s %ld", word, &nr) > 0)
-			obey(word, nr, argv[0]);
+		if (sscanf(line, "%15s %ld", word, &nr) == 2 && !strcmp(word, "huge")) {
+			printf("ok %ld\n", use_huge(nr));
+			continue;
+		}
+		obey(word, nr, argv[0]);
 		puts("ok");
 	}
 	return 0;

@@ -82,6 +82,7 @@ static struct err *copy_job(struct session *session, void *arg)
 	ret->unpaged = sums->unpaged;
 	ret->unstacked = faults->unstacked;
 	ret->own = faults->own;
+	ret->sizeless = faults->sizeless;
 	ret->user_only = faults->user_only;
 	return err;
 }

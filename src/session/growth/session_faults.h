@@ -19,6 +19,7 @@ struct session_faults {
 	uint64_t own;			/* of mdbg's log; in no other figure */
 	uint64_t lost;			/* the rings had no room */
 	uint64_t unsummed, unpaged, unstacked;
+	bool sizeless;			/* a huge page counts as one small one */
 	bool user_only;
 };
 

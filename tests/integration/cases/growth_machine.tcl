@@ -47,6 +47,24 @@ case faults 60 {
 	live_end $m
 }
 
+# A huge page has as many bytes as the kernel has mapped for it; where it comes again in small pages, no more.
+case faults-huge 60 {
+	start_watched {t m} faulter
+	start_growth $m fault
+	skip_if {[order $t "huge 8"] != 8 * 2048} {the kernel gave no huge pages}
+	set text [live $m {growth fault function == touch_huge}]
+	skip_if {[string match {*does not say the size*} $text]} {this kernel does not say the size of pages}
+	check {[regexp {#1  (\d+) pages in 8 faults \(8 minor, 0 major; 8 of huge pages\)\n} $text -> pages]} {eight: $text}
+	check {[regexp "\nBy file:\n    $pages pages in 8 faults \\(8 minor, 0 major; 8 of huge pages\\)\n" $text]} {by file: $text}
+	set row [lindex [live_value $m {mdbg::growth fault function == touch_huge}] 0]
+	check {[dict get $row bytes] == 4096 * $pages && [dict get $row huge] == 8} {the row: $row}
+	# The first page came again, in small ones: they are of whoever came last, as far as one processor has seen both.
+	set again [dict get [fault_sums $m touch_pages] pages]
+	check {$pages + $again == 8 * 512 && $again <= 512} {$pages pages came huge, and $again small}
+	finish $t
+	live_end $m
+}
+
 proc all_faults {m} {
 	return [live_value $m {set sum 0; foreach site [mdbg::growth fault] {incr sum [dict get $site count]}; set sum}]
 }

@@ -55,6 +55,37 @@ TEST("files")
 	CU_ASSERT_STRING_EQUAL(sums.files.vec.at[7], "/7");
 }
 
+/* A huge page is as many pages as it has small ones, each of which counts once. */
+TEST("huge pages")
+{
+	CLEANUP(fault_sums_free) struct fault_sums sums;
+	struct fault fault = { .address = 0x40200000 + 0x5123, .stack = 1, .major = true,
+			       .page_size = 2u << 20 };
+
+	fault_sums_init(&sums, 1 << 20);
+	add(&sums, 0x40201000, 1, 0);
+	add(&sums, 0x401ff000, 1, 0);
+	fault_sums_add(&sums, &fault);
+	CU_ASSERT_EQUAL_FATAL(sums.sums.nr, 1);
+	CU_ASSERT_EQUAL(sums.sums.at[0].pages, 513);
+	CU_ASSERT_EQUAL(sums.sums.at[0].major, 3);
+	CU_ASSERT_EQUAL(sums.sums.at[0].huge, 1);
+	add(&sums, 0x403ff000, 2, 0);	/* the last one of it, from another place */
+	CU_ASSERT_EQUAL(sums.sums.at[0].pages, 512);
+	CU_ASSERT_EQUAL(sums.nr_pages, 513);
+	/* Of a file, that is mapped twice. */
+	fault = (struct fault){ .address = 0x7f0000205000, .stack = 3, .inode = 9,
+				.offset = 0x605000, .page_size = 2u << 20 };
+	fault_sums_add(&sums, &fault);
+	fault.address += 1ull << 30;
+	fault_sums_add(&sums, &fault);
+	fault_sums_add(&sums, &(const struct fault){ .address = 0x1000, .stack = 3, .inode = 9,
+						     .offset = 0x7ff000, .page_size = 4096 });
+	CU_ASSERT_EQUAL(sums.sums.at[2].pages, 512);
+	CU_ASSERT_EQUAL(sums.sums.at[2].huge, 2);
+	CU_ASSERT_EQUAL(sums.nr_pages, 1025);
+}
+
 /* The pages of all sums are all pages, however many there are. */
 TEST("many")
 {

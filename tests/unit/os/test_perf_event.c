@@ -147,6 +147,7 @@ TEST("sample")
 	CU_ASSERT_EQUAL(ret.regs[1], 8);
 	CU_ASSERT_EQUAL(ret.stack_len, 8);
 	CU_ASSERT_EQUAL(*(const uint64_t *)ret.stack, 9);
+	CU_ASSERT_EQUAL(ret.page_size, 0);
 	/* More of the stack is filled than there is: as much as there is. */
 	sample.used = 1 << 20;
 	CU_ASSERT_TRUE(perf_sample_parse(&sample.header, 0x41, &ret));
@@ -165,6 +166,29 @@ TEST("sample")
 	sample.regs[0] = 0;
 	CU_ASSERT_TRUE(perf_sample_parse(&sample.header, 0x41, &ret));
 	CU_ASSERT_EQUAL(ret.nr_regs, 0);
+	CU_ASSERT_PTR_NULL(ret.stack);
+}
+
+/* The size of the page comes last, with a stack or without one. */
+TEST("sample with the size of its page")
+{
+	struct {
+		struct sample sample;
+		uint64_t page_size;
+	} made = { { { PERF_RECORD_SAMPLE, 0, sizeof(made) }, 17, 18, 5, 0x1000, 2, { 7, 8 }, 16,
+		     { 9, 10 }, 8 }, 2u << 20 };
+	struct {
+		struct perf_event_header header;
+		uint32_t pid, tid;
+		uint64_t time, addr, abi, len, page_size;
+	} bare = { { PERF_RECORD_SAMPLE, 0, sizeof(bare) }, 17, 18, 5, 0x1000, 0, 0, 4096 };
+	struct perf_sample ret;
+
+	CU_ASSERT_TRUE_FATAL(perf_sample_parse(&made.sample.header, 0x41, &ret));
+	CU_ASSERT_EQUAL(ret.page_size, 2u << 20);
+	CU_ASSERT_EQUAL(ret.stack_len, 8);
+	CU_ASSERT_TRUE_FATAL(perf_sample_parse(&bare.header, 0x41, &ret));
+	CU_ASSERT_EQUAL(ret.page_size, 4096);
 	CU_ASSERT_PTR_NULL(ret.stack);
 }
 
