@@ -447,7 +447,8 @@ static const struct twin twin = {
 			  "count as all their pages), and as bytes 4096 for each page;\n"
 			  "kernel has kind, seen, and as stack a list of dicts with pc, function,\n"
 			  "offset and module. `kernel by process` also has pid (`-`: not known), process\n"
-			  "(its name), and as caller a list of dicts with pc, file and offset (bytes).\n",
+			  "(its name), and as caller a list of dicts with pc, function, file and offset\n"
+			  "(bytes in the file).\n",
 	.rows		= rows,
 };
 

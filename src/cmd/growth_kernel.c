@@ -5,6 +5,8 @@
 #include <time.h>
 
 #include "answer/answer.h"
+#include "answer/process_code.h"
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/shell/cmd.h"
 #include "cmd/growth_source.h"
@@ -73,10 +75,13 @@ static struct err *show(struct call *call, struct growth_ask *asked)
 {
 	CLEANUP(kernel_names_free) struct kernel_names names = { .known = false };
 	CLEANUP(sums_free) struct kernel_sums sums = { .estimated = 0 };
+	CLEANUP(process_codes_free) struct process_codes codes;
 	struct err *err = ask(call, asked, &names, &sums);
 
+	process_codes_init(&codes, call->session);
 	if (!err)
-		err = kernel_print(session_kernel(call->session), &names, &sums, asked->by_process,
+		err = kernel_print(session_kernel(call->session), &names, &sums,
+				   asked->by_process ? &codes : NULL,
 				   asked->query.order.limit, call->out);
 	if (!err && !asked->query.filter.conds.nr)
 		show_lines(asked->query.order.limit, call->out);
@@ -126,11 +131,12 @@ static const struct relation sum_relation = RELATION("growth", sum_columns, stru
 /* A frame of the process's own code. */
 struct caller_row {
 	uint64_t pc, offset;
-	const char *file;
+	const char *function, *file;
 };
 
 static const struct column caller_columns[] = {
 	{ "pc", "PC", NULL, COLUMN(ADDRESS, struct caller_row, pc) },
+	{ "function", "FUNCTION", NULL, COLUMN(TEXT, struct caller_row, function) },
 	{ "file", "FILE", NULL, COLUMN(TEXT, struct caller_row, file) },
 	{ "offset", ">OFFSET", NULL, COLUMN(NUMBER, struct caller_row, offset) },
 };
@@ -180,43 +186,48 @@ static struct err *add_frames(struct kernel_growth *growth, const struct kernel_
 	return err;
 }
 
-static struct err *add_callers(const struct kernel_caller *caller, struct answer *ret)
+static struct err *add_callers(struct process_codes *codes, const struct kernel_caller *caller,
+			       uint64_t time, struct answer *ret)
 {
-	struct proc_maps maps = { VEC_INIT };
+	enum symbol_names names = session_naming(codes->session)->names;
+	const struct process_code *code = caller->nr ? kernel_code(codes, caller, time) : NULL;
 	struct err *err = NULL;
 
 	*ret = (struct answer)ANSWER_KEPT(&caller_relation);
-	if (caller->nr)
-		err_ignore(procfs_maps(caller->pid, &maps));
 	for (uint32_t i = 0; !err && i < caller->nr; i++) {
-		struct caller_row row = { .pc = caller->pcs[i] };
+		struct process_code_place place = process_code_at(code, caller->pcs[i], !i);
+		struct caller_row row = { .pc = caller->pcs[i], .file = place.file,
+					  .offset = place.offset };
 
-		row.file = kernel_caller_file(&maps, row.pc, &row.offset);
+		if (place.nr)
+			row.function = symbol_frame_name(&place.frames[place.nr - 1], names);
 		err = answer_add(ret, &row);
 	}
-	procparse_maps_free(&maps);
 	return err;
 }
 
 /* comm holds the name as long as the row is not added. */
-static struct err *add_user(struct kernel_growth *growth, uint32_t user, struct sum_row *row,
+static struct err *add_user(struct kernel_growth *growth, const struct kernel_sum *sum,
+			    struct process_codes *codes, struct sum_row *row,
 			    char comm[sizeof(((struct kernel_caller *)0)->comm) + 1])
 {
-	struct kernel_caller caller = kernel_growth_caller(growth, user);
+	struct kernel_caller caller = kernel_growth_caller(growth, sum->user);
 
 	row->pid = caller.pid < 0 ? UINT64_MAX : (uint64_t)caller.pid;
 	memcpy(comm, caller.comm, sizeof(caller.comm));
 	row->process = comm;
-	return add_callers(&caller, &row->caller);
+	return add_callers(codes, &caller, sum->time, &row->caller);
 }
 
 static struct err *rows(struct call *call, struct growth_ask *asked, struct answer *ret)
 {
 	CLEANUP(kernel_names_free) struct kernel_names names = { .known = false };
 	CLEANUP(sums_free) struct kernel_sums sums = { .estimated = 0 };
+	CLEANUP(process_codes_free) struct process_codes codes;
 	struct kernel_growth *growth = session_kernel(call->session);
 	struct err *err = ask(call, asked, &names, &sums);
 
+	process_codes_init(&codes, call->session);
 	*ret = (struct answer)ANSWER_KEPT(asked->by_process ? &user_relation : &sum_relation);
 	for (size_t i = 0; !err && i < MIN(sums.vec.nr, asked->query.order.limit); i++) {
 		const struct kernel_sum *sum = &sums.vec.at[i];
@@ -227,11 +238,13 @@ static struct err *rows(struct call *call, struct growth_ask *asked, struct answ
 
 		err = add_frames(growth, &names, sum->stack, &row.stack);
 		if (!err && asked->by_process)
-			err = add_user(growth, sum->user, &row, comm);
+			err = add_user(growth, sum, &codes, &row, comm);
 		if (row.stack.nr)
 			row.function = ((const struct frame_row *)row.stack.at)->function;
 		add_err = answer_add(ret, &row);
 		err = err ? err : add_err;
+		if (!err)
+			err = cancel_check();
 	}
 	return err;
 }

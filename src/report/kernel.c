@@ -6,12 +6,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "answer/process_code.h"
 #include "base/cancel.h"
-#include "base/compiler.h"
+#include "base/cleanup.h"
 #include "base/map.h"
-#include "base/path.h"
-#include "os/procfs.h"
 #include "report/out.h"
+#include "report/traceback.h"
+#include "session/session.h"
 #include "symbol/name_glob.h"
 
 #define INDENT	8
@@ -141,7 +142,8 @@ static struct err *add(const struct kernel_held *held, void *ctx)
 	if (!nr) {
 		err = vec_push(&adding->sums->vec,
 			       ((struct kernel_sum){ .stack = held->stack, .user = user,
-						     .pages = held->pages }));
+						     .pages = held->pages,
+						     .time = UINT64_MAX }));
 		nr = adding->sums->vec.nr;
 		if (!err)
 			err = map_put(&adding->at, key, (void *)nr);
@@ -152,6 +154,7 @@ static struct err *add(const struct kernel_held *held, void *ctx)
 	sum->bytes += (uint64_t)held->size * held->weight;
 	sum->count += held->weight;
 	sum->seen++;
+	sum->time = MIN(sum->time, adding->now_ns - held->age);
 	if (held->weight > 1)
 		sum->estimated += held->weight;
 	return NULL;
@@ -232,51 +235,78 @@ static void print_caller(const struct kernel_caller *caller, struct out *out)
 	out_text(out, ")");
 }
 
-const char *kernel_caller_file(const struct proc_maps *maps, uint64_t pc, uint64_t *offset_ret)
+const struct process_code *kernel_code(struct process_codes *codes,
+				       const struct kernel_caller *caller, uint64_t time)
 {
-	const struct proc_map *map = procparse_maps_find(maps, pc);
+	char comm[sizeof(caller->comm) + 1] = "";
 
-	if (!map || map->path[0] != '/')
-		return NULL;
-	*offset_ret = pc - map->start + map->offset;
-	return path_base(map->path);
+	memcpy(comm, caller->comm, sizeof(caller->comm));
+	return process_codes_find(codes, caller->pid, comm, time);
 }
 
-/* The process may have ended: then there are addresses alone. */
-static void print_users_stack(const struct kernel_caller *caller, struct out *out)
+/* The functions at an address, one a line, those that are inlined there first. */
+static struct err *print_place(const struct process_code *code, uint64_t pc, bool entry,
+			       enum symbol_names names, struct out *out)
 {
-	struct proc_maps maps = { VEC_INIT };
+	struct process_code_place place = process_code_at(code, pc, entry);
+	struct err *err = NULL;
 
-	if (caller->nr)
-		err_ignore(procfs_maps(caller->pid, &maps));
-	for (uint32_t i = 0; i < caller->nr; i++) {
-		uint64_t offset;
-		const char *file = kernel_caller_file(&maps, caller->pcs[i], &offset);
+	for (size_t i = 0; !err && i < MAX(place.nr, (size_t)1); i++) {
+		AUTO_STR struct str text = STR_INIT;
 
+		if (i + 1 < place.nr)
+			err = traceback_inlined(&text, &place.frames[i], names);
+		else if (place.nr)
+			err = str_add(&text, symbols_text(code->symbols, pc, code->generation,
+							  !entry, names));
+		else if (place.file)
+			err = str_addf(&text, "[%s+0x%" PRIx64 "]", place.file, place.offset);
 		out_blanks(out, INDENT);
-		out_address(out, caller->pcs[i]);
-		if (file) {
-			out_text(out, " [");
-			out_outside(out, (struct outside){ file });
-			out_f(out, "+0x%" PRIx64 "]", offset);
+		out_address(out, pc);
+		if (text.len) {
+			out_text(out, " ");
+			out_outside(out, (struct outside){ text.at });
 		}
 		out_text(out, "\n");
 	}
-	procparse_maps_free(&maps);
+	return err;
 }
 
-static void print_sum(struct kernel_growth *growth, const struct kernel_names *names,
-		      const struct kernel_sum *sum, bool by_user, size_t rank, struct out *out)
+/* Without names there are addresses alone, and the reason. */
+static struct err *print_users_stack(struct process_codes *codes, const struct kernel_caller *caller,
+				     uint64_t time, struct out *out)
+{
+	enum symbol_names names = session_naming(codes->session)->names;
+	const struct process_code *code = NULL;
+	struct err *err = NULL;
+
+	if (caller->nr)
+		code = kernel_code(codes, caller, time);
+	for (uint32_t i = 0; !err && i < caller->nr; i++)
+		err = print_place(code, caller->pcs[i], !i, names, out);
+	if (code && *code->why.msg) {
+		out_blanks(out, INDENT);
+		out_text(out, "(no names: ");
+		out_outside(out, (struct outside){ code->why.msg });
+		out_text(out, ")\n");
+	}
+	return err;
+}
+
+static struct err *print_sum(struct kernel_growth *growth, const struct kernel_names *names,
+			     const struct kernel_sum *sum, struct process_codes *codes, size_t rank,
+			     struct out *out)
 {
 	struct kernel_caller caller = { .pid = 0 };
 	uint32_t nr;
 	const uint64_t *pcs = kernel_stack(growth, names, sum->stack, &nr);
+	struct err *err;
 
 	out_f(out, "#%zu  %s bytes in %" PRIu64 " %s", rank, number_text_size(out, sum->bytes).at,
 	      sum->count, sum->pages ? "page allocations" : "objects");
 	if (sum->count != sum->seen)
 		out_f(out, " (estimated from %" PRIu64 ")", sum->seen);
-	if (by_user) {
+	if (codes) {
 		caller = kernel_growth_caller(growth, sum->user);
 		out_text(out, " by ");
 		print_caller(&caller, out);
@@ -290,8 +320,9 @@ static void print_sum(struct kernel_growth *growth, const struct kernel_names *n
 		out_blanks(out, INDENT);
 		out_text(out, "(no stack)\n");
 	}
-	print_users_stack(&caller, out);
+	err = codes ? print_users_stack(codes, &caller, sum->time, out) : NULL;
 	out_text(out, "\n");
+	return err;
 }
 
 struct process_sum {
@@ -352,18 +383,19 @@ static struct err *print_processes(struct kernel_growth *growth, const struct ke
 }
 
 struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names *names,
-			 const struct kernel_sums *sums, bool by_user, uint64_t limit,
+			 const struct kernel_sums *sums, struct process_codes *codes, uint64_t limit,
 			 struct out *out)
 {
 	struct kernel_figures figures;
 	struct err *err = NULL;
 
 	out_heading(out, "Held by the kernel, since `growth start`:");
-	if (by_user)
+	if (codes)
 		err = print_processes(growth, sums, limit, out);
 	for (size_t i = 0; !err && !out_done(out) && i < MIN(sums->vec.nr, limit); i++) {
-		print_sum(growth, names, &sums->vec.at[i], by_user, i + 1, out);
-		err = cancel_check();
+		err = print_sum(growth, names, &sums->vec.at[i], codes, i + 1, out);
+		if (!err)
+			err = cancel_check();
 	}
 	kernel_growth_figures(growth, &figures);
 	out_f(out, "objects   %s bytes in %" PRIu64 " (kmalloc, kmem_cache)\n",

@@ -9,7 +9,8 @@
 #include "os/kallsyms.h"
 
 struct out;
-struct proc_maps;
+struct process_code;
+struct process_codes;
 
 struct kernel_sum {
 	uint32_t stack;
@@ -18,6 +19,7 @@ struct kernel_sum {
 	uint64_t bytes, count;		/* estimated, where one stands for several */
 	uint64_t seen;			/* records that they are from */
 	uint64_t estimated;		/* of count: from records that stand for several */
+	uint64_t time;			/* of the earliest one, ns since the epoch */
 };
 
 struct kernel_sums {
@@ -39,11 +41,9 @@ void kernel_names_free(struct kernel_names *names);
 const uint64_t *kernel_stack(struct kernel_growth *growth, const struct kernel_names *names,
 			     uint32_t stack, uint32_t *nr_ret);
 
-/*
- * The file that is mapped at an address of a process's code, and the offset in it; NULL: none is, any
- * more.
- */
-const char *kernel_caller_file(const struct proc_maps *maps, uint64_t pc, uint64_t *offset_ret);
+/* The code of a caller whose earliest allocation of a sum was made at a time (ns since the epoch). */
+const struct process_code *kernel_code(struct process_codes *codes,
+				       const struct kernel_caller *caller, uint64_t time);
 
 /*
  * Add up what a filter keeps: address, size, time, age, function and module; by_user: also by process
@@ -53,9 +53,12 @@ const char *kernel_caller_file(const struct proc_maps *maps, uint64_t pc, uint64
 struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_names *names,
 			  const struct filter *filter, bool by_user, uint64_t now_ns,
 			  struct kernel_sums *ret) MUST_CHECK;
-/* Print the first `limit` sums, each with its process if they are by user, and what is not in them. */
+/*
+ * Print the first `limit` sums, and what is not in them; codes: they are by user, and each has its
+ * process, with the names of its code; else NULL.
+ */
 struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names *names,
-			 const struct kernel_sums *sums, bool by_user, uint64_t limit,
+			 const struct kernel_sums *sums, struct process_codes *codes, uint64_t limit,
 			 struct out *out) MUST_CHECK;
 /* Print the first `limit` lines of /proc/allocinfo. */
 void kernel_print_allocinfo(const struct allocinfo *info, uint64_t limit, struct out *out);

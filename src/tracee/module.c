@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
+#include "os/local_files.h"
 #include "tracee/module_new.h"
 
 void modules_init(struct modules *modules, const char *cache_dir)
@@ -96,6 +97,7 @@ void modules_merge(struct modules *modules,
 struct live {
 	pid_t tid;
 	struct memory *memory;
+	struct local_files *files;	/* NULL: any file is opened */
 };
 
 static struct err *live_open(void *ctx, const struct proc_maps *maps, const struct proc_map *map,
@@ -103,6 +105,9 @@ static struct err *live_open(void *ctx, const struct proc_maps *maps, const stru
 {
 	const struct live *live = ctx;
 
+	if (live->files && local_files_place(live->files, live->tid, map->dev_major,
+					     map->dev_minor) != FILE_LOCAL)
+		return err_create(ERR_NOTFOUND, "%s is not of this machine", map->path);
 	return module_file_open(live->tid, maps, map, live->memory, fd_ret);
 }
 
@@ -123,7 +128,8 @@ struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *m
 			    bool *changed_ret)
 {
 	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
-	struct live live = { tid, memory };
+	CLEANUP(local_files_free) struct local_files files = LOCAL_FILES_INIT;
+	struct live live = { tid, memory, modules->names_only ? &files : NULL };
 	struct module_world world = {
 		.maps = &maps, .open = live_open, .open_program = live_open_program, .ctx = &live,
 	};

@@ -65,6 +65,11 @@ struct modules {
 	uint32_t serial;	/* the last one */
 	struct rows_cache cache;
 	uint64_t rows_most;	/* of all; LIMIT_ALL_ROWS */
+	/*
+	 * For names alone: no rows are made, and a file that somebody else delivers (os/local_files.h)
+	 * is not opened.
+	 */
+	bool names_only;
 	bool cancellable;	/* a refresh ends with ERR_CANCELLED at Ctrl-C (base/cancel.h) */
 };
 

@@ -58,7 +58,7 @@ static struct err *add_fresh(struct refresh *refresh, struct module **module)
 
 	if (!err)
 		err = vec_reserve(&refresh->fresh, 1);
-	if (!err)
+	if (!err && !old->names_only)
 		err = module_load_rows(*module, &old->cache,
 				       old->rows_most - MIN(refresh->rows, old->rows_most));
 	if (err)

@@ -256,7 +256,9 @@ case kernel-by-process 60 {
 			continue
 		}
 		check {[dict get $site process] eq "faulter"} {its name: $site}
-		check {[string match libc* [dict get [lindex [dict get $site caller] 0] file]]} {the system call: $site}
+		set frame [lindex [dict get $site caller] 0]
+		check {[string match libc* [dict get $frame file]] && [dict get $frame offset] > 0} {the system call: $site}
+		check {[string match *send* [dict get $frame function]]} {its name: $site}
 		incr count [expr {[dict get $site kind] eq "objects" ? [dict get $site count] : 0}]
 	}
 	check {abs($count - 400) <= 4} {400 messages are held, and mdbg has $count of [pid_of $t]}
@@ -270,13 +272,47 @@ case kernel-by-process 60 {
 	check {[regexp -line "^process [pid_of $t] \\(faulter\\): (\\d+) bytes of objects, \\d+ bytes of pages\$" $text -> bytes]} {$text}
 	check {$bytes >= 400 * 1000} {the sum of the process: $text}
 	check {[regexp -line "^#1 .* by process [pid_of $t] \\(faulter\\)\$" $text]} {$text}
-	check {[regexp {\[libc\S*\+0x[0-9a-f]+\]} $text]} {its code: $text}
+	check {[regexp {\n {8}0x00007f[0-9a-f]+ \w*send\w*\+0x[0-9a-f]+ [\[(]} $text] && ![string match "*no names*" $text]} {its code: $text}
 	check {[string match {*unknown*} [live_error $m {growth kernel by thread}]] ||
 	       [string match {*by*} $::result]} {by what: $::result}
 	tell $t quit
 	check {[ending $t] eq {exit 0}} {the target}
 	# What it held is gone with it; the rest has its number still, and addresses alone.
 	live $m {growth kernel by process}
+	live_end $m
+}
+
+# The process that mdbg is attached to has the names of the session; one that has executed another program since has none.
+case kernel-process-names 60 {
+	have_kernel_alone
+	start_watched {t m} faulter
+	live $m {set kernel-sampling off}
+	start_growth $m kernel
+	order $t "sockets 100"
+	set text [live $m {growth kernel by process function == unix_dgram_sendmsg}]
+	check {[regexp "by process [pid_of $t] \\(faulter\\)\n(?: {8}0xf\[^\n\]+\n)+ {8}0x00007f\[0-9a-f\]+ \\w*send\\w*\\+0x" $text]} {the names of the session: $text}
+	set other [open |[list sh -c {echo $$; read x; exec 3< /dev/null 4< /dev/null; echo; read x; exec sleep 100}] r+]
+	chan configure $other -buffering line
+	set pid [hear $other]
+	puts $other open
+	hear $other
+	set ask {set found {}
+		foreach site [mdbg::growth kernel by process function == *sys_open*] {
+			if {[dict get $site pid] == %d} {lappend found [dict get $site process] [lindex [dict get $site caller] 0]}
+		}
+		set found}
+	set before [live_value $m [string map {\n " ; " \t ""} [format $ask $pid]]]
+	puts $other exec
+	until {[string trim [slurp /proc/$pid/comm]] eq "sleep"}
+	set after [live_value $m [string map {\n " ; " \t ""} [format $ask $pid]]]
+	set text [live $m {growth kernel by process function == *sys_open* limit 1000}]
+	exec kill $pid
+	catch {close $other}
+	skip_if {![llength $before]} {this kernel names the stacks of open files otherwise}
+	check {[lindex $before 0] eq "sh" && [string match *open* [dict get [lindex $before 1] function]]} {before: $before}
+	check {[dict get [lindex $after [lsearch $after sh]+1] function] eq ""} {after: $after}
+	check {[regexp "by process $pid \\(sh\\)\n(?: {8}0x\[^\n\]+\n)+ {8}\\(no names: none of its threads is called sh now: it may have executed another program\\)\n" $text]} {$text}
+	finish $t
 	live_end $m
 }
 
