@@ -69,6 +69,7 @@ static void print_likely(const struct leaks *leaks, struct out *out)
 		[LIKELY_OFFSET] = "are pointed to at the same inner byte as others of their site",
 		[LIKELY_FORM] = "are pointed to where their form says",
 		[LIKELY_POOL] = "are an allocator's pools",
+		[LIKELY_LINKED] = "are in a list, and pointed to at their links",
 		[LIKELY_VIA] = "are pointed to by these",
 	};
 	struct leak_sum all = { 0, 0 };

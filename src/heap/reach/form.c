@@ -30,6 +30,8 @@
 
 #define COUNT_MAX	(1u << 24)	/* of references */
 
+#define TYPES_MOST	3u	/* from an object of Python's to the type that is its own */
+
 #define PAGE_LEAST	512u	/* bytes, of SQLite */
 #define PAGE_HEADER_MAX	256u	/* where what belongs to the page is, behind its header's start */
 
@@ -42,6 +44,8 @@ const char *form_text(enum form form)
 		[FORM_COUNTED] = "behind two reference counts",
 		[FORM_TABLE] = "as hash tables of Rust have",
 		[FORM_PAGE] = "at a header behind the data, as SQLite's pages have",
+		[FORM_TAGGED] = "by their flags in its low bits",
+		[FORM_PYTHON] = "behind the header of Python's collector",
 	};
 
 	return texts[form];
@@ -155,6 +159,35 @@ static bool is_page(struct memory *memory, const struct block *block, uint64_t o
 	       word[1] <= block->address + block->size;
 }
 
+/* At byte 4, a number might begin that an earlier owner of the memory has pointed to. */
+static bool is_tagged(struct memory *memory, const struct block *block, uint64_t offset)
+{
+	uint64_t first, there;
+
+	return offset < WORD / 2 && block->size >= sizeof(first) &&
+	       !memory_read(memory, block->address, &first, sizeof(first)) && first && !(first % WORD) &&
+	       !memory_read(memory, first, &there, sizeof(there));
+}
+
+/* The header has two words, or four where the object has a dictionary of its own. */
+static bool is_python(struct memory *memory, const struct block *block, uint64_t offset)
+{
+	uint64_t object[2], at = block->address + offset;
+
+	if ((offset != 2 * WORD && offset != 4 * WORD) || block->size - offset < sizeof(object))
+		return false;
+	for (unsigned i = 0; i <= TYPES_MOST; i++) {
+		/* Some count to 2^32 - 1 as the references of what is never freed. */
+		if (memory_read(memory, at, object, sizeof(object)) || !object[0] ||
+		    object[0] > UINT32_MAX || object[1] % WORD)
+			return false;
+		if (object[1] == at)
+			return i;
+		at = object[1];
+	}
+	return false;
+}
+
 enum form form_of(struct memory *memory, const struct block *block, uint64_t offset)
 {
 	uint64_t head[HEADER_MAX / WORD];
@@ -167,6 +200,10 @@ enum form form_of(struct memory *memory, const struct block *block, uint64_t off
 		return FORM_TABLE;
 	if (is_page(memory, block, offset))
 		return FORM_PAGE;
+	if (is_tagged(memory, block, offset))
+		return FORM_TAGGED;
+	if (is_python(memory, block, offset))
+		return FORM_PYTHON;
 	if (offset % WORD || offset > HEADER_MAX ||
 	    memory_read(memory, block->address, head, offset))
 		return FORM_NONE;

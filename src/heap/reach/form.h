@@ -11,6 +11,10 @@
  *			before them, one in each of 2^k buckets
  *	page		a header behind the data, which points back to the start of these, and to
  *			what is behind itself (SQLite's pages)
+ *	tagged		an address of memory in the first word, of which it is byte 1, 2 or 3: nobody walks
+ *			through such a block byte by byte; so the low bits of the pointer are flags
+ *	python		an object of Python's behind the header of its collector: a count of
+ *			references, and a type, whose type leads to the one that is its own type
  *
  * The one that proves the contrary: an object of make_shared is pointed to behind its counts, but
  * each of its owners has a pointer to the block's start as well.
@@ -23,7 +27,9 @@
 struct block;
 struct memory;
 
-enum form { FORM_NONE, FORM_SDS, FORM_SIZED, FORM_COUNTED, FORM_TABLE, FORM_PAGE, FORMS };
+enum form {
+	FORM_NONE, FORM_SDS, FORM_SIZED, FORM_COUNTED, FORM_TABLE, FORM_PAGE, FORM_TAGGED, FORM_PYTHON, FORMS
+};
 
 /* The form that makes a pointer to this offset, which is not 0, the one that the program keeps. */
 enum form form_of(struct memory *memory, const struct block *block, uint64_t offset);

@@ -81,10 +81,11 @@ enum leak_kind { LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE, LE
  *	form		its words prove that the pointer is the one that the program keeps (form.h)
  *	pool		its first words have its own end, and a place in it: an allocator's block
  *			(nginx's pools, obstacks, PostgreSQL's contexts)
+ *	linked		it is in a list, and pointed to at its links (reach_linked.c)
  *	via		a likely block points to its start
  */
 enum likely {
-	LIKELY_NOT, LIKELY_OFFSET, LIKELY_FORM, LIKELY_POOL, LIKELY_VIA, LIKELY_KINDS
+	LIKELY_NOT, LIKELY_OFFSET, LIKELY_FORM, LIKELY_POOL, LIKELY_LINKED, LIKELY_VIA, LIKELY_KINDS
 };
 
 #define REACH_NO_LEADER	UINT32_MAX

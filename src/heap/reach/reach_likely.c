@@ -403,7 +403,8 @@ static struct err *mark_offsets(struct likely_search *search)
 	return err;
 }
 
-static void mark_pools(struct likely_search *search)
+/* What needs no offset: pools, and members of lists. */
+static void mark_others(struct likely_search *search)
 {
 	struct marker *marker = search->marker;
 
@@ -415,6 +416,10 @@ static void mark_pools(struct likely_search *search)
 		block = packed_block(marker->list, i);
 		if (block.size >= POOL_LEAST && inner_is_pool(&search->reader.memory, &block))
 			mark(marker, i, LIKELY_POOL);
+		else if (is_sure(marker, i) &&
+			 reach_linked(marker, &search->reader.memory, i,
+				      evidence_offset(marker->ret->offset[i])))
+			mark(marker, i, LIKELY_LINKED);
 	}
 }
 
@@ -450,12 +455,18 @@ bool reach_likely_mark(struct marker *marker, uint32_t block, uint64_t offset, b
 	search->err = place_of(search, block, (uint32_t)offset, &at);
 	if (!search->err)
 		likely = why(search, block, at, !is_link);
-	if (likely != LIKELY_NOT)
+	if (search->err)
+		return false;
+	if (likely == LIKELY_NOT &&
+	    reach_linked(marker, &search->reader.memory, block, offset))
+		likely = LIKELY_LINKED;
+	else if (likely != LIKELY_NOT)
 		search->err = number_offset(search, at);
 	if (search->err || likely == LIKELY_NOT)
 		return false;
 	marker_at(marker, block)->likely = likely & 7;
-	marker->ret->offset[block] = at->number;
+	if (likely != LIKELY_LINKED)
+		marker->ret->offset[block] = at->number;
 	return true;
 }
 
@@ -471,7 +482,7 @@ static struct err *find_in_round(struct likely_search *search, bool first)
 	err = mark_offsets(search);
 	if (err)
 		return err;
-	mark_pools(search);
+	mark_others(search);
 	err = reach_follow_pending(search->marker);
 	return err ? err : search->err;
 }

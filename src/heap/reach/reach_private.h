@@ -8,6 +8,7 @@
  *	reach_stacks.c	blocks that only words of stacks and registers lead to
  *	reach_evidence.c	words by which a block may be likely
  *	reach_pools.c	blocks of malloc in which those of known pools lie
+ *	reach_linked.c	members of lists, which are pointed to at their links
  *	reach_likely.c	possibly lost blocks that are likely to be in use
  */
 #pragma once
@@ -120,6 +121,11 @@ struct err *reach_stacks_collect(struct marker *marker, uint64_t place, const ui
 struct err *reach_stacks_scan(struct marker *marker) MUST_CHECK;
 /* Find the likely blocks; it must be known which blocks are reachable, and possibly lost. */
 struct err *reach_likely_find(struct marker *marker) MUST_CHECK;
+/*
+ * Is the block a member of a list of what is in use, whose links are at this offset? A word of what
+ * is in use points there.
+ */
+bool reach_linked(const struct marker *marker, struct memory *memory, uint32_t block, uint64_t offset);
 /*
  * A likely block has a pointer to so many bytes behind the start of a possibly lost one: true if
  * that is one of those that are found where they are usual, or proved; then the block has its

@@ -157,3 +157,44 @@ TEST("headers behind pages")
 	CU_ASSERT_EQUAL(form_of(&in.memory, &block, block.size), FORM_NONE);
 	free(in.word);
 }
+
+TEST("flags in the low bits")
+{
+	struct block block = block_of(24);
+	struct words in;
+
+	words_open(&in);
+	in.word[FIRST] = at(50);
+	CU_ASSERT_EQUAL(form_of(&in.memory, &block, 1), FORM_TAGGED);
+	CU_ASSERT_EQUAL(form_of(&in.memory, &block, 4), FORM_NONE);
+	in.word[FIRST] = at(50) + 1;
+	CU_ASSERT_EQUAL(form_of(&in.memory, &block, 2), FORM_NONE);
+	memcpy(&in.word[FIRST], "a text of", 8);
+	CU_ASSERT_EQUAL(form_of(&in.memory, &block, 2), FORM_NONE);
+	free(in.word);
+}
+
+TEST("objects of Python's behind the collector's header")
+{
+	enum { TYPE = 50, TYPE_OF_TYPES = 70 };
+	struct block block = block_of(600);
+	struct words in;
+
+	words_open(&in);
+	in.word[FIRST + 2] = in.word[FIRST + 4] = 1;
+	in.word[FIRST + 3] = in.word[FIRST + 5] = at(TYPE);
+	in.word[TYPE] = 60;
+	in.word[TYPE + 1] = at(TYPE_OF_TYPES);
+	in.word[TYPE_OF_TYPES] = UINT32_MAX;
+	in.word[TYPE_OF_TYPES + 1] = at(TYPE_OF_TYPES);
+	CU_ASSERT_EQUAL(form_of(&in.memory, &block, 16), FORM_PYTHON);
+	CU_ASSERT_EQUAL(form_of(&in.memory, &block, 32), FORM_PYTHON);
+	CU_ASSERT_EQUAL(form_of(&in.memory, &block, 24), FORM_NONE);
+	/* An empty list is its own neighbour, too, but has no count of references. */
+	in.word[TYPE_OF_TYPES] = 0x7f0012345678;
+	CU_ASSERT_EQUAL(form_of(&in.memory, &block, 16), FORM_NONE);
+	in.word[TYPE_OF_TYPES] = UINT32_MAX;
+	in.word[TYPE_OF_TYPES + 1] = at(90);
+	CU_ASSERT_EQUAL(form_of(&in.memory, &block, 16), FORM_NONE);
+	free(in.word);
+}

@@ -191,6 +191,82 @@ TEST("most of the site")
 	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_OFFSET), NR);
 }
 
+/* Links of two words at byte 24 of blocks, of each to the next one and the one before; the last has the first. */
+static void link_ring(struct world *world, const uint64_t *links, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t *link = &world->in.word[(links[i] - at(0)) / 8];
+
+		link[0] = links[(i + nr - 1) % nr];
+		link[1] = links[(i + 1) % nr];
+	}
+}
+
+TEST("members of lists of two links")
+{
+	enum { MEMBERS = 3, HEAD = 10 };
+	CLEANUP(world_close) struct world world;
+	uint64_t links[MEMBERS + 1] = { at(HEAD) };
+
+	world_open(&world);
+	add_blocks(&world, 0, MEMBERS, 1);
+	for (size_t i = 0; i < MEMBERS; i++)
+		links[i + 1] = at(FIRST + STEP * i) + 24;
+	link_ring(&world, links, MEMBERS + 1);
+	run(&world);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), MEMBERS);
+	/* A ring without a head that something points into, ... */
+	link_ring(&world, links + 1, MEMBERS);
+	world.in.word[HEAD] = links[1];
+	world.in.word[HEAD + 1] = 0;
+	run(&world);
+	CU_ASSERT_EQUAL(kind_of(&world, 0), LEAK_POSSIBLE);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_NOT), MEMBERS);
+	/* ... and a member that was taken out, to which its neighbours do not point any more. */
+	link_ring(&world, links, MEMBERS + 1);
+	world.in.word[HEAD + 1] = links[2];
+	run(&world);
+	CU_ASSERT_EQUAL(likely_of(&world, 0), LIKELY_NOT);
+	CU_ASSERT_EQUAL(likely_of(&world, 1), LIKELY_LINKED);
+	/* A head in a frame may be dead. */
+	memset(&world.in.word[HEAD], 0, 16);
+	links[0] = at(STACK);
+	link_ring(&world, links, MEMBERS + 1);
+	world.stack[0] = (struct reach_range){ at(STACK), at(ROOT) };
+	run(&world);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), 0);
+}
+
+TEST("members of lists that end with their link")
+{
+	enum { MEMBERS = 3, LINK = 17 };	/* word 17 of 18 */
+	CLEANUP(world_close) struct world world;
+	uint64_t *last;
+
+	world_open(&world);
+	add_blocks(&world, 0, MEMBERS, 1);
+	point(&world, 0, 0, 1, 8 * LINK);
+	for (size_t i = 0; i + 1 < MEMBERS; i++)
+		point(&world, FIRST + STEP * i + LINK, i + 1, 1, 8 * LINK);
+	run(&world);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), MEMBERS);
+	/* At the end of a text, or of an array of pointers, a loop may have ended. */
+	last = &world.in.word[FIRST + STEP * (MEMBERS - 1) + LINK - 1];
+	memcpy(last, "the end.", sizeof(*last));
+	run(&world);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), MEMBERS - 1);
+	*last = at(2000);
+	run(&world);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), MEMBERS - 1);
+	*last = 0x2020200000000000;
+	run(&world);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), MEMBERS);
+	/* Elsewhere in a block, a 0 says nothing. */
+	point(&world, 0, 0, 1, 8 * LINK - 8);
+	run(&world);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), 0);
+}
+
 /* A table of 64 entries, with the only pointers to blocks. Returns the address of its control bytes. */
 static uint64_t add_table(struct world *world, size_t word)
 {
