@@ -28,10 +28,13 @@
 #include "tracee/module.h"
 
 #define CALLED_LONGEST	65536u
+/* In the map of called functions, whose values are not NULL, above the registers. */
+#define KNOWN		(UINT64_C(1) << 32)
 
 struct search {
 	const struct arch *arch;
 	const struct module *module;
+	struct map *called;
 	uint32_t changed;
 };
 
@@ -47,7 +50,8 @@ static uint8_t *read_code(const struct module *module, struct probe_code code)
 	return bytes;
 }
 
-static void add_called(struct search *search, uint64_t address)
+/* What a called function changes. Nothing, if its code is not known. */
+static uint32_t changed_by(const struct search *search, uint64_t address)
 {
 	const struct module *module = search->module;
 	AUTO_FREE uint8_t *bytes = NULL;
@@ -56,16 +60,29 @@ static void add_called(struct search *search, uint64_t address)
 
 	if (cfi_function(module->elf, address - module->bias, &code.start, &code.len) ||
 	    code.len > CALLED_LONGEST)
-		return;
+		return 0;
 	code.start += module->bias;
 	bytes = read_code(module, code);
-	if (bytes && search->arch->changed_registers(bytes, code.len, &changed, &popped))
-		search->changed |= changed & ~popped;
+	if (!bytes || !search->arch->changed_registers(bytes, code.len, &changed, &popped))
+		return 0;
+	return changed & ~popped;
 }
 
-void changed_registers_find(const struct arch *arch, struct probe *probe)
+/* An allocator's functions call the same few functions again and again: each is looked at once. */
+static void add_called(struct search *search, uint64_t address)
 {
-	struct search search = { arch, probe->module, 0 };
+	uintptr_t known = (uintptr_t)map_get(search->called, address);
+
+	if (!known) {
+		known = KNOWN | changed_by(search, address);
+		err_ignore(map_put(search->called, address, (void *)known));
+	}
+	search->changed |= (uint32_t)known;
+}
+
+void changed_registers_find(const struct arch *arch, struct probe *probe, struct map *called)
+{
+	struct search search = { arch, probe->module, called, 0 };
 	uint32_t popped = 0;
 
 	for (uint32_t i = 0; i < probe->nr_tails; i++) {

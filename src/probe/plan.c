@@ -180,6 +180,7 @@ static bool is_of_known_allocator(const struct module *module)
 static void decide(struct finding *finding)
 {
 	struct probes *probes = finding->probes;
+	struct map called = MAP_INIT;
 	bool known;
 
 	if (finding->first == probes->all.nr)
@@ -199,10 +200,11 @@ static void decide(struct finding *finding)
 					 (!known || probe->fn->user || probe->nothrow);
 			tail_call_find(probes->target->arch, probe);
 			if (known && !probe->fn->user)
-				changed_registers_find(probes->target->arch, probe);
+				changed_registers_find(probes->target->arch, probe, &called);
 		}
 		probe_slot_inherit(probes, probe);
 	}
+	map_free(&called, NULL);
 }
 
 static struct err *add_users(const struct finding *finding)

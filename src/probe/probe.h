@@ -328,9 +328,10 @@ struct err *probes_disarm_child(struct probes *probes, struct target *child) MUS
 void tail_call_find(const struct arch *arch, struct probe *probe);
 /*
  * After that: find the registers that it changes (changed_registers.c). Not for a function that the
- * user has named.
+ * user has named. The map is for all functions of one module: by the address of a function that they
+ * call what it changes, as found so far. The caller frees it, without its values.
  */
-void changed_registers_find(const struct arch *arch, struct probe *probe);
+void changed_registers_find(const struct arch *arch, struct probe *probe, struct map *called);
 
 /* Make the traps of a filled probe known by their addresses. */
 struct err *probes_add_traps(struct probes *probes, struct probe *probe) MUST_CHECK;
