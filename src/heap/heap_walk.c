@@ -15,6 +15,7 @@ void heap_walk_free(struct heap_walk *walk)
 	vec_free(&walk->spans);
 	vec_free(&walk->damage);
 	vec_free(&walk->loose);
+	vec_free(&walk->lists);
 }
 
 struct err *heap_walk_damage(struct heap_walk *walk, struct heap_damage damage, const char *fmt,
@@ -98,6 +99,11 @@ static struct err *add_lists(struct heap_walk *walk, const struct heap_walk *oth
 	}
 	vec_each_while(word, &other->loose, !err)
 		err = vec_push(&walk->loose, *word);
+	vec_each_while(lists, &other->lists, !err) {
+		err = vec_push(&walk->lists, *lists);
+		if (!err)
+			walk->lists.at[walk->lists.nr - 1].heap = number_of(lists->heap, first);
+	}
 	vec_sort(&walk->spans, by_start);
 	return err;
 }

@@ -119,6 +119,23 @@ struct heap_arena {
 	uint64_t largest_free;	/* chunk, bytes */
 };
 
+/* The chunks of a free list. Sizes of bins are as glibc has them, with the flags in the lowest bits. */
+struct heap_list {
+	uint64_t least, most, bytes, count;
+};
+
+#define HEAP_FASTBINS	10u
+#define HEAP_BINS	127u	/* the first one is the unsorted bin */
+
+/* The lists of an arena of glibc, and its heaps: what malloc_info(3) says of it. */
+struct heap_lists {
+	uint16_t heap;			/* its number */
+	bool whole;			/* each list leads back to its start */
+	struct heap_list fast[HEAP_FASTBINS], bin[HEAP_BINS];
+	/* Of an arena that is not the main one: heaps, and their bytes that are and were writable. */
+	uint64_t heaps, heap_bytes, writable_bytes;
+};
+
 /* A word that contradicts others. */
 struct heap_damage {
 	uint64_t address;	/* of the word */
@@ -146,6 +163,7 @@ struct heap_walk {
 	uint32_t unknown_libcs;
 	/* blocks that a word in flight leads to by links: see heap_source */
 	VEC(uint64_t) loose;
+	VEC(struct heap_lists) lists;	/* of glibc's arenas, by number, if the source asks for them */
 };
 
 #define HEAP_WALK_INIT	{ .chunks = { .nr = 0 } }
@@ -210,6 +228,7 @@ struct heap_source {
 	size_t nr_inside;
 	bool lockless;			/* the process has one thread, which takes no locks */
 	bool check;			/* look at all links of the bins, too */
+	bool lists;			/* add the chunks of each list up: heap_lists */
 	/* The walk ends with ERR_RANGE if there are more; 0: any number. */
 	uint64_t most_chunks;
 	/* Has the process touched the page at address? For glibc_ranges; NULL: not known. */

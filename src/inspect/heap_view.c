@@ -283,6 +283,7 @@ static struct err *walk_heaps(struct heap_view *walk)
 		.inside = walk->inside.at, .nr_inside = walk->inside.nr,
 		.lockless = walk->view->one_thread,
 		.check = walk->check,
+		.lists = walk->lists,
 	};
 	struct walk_limit limit;
 	struct err *err;

@@ -15,6 +15,7 @@ struct heap_view {
 	const struct memory_view *view;
 	const struct memory_limit *own_memory;	/* what mdbg itself may take (walk_limit.h) */
 	bool check;			/* the links of the bins, too */
+	bool lists;			/* add up the free lists, too */
 	struct heaps *ret;	/* gets the walk, and what is known of the heaps */
 	struct word_list in_flight_words;	/* of the threads inside; sorted */
 

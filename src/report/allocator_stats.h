@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "base/err.h"
+
 struct heaps;
 struct out;
 
@@ -14,3 +16,9 @@ struct out;
  * follow those of the other, and the total is that of all.
  */
 void allocator_stats_print(const struct heaps *heap, struct out *out);
+/*
+ * Print the XML document of malloc_info(3), as glibc writes it since 2.27, for heaps that were walked
+ * with SESSION_HEAP_LISTS. ERR_UNSUPPORTED: they are not those of one glibc; ERR_STATE: they are
+ * damaged, or being changed.
+ */
+struct err *allocator_stats_print_xml(const struct heaps *heap, struct out *out) MUST_CHECK;

@@ -367,6 +367,7 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 		return NULL;
 	}
 	job.at = at;
+	job.walk.lists = how == SESSION_HEAP_LISTS;
 	*ret = (struct heaps)HEAPS_INIT;
 	err = how == SESSION_HEAP_LOG ? look_at_log(&job) : walk_or_say(&job);
 	if (!err) {

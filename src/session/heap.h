@@ -14,6 +14,7 @@ enum session_heap_how {
 	SESSION_HEAP_LOG,	/* the log alone, without a stop */
 	SESSION_HEAP_WALK,
 	SESSION_HEAP_CHECK,	/* also check the links of the bins */
+	SESSION_HEAP_LISTS,	/* also add up glibc's free lists */
 };
 
 /* What the log has at the moment of the walk. */

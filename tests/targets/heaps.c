@@ -3,7 +3,8 @@
  * Known blocks of all size classes in nine arenas: heaps N. The main thread and eight others (which stay, with an arena
  * each) allocate N blocks in all, aligned and mapped ones among them; then half are freed in random order, by whoever.
  * Commands: `truth` (address and usable size of each block), `split` (pages of the heaps become mappings of their own),
- * `free N` (N more, at random), `info` (mallinfo2, and what malloc_info says of each arena), `hole` (somebody else calls
+ * `free N` (N more, at random), `info` (mallinfo2, and what malloc_info says of each arena), `xml` (all that malloc_info
+ * says, after which the heaps stay as it has seen them), `hole` (somebody else calls
  * sbrk, and 2,000 blocks more), `block` (something stands behind what sbrk has made, and 6,000 blocks more), `churn`, `calm` (the eight threads), `smash`, `mend`
  * (the header of the block that stands in the middle), `overrun` (of the chunk behind all blocks; `mend` as well), verify,
  * quit.
@@ -201,6 +202,28 @@ static void print_info(void)
 	say("end %d", lines);
 }
 
+/* The stream stays open, and has no buffer of its own: malloc_info allocates and frees nothing then. */
+static void print_xml(void)
+{
+	static char text[1 << 20], buffer[4096];
+	static FILE *file;
+	int lines = 0;
+
+	if (!file) {
+		file = fmemopen(text, sizeof(text), "w");
+		setvbuf(file, buffer, _IOFBF, sizeof(buffer));
+	}
+	rewind(file);
+	malloc_info(0, file);
+	fputc('\0', file);
+	fflush(file);
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		say("%s", line);
+		lines++;
+	}
+	say("end %d", lines);
+}
+
 static void free_some(long n, uint64_t seed)
 {
 	while (n-- > 0) {
@@ -274,6 +297,9 @@ int main(int argc, char **argv)
 			continue;
 		} else if (after(line, "info")) {
 			print_info();
+			continue;
+		} else if (after(line, "xml")) {
+			print_xml();
 			continue;
 		} else if ((rest = after(line, "free"))) {
 			free_some(atol(rest), 31);

@@ -4,7 +4,7 @@
 
 #include "heap/heap_walk.h"
 
-#define BINS		127u	/* pairs of words in malloc_state; number 0 is the unsorted one */
+#define BINS		HEAP_BINS	/* pairs of words in malloc_state; number 0 is the unsorted one */
 #define CHUNK_HEADER	16u
 #define LINKS_MOST	(1u << 21)
 #define LISTED_MOST	0x410u	/* the longest chunk of a fastbin, and mostly of a cache */
@@ -144,6 +144,11 @@ struct err *glibc_lists_mark(struct glibc *glibc) MUST_CHECK;
 
 /* Check all links of all bins. */
 struct err *glibc_bins_check(struct glibc *glibc) MUST_CHECK;
+/* Add up the lists and the heaps of all arenas: walk->lists. */
+struct err *glibc_bins_add_up(struct glibc *glibc) MUST_CHECK;
+/* Add up the heaps of an arena that is not the main one. */
+void glibc_layout_add_heaps(const struct glibc *glibc, const struct heap_arena *arena,
+			    struct heap_lists *lists);
 
 /* What is free in the arenas, whose spans are known; it reads their lists for so long at most. */
 void glibc_free_look(struct glibc *glibc, uint64_t budget_ns, struct heap_free *ret);

@@ -272,7 +272,7 @@ struct err *glibc_layout_arenas(struct glibc *glibc)
 }
 
 struct heap_info {
-	uint64_t arena, prev, size;
+	uint64_t arena, prev, size, writable;
 };
 
 static bool read_info(const struct glibc *glibc, uint64_t heap, struct heap_info *ret)
@@ -452,4 +452,21 @@ struct err *glibc_layout_spans(struct glibc *glibc)
 		return err;
 	err = glibc_pieces_main(glibc);
 	return err ? err : in_order(glibc);
+}
+
+/* The chain is that of heap_spans, which has been followed once. */
+void glibc_layout_add_heaps(const struct glibc *glibc, const struct heap_arena *arena,
+			    struct heap_lists *lists)
+{
+	struct heap_info info = { .prev = glibc->layout.heap_max ?
+					  ALIGN_DOWN(arena->top, glibc->layout.heap_max) : 0 };
+
+	while (info.prev && lists->heaps < HEAPS_OF_ARENA) {
+		if (!read_info(glibc, info.prev, &info) || info.arena != arena->address)
+			break;
+		lists->heaps++;
+		lists->heap_bytes += info.size;
+		lists->writable_bytes += info.writable;
+	}
+	lists->whole &= lists->heaps && !info.prev;
 }

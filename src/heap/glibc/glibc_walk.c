@@ -339,6 +339,8 @@ struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret)
 		err = glibc_lists_mark(&glibc);
 	if (!err && source->check)
 		err = glibc_bins_check(&glibc);
+	if (!err && source->lists)
+		err = glibc_bins_add_up(&glibc);
 	if (!err)
 		heap_walk_add_up(&walk);
 	free(glibc.window.bytes);

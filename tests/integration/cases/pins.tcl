@@ -155,6 +155,36 @@ case pins-stats 60 {
 	}
 }
 
+# The document of malloc_info, read from memory, is byte by byte what the process writes itself.
+case pins-stats-xml 60 {
+	start_watched {t m} heaps 20000
+	foreach line {"free 3000" hole "free 3000"} {
+		order $t $line
+		set should "[join [ask_list $t xml] "\n"]\n"
+		set text [live $m "malloc stats xml"]
+		check {[string trim $text] eq [string trim $should]} {after $line: $text, and not $should}
+	}
+	check {[regexp -all {<heap nr=} $text] == 9 && [regexp {<unsorted } $text] && [regexp {type="subheaps" size="[1-9]} $text]} {$text}
+	live $m "malloc stats xml > $::tmp/info.xml"
+	check {[slurp $::tmp/info.xml] eq $should} {the file: [slurp $::tmp/info.xml]}
+	check {[string match "*'html'*" [live_error $m "malloc stats html"]]} {$::result}
+	order $t smash
+	check {[string match "*free lists of heap * are damaged, or being changed*" [live_error $m "malloc stats xml"]]} {$::result}
+	order $t mend
+	check {[string trim [live $m "malloc stats xml"]] eq [string trim $should]} {mended: $::result}
+	finish $t $m
+}
+
+# Another allocator than glibc's has no such document.
+case pins-stats-xml-other 60 {
+	set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
+	skip_if {$library eq ""} {libjemalloc is not installed}
+	set t [start_command env LD_PRELOAD=$library $::build/targets/pins]
+	set m [live_start -p [pid_of $t]]
+	check {[string match "*malloc_info is glibc's*" [live_error $m "malloc stats xml"]]} {$::result}
+	finish $t $m
+}
+
 # What a block keeps in which objects of a pool lie, these keep.
 case pins-pool 60 {
 	start_watched {t m} pool
