@@ -264,9 +264,6 @@ static void add_parts(struct memory_look *look, const struct memory_sum *sum,
 				rest.at[i] -= part.at[i];
 		all = MAX(all - weight[kind], 1ull);
 		add_sum(&look->kind[kind], &part);
-		if (kind == MEMORY_ANONYMOUS && part.at[MEMORY_RSIZE] != MEMORY_UNKNOWN &&
-		    (parts->bytes[MEMORY_HEAP] || parts->bytes[MEMORY_MAPPED]))
-			look->mixed += part.at[MEMORY_RSIZE];
 	}
 }
 

@@ -73,11 +73,6 @@ struct memory_look {
 	/* Heap, mapped and anonymous memory are told apart for certain. */
 	bool divided;
 	bool by_kind;		/* false: nothing is known but the resident bytes of `all` */
-	/*
-	 * Resident bytes that count as anonymous in mappings which heaps have a part of: the kernel's
-	 * figure of such a mapping is divided by what was touched, which may be wrong by some pages.
-	 */
-	uint64_t mixed;
 	uint64_t own_tables;	/* bytes of page tables for mdbg's memory, which are in no kind */
 	struct heap_free free;	/* of the heaps; it is looked for where the verdict needs it */
 	/* That the objects of shared memory which it has mapped have; or MEMORY_UNKNOWN. */

@@ -246,16 +246,27 @@ static void divide_lazy(const struct memory_use *use, uint64_t *part)
 }
 
 /*
- * The kernel joins mappings that lie side by side, and has one figure of them: if the heaps have
- * more than their share of it, that is no other memory's.
+ * The walk knows the chunks for certain, and the kernel has one figure of mappings that it has joined.
+ * So if the chunks have more than the heaps' share, that is no other memory's: a block that is mapped
+ * inside of another mapping, and was not known to be there without the walk. If there is not so much
+ * other memory, the process has given back blocks since the walk.
  */
-static uint64_t share_too_much(const struct memory_use *use, const struct account_heap *heap)
+static uint64_t take_too_much(const struct memory_use *use, const struct account_heap *heap,
+			      uint64_t anonymous, uint64_t *part)
 {
 	uint64_t rss = figure(use, MEMORY_HEAP, MEMORY_RSIZE) +
 		       figure(use, MEMORY_MAPPED, MEMORY_RSIZE);
 	uint64_t chunks = heap->known ? chunks_of(heap) : 0;
+	uint64_t more = chunks > rss ? chunks - rss : 0, others = MIN(more, anonymous);
 
-	return chunks > rss ? MIN(chunks - rss, use->look.mixed) : 0;
+	more -= others;
+	for (enum account_part i = ACCOUNT_HELD; more && i <= ACCOUNT_ALLOCATOR; i++) {
+		uint64_t gone = MIN(more, part[i]);
+
+		part[i] -= gone;
+		more -= gone;
+	}
+	return others;
 }
 
 static void divide_anonymous(const struct memory_use *use, const struct account_heap *heap,
@@ -263,8 +274,8 @@ static void divide_anonymous(const struct memory_use *use, const struct account_
 {
 	uint64_t stacks = figure(use, MEMORY_STACKS, MEMORY_RSIZE), ended = 0;
 
-	part[ACCOUNT_ANONYMOUS] = figure(use, MEMORY_ANONYMOUS, MEMORY_RSIZE) -
-				  share_too_much(use, heap);
+	part[ACCOUNT_ANONYMOUS] = figure(use, MEMORY_ANONYMOUS, MEMORY_RSIZE);
+	part[ACCOUNT_ANONYMOUS] -= take_too_much(use, heap, part[ACCOUNT_ANONYMOUS], part);
 	for (size_t i = 0; i < use->vec.nr; i++)
 		if (use->vec.at[i].thread == MEMORY_ENDED)
 			ended += known(use->vec.at[i].sum.at[MEMORY_RSIZE]);

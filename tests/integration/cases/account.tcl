@@ -138,6 +138,15 @@ case account-arenas 60 {
 		set rss [rss [pid_of $t]]
 		check {abs([dict get $is all] - $rss) <= 0.02 * $rss + 500000} {[dict get $is all], and Rss $rss}
 	}
+	# Wherever it is stopped, the parts are what the kernel counts, to the byte.
+	for {set i 0} {$i < 5} {incr i} {
+		exec kill -STOP [pid_of $t]
+		until {[regexp -line {^State:\s+[Tt]} [slurp /proc/[pid_of $t]/status]]}
+		set is [account_parts $m]
+		set rss [rss [pid_of $t]]
+		exec kill -CONT [pid_of $t]
+		check {[dict get $is all] == $rss} {[dict get $is all], and Rss $rss: $is}
+	}
 	finish $t $m
 }
 
