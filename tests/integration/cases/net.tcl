@@ -164,3 +164,11 @@ case net-judges-sampled 60 {
 	net_judged {--sample 4K} $t
 	finish $t
 }
+
+foreach library {libjemalloc.so.2 libtcmalloc_minimal.so.4 libmimalloc.so.2} {
+	case net-judges-sampled-[regexp -inline {[a-z]+malloc} $library] 60 [string map [list @library $library] {
+		set t [start_below @library renewer 50000]
+		net_judged {--sample 4K} $t
+		finish $t
+	}]
+}
