@@ -259,7 +259,7 @@ struct err *call_tree_build(struct stack_names *names, const struct sites *sites
 	if (!ret->texts)
 		return err_nomem;
 	vec_each_while(site, &sites->vec, !err) {
-		err = add_site(&builder, site, !sites->past || sites->idle);
+		err = add_site(&builder, site, sites->all_time);
 		if (!err)
 			err = cancel_check();
 	}

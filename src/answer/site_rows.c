@@ -64,8 +64,8 @@ struct site_row site_row_of(const struct sites *sites, const struct site *site)
 	return (struct site_row){
 		.site = *site,
 		.over = (double)sites->growth_ns / 1e9,
-		.all_time = !sites->past || sites->idle,
-		.rated = !sites->past,
+		.all_time = sites->all_time,
+		.rated = sites->all_time,
 		.aged = !sites->past,
 		.grown = sites->growth_ns,
 	};

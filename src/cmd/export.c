@@ -23,6 +23,7 @@
 #include "report/sites.h"
 #include "report/stood_text.h"
 #include "session/history.h"
+#include "session/replay/session_replay.h"
 #include "session/session.h"
 
 /* An export that was written. */
@@ -125,8 +126,8 @@ struct err *export_model(const struct call *call, bool blocks, enum model_freed 
 		.session = call->session, .sites = &query->sites,
 		.now_ns = query->at.word ? query->at.moment.time_ns : query->now_ns,
 		.limit = query->limit, .filter = &query->filter, .env = &env,
-		/* What had been freed up to an earlier moment is not known. */
-		.freed = query->at.word ? MODEL_NO_FREED : freed,
+		/* What had been freed up to an earlier moment of a process is not known. */
+		.freed = query->sites.all_time ? freed : MODEL_NO_FREED,
 		.of = graph_of(query),
 		.all_time = site_sort_is_all_time(query->sort),
 	};
@@ -153,11 +154,11 @@ struct err *export_model(const struct call *call, bool blocks, enum model_freed 
 static struct err *make_model(const struct call *call, const struct export_format *format,
 			      struct exported *ret)
 {
-	bool blocks = format->wants & EXPORT_BLOCKS;
+	bool blocks = format->wants & EXPORT_BLOCKS, some = blocks || format->wants & EXPORT_FREED;
 
-	return export_model(call, blocks, blocks ? MODEL_ALL_FREED :
-			    format->wants & EXPORT_FREED ? MODEL_KEPT_FREED : MODEL_NO_FREED,
-			    &ret->query, &ret->model);
+	/* A recording has no single blocks, whose stacks might be any. */
+	return export_model(call, blocks, blocks && !session_replay_is(call->session) ? MODEL_ALL_FREED :
+			    some ? MODEL_KEPT_FREED : MODEL_NO_FREED, &ret->query, &ret->model);
 }
 
 static struct err *write_to(const struct export_format *format, const char *name,

@@ -430,7 +430,7 @@ struct err *growth_sites(struct call *call, struct query *query, const char **un
 	if (!err)
 		err = source->sites(call, &ask, &ask.query.sites);
 	ask.query.limit = ask.query.order.limit;
-	ask.query.sites.past = true;
+	ask.query.sites.all_time = false;
 	*unit_ret = source->unit;
 	*query = ask.query;
 	return err;

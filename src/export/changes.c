@@ -66,7 +66,7 @@ static struct err *list_sites(const struct changes_source *source, struct sites 
 	struct err *err = NULL;
 
 	sites->growth_ns = between(source->from_ns, source->to_ns);
-	sites->past = !source->allocated;
+	sites->all_time = source->allocated;
 	vec_each_while(change, &source->held->vec, !err) {
 		err = vec_push(&sites->vec, site_of(change));
 		sites->bytes += (uint64_t)change->bytes;

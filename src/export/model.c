@@ -308,10 +308,22 @@ static struct err *list_freed(const struct builder *builder, const struct log_to
 	return err;
 }
 
+static struct err *all_time(const struct model_source *source, struct log_totals *ret)
+{
+	struct session *session = source->session;
+	struct err *err;
+
+	if (session_replay_is(session))
+		return session_replay_totals(session, source->now_ns, ret);
+	session_deferred_fix(session);
+	err = session_agent_totals(session, ret);
+	session_deferred_release(session);
+	return err;
+}
+
 static struct err *add_freed(struct builder *builder)
 {
 	const struct model_source *source = builder->source;
-	struct session *session = source->session;
 	struct site_list list = { VEC_INIT };
 	struct log_totals totals;
 	struct err *err;
@@ -319,9 +331,7 @@ static struct err *add_freed(struct builder *builder)
 	if (!source->freed || builder->model->limited ||
 	    (source->freed == MODEL_KEPT_FREED && !filter_is_by_stack(source->filter)))
 		return NULL;
-	session_deferred_fix(session);
-	err = session_agent_totals(session, &totals);
-	session_deferred_release(session);
+	err = all_time(source, &totals);
 	if (err)
 		return err;
 	err = list_freed(builder, &totals, &list);
@@ -398,7 +408,7 @@ static struct err *describe(const struct model_source *source, struct model *mod
 	model->all_bytes = source->sites->bytes;
 	model->all_count = source->sites->count;
 	model->now_ns = source->now_ns;
-	model->past = source->sites->past;
+	model->past = !source->sites->all_time;
 	model->pinned = source->pinned;
 	model->since_ns = log_clock_realtime(log, log_clock_begin(log));
 	model->growth_ns = source->sites->growth_ns;

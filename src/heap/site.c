@@ -8,9 +8,7 @@
 #include "heap/u32_lists.h"
 #include "heap/site_rank.h"
 
-/*
- * Programs have far fewer; a damaged log can have one for each record, of 200 bytes each here.
- */
+/* Programs have far fewer; a damaged log can have one for each record, of 200 bytes each here. */
 #define SITES_MOST	(1u << 20)
 #define PARTS_MOST	(1u << 22)
 
@@ -220,10 +218,7 @@ static struct sample_share stack_live(const struct live_counts *live, uint32_t s
 	return stack < live->nr ? live->at[stack] : (struct sample_share){ 0, 0 };
 }
 
-/*
- * Returns the all-time counts of a stack, which are never less than its live blocks
- * (log/log_totals.h).
- */
+/* Returns the all-time counts of a stack, which are never less than its live blocks (log/log_totals.h). */
 static struct sample_share stack_totals(const struct site_sums *sums, uint32_t stack,
 					struct sample_share live)
 {
@@ -331,7 +326,9 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 /* How often a site allocates, on the average since the log began. */
 static void call_rates(struct site_sums *sums)
 {
-	uint64_t start = log_clock_realtime(sums->log, sums->start);
+	const struct log_totals *totals = sums->spec->totals;
+	uint64_t start = totals && totals->begin_ns ? totals->begin_ns :
+						      log_clock_realtime(sums->log, sums->start);
 	double seconds = sums->now_ns > start ? (double)(sums->now_ns - start) / 1e9 : 0;
 
 	for (size_t i = 0; seconds > 0 && i < sums->sites.vec.nr; i++) {
@@ -426,6 +423,7 @@ static struct site_sums sums_begin(const struct log *log, const struct site_spec
 		.mean = log_config(log).sample,
 		.start = log_clock_begin(log), .end = log_now(),
 		.older = log_older(log),
+		.sites = { .all_time = true },
 	};
 }
 
@@ -567,7 +565,8 @@ struct err *sites_from_moment(const struct filter_env *env, const struct filter 
 	struct live_counts live = VEC_INIT;
 	struct err *err = NULL;
 
-	sums.sites = (struct sites){ .past = true, .idle = spec->totals && spec->idle };
+	sums.sites = (struct sites){ .past = true, .all_time = spec->totals,
+				     .idle = spec->totals && spec->idle };
 	sums.filter = sums.sites.idle ? filter : NULL;
 	sums.env = env;
 	for (size_t i = 0; i < moment->vec.nr && !err; i++) {
@@ -582,9 +581,10 @@ struct err *sites_from_moment(const struct filter_env *env, const struct filter 
 		if (held && filter_matches(filter, env, &block))
 			err = sums_add(&sums, &block, share);
 	}
-	if (!err && sums.sites.idle)
+	if (!err && sums.sites.all_time)
 		err = totals(&sums, &live);
 	vec_free(&live);
+	call_rates(&sums);
 	if (!err)
 		err = growths(&sums, moment);
 	if (!err)

@@ -62,8 +62,8 @@ struct sites {
 	uint64_t early_bytes, early_count;
 	uint64_t older_bytes;		/* that are held besides: shares are of both */
 	uint64_t growth_ns;	/* the time over which growth is counted; 0: growth is not known */
-	/* Of a moment: only bytes, count and growth are known, and, if it is idle, all-time figures. */
-	bool past;
+	bool past;		/* of a moment: of the figures of sites only bytes, count and growth are known, */
+	bool all_time;		/* ... and those of all time with this */
 	/* With site_spec.idle: the sums of the all-time figures of all sites, before the limit. */
 	bool idle;
 	uint64_t total, total_bytes;
@@ -81,13 +81,16 @@ struct site_spec {
 	 */
 	uint64_t (*key_of)(void *ctx, uint32_t stack, enum site_by by);
 	void *ctx;
-	/* All-time counts, read before the blocks were; NULL: those in the log's table. */
+	/*
+	 * All-time counts, read before the blocks were; NULL: those in the log's table. Of a moment
+	 * those by then; NULL: not known.
+	 */
 	const struct log_totals *totals;
 	const struct moment *since;	/* growth is since then; NULL: it is not known */
 	struct moment *taken;		/* gets the moment of now_ns, of all blocks; may be NULL */
 	/*
 	 * Sites that hold nothing now are listed, too (of sites_from_log, not by thread or size; of a
-	 * moment, if `totals` has what there had been by then). The
+	 * moment, if there are totals). The
 	 * stack of a site is then the one with most bytes of all time. What was freed has no attributes
 	 * but its stack: with other conditions in the filter none is listed.
 	 */

@@ -15,7 +15,7 @@ struct err *log_totals_init(const struct log *log, struct log_totals *ret)
 
 	if (!at)
 		return err_nomem;
-	*ret = (struct log_totals){ at, at + nr, nr };
+	*ret = (struct log_totals){ at, at + nr, nr, 0 };
 	return NULL;
 }
 
@@ -58,5 +58,5 @@ void log_totals_end(struct log_totals *totals)
 void log_totals_free(struct log_totals *totals)
 {
 	free(totals->at);
-	*totals = (struct log_totals){ NULL, NULL, 0 };
+	*totals = (struct log_totals){ .at = NULL };
 }

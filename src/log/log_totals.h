@@ -51,6 +51,7 @@ struct log_totals {
 	struct sample_share *at;	/* by stack id */
 	struct sample_share *reading;	/* the one that is under way */
 	uint32_t nr;			/* ids are below it */
+	uint64_t begin_ns;		/* since when, by the clock; 0: since the log began */
 };
 
 /* For all stacks that there are now; nothing is counted yet. */

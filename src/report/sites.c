@@ -130,12 +130,16 @@ static void print_counts(const struct sites *sites, const struct site *site, str
 {
 	const struct site_row row = site_row_of(sites, site);
 
-	/* For an earlier moment, growth is the only figure of its line. */
-	if (sites->past && sites->growth_ns)
-		out_text(out, "    ");
-	for (size_t i = 0; i < ARRAY_SIZE(site_lines); i++)
-		if (has_figure(sites, &row, &site_lines[i]))
-			print_figure(sites, &row, &site_lines[i], &site_lines[i].sites, out);
+	for (size_t i = 0; i < ARRAY_SIZE(site_lines); i++) {
+		const struct site_line *line = &site_lines[i];
+
+		if (!has_figure(sites, &row, line))
+			continue;
+		/* For an earlier moment, growth is the only figure of its line. */
+		if (sites->past && line->key && !strcmp(line->key, "growth"))
+			out_text(out, "    ");
+		print_figure(sites, &row, line, &line->sites, out);
+	}
 	if (sites->idle)
 		out_f(out, "    %.1f allocations a second since recording began\n", site->call_rate);
 }

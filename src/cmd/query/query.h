@@ -41,6 +41,7 @@ struct query {
 	uint64_t limit;		/* how many were asked for at most */
 	enum site_sort sort;
 	bool sorted;		/* sort was among the words */
+	bool listed;		/* of query_sites_listed and query_sites_tree */
 	bool all;		/* `all` was the first word */
 	/* Set by query_leaks: */
 	struct leak_marks found;

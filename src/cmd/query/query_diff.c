@@ -147,6 +147,28 @@ static struct err *compare_files(const struct call *call, struct query_diff *ret
 	return compare_build(compare);
 }
 
+/*
+ * What was allocated from one moment of a recording to another one is known of one process, while it was
+ * attached to by the same recorder.
+ */
+static struct err *recorded_totals(const struct call *call, const struct chosen_moment *from,
+				   const struct chosen_moment *to, struct query_diff *diff)
+{
+	CLEANUP(moment_free) struct moment before = MOMENT_INIT, behind = MOMENT_INIT;
+	struct session_replay_process process;
+	uint64_t began_ns = 0, begins_ns = 0;
+	struct err *err;
+
+	if (!session_replay_process(call->session, &process))
+		return NULL;
+	err = session_replay_had(call->session, from->moment.time_ns, &before, &began_ns);
+	if (!err)
+		err = session_replay_had(call->session, to->moment.time_ns, &behind, &begins_ns);
+	diff->all_time = !err && began_ns == begins_ns && began_ns != UINT64_MAX;
+	return err || !diff->all_time ? err :
+	       difference_of_moments(session_log(call->session), &before, &behind, &diff->allocated);
+}
+
 /* What was allocated from a mark to another one, or to now. Of other moments it is not known. */
 static struct err *compare_totals(const struct call *call, const struct chosen_moment *from,
 				  const struct chosen_moment *to, struct query_diff *diff)
@@ -154,6 +176,8 @@ static struct err *compare_totals(const struct call *call, const struct chosen_m
 	CLEANUP(moment_free) struct moment now = MOMENT_INIT;
 	struct err *err = NULL;
 
+	if (session_replay_is(call->session))
+		return recorded_totals(call, from, to, diff);
 	diff->all_time = from->has_totals && (to->has_totals || to->now);
 	if (!diff->all_time)
 		return NULL;

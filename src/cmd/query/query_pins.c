@@ -105,7 +105,6 @@ static struct err *take_sites(const struct query_pins *from, struct query *query
 {
 	struct err *err = NULL;
 
-	query->sites.past = true;
 	vec_each_while(pin, &from->pins.vec, !err) {
 		if (pin->preattach) {
 			early->bytes += pin->bytes;

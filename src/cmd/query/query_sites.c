@@ -154,10 +154,14 @@ static struct err *not_of_then(const struct call *call, const char *what)
 			"known are: by stack, function or module; a filter on function and module");
 }
 
-/* Of all that is known of a moment only a recording has all-time figures, for a list. */
-static bool knows_all_time(const struct call *call, const struct site_spec *spec)
+/*
+ * Of all that is known of a moment only a recording has all-time figures. A list of what is held is the
+ * same as that of an earlier moment of a process.
+ */
+static bool knows_all_time(const struct call *call, const struct query *query,
+			   const struct site_spec *spec)
 {
-	return spec->idle && session_replay_is(call->session);
+	return (spec->idle || !query->listed) && session_replay_is(call->session);
 }
 
 /* A moment has sums by stack only; the names of a stack are known. */
@@ -168,9 +172,7 @@ static struct err *check_past(const struct call *call, const struct query *query
 		return not_of_then(call, query_by[spec->by]);
 	if (spec->sort == SITE_SORT_AGE)
 		return not_of_then(call, "age");
-	if (spec->sort == SITE_SORT_CALLRATE)
-		return not_of_then(call, "callrate");
-	if ((site_sort_is_all_time(spec->sort) || spec->idle) && !knows_all_time(call, spec))
+	if ((site_sort_is_all_time(spec->sort) || spec->idle) && !knows_all_time(call, query, spec))
 		return not_of_then(call, "what was freed");
 	vec_each(cond, &query->filter.conds)
 		if (!(1u << cond->attr & NAME_ATTRS))
@@ -219,7 +221,7 @@ static struct err *build_past(const struct call *call, struct query *query, stru
 
 	if (!err && (query->since.word || session_replay_is(call->session)))
 		err = find_since(call, query, spec, &sampled);
-	if (!err && knows_all_time(call, spec)) {
+	if (!err && knows_all_time(call, query, spec)) {
 		err = session_replay_totals(call->session, query->at.moment.time_ns, &totals);
 		spec->totals = &totals;
 	}
@@ -319,15 +321,14 @@ static struct err *check_idle(const struct query *query, const struct site_spec 
 
 static struct err *sites(const struct call *call, enum sites_for what, struct query *query)
 {
-	bool listed = what != SITES_FOR_OTHERS;
-
 	struct site_spec spec = { .sort = SITE_SORT_BYTES,
 				  .limit = UINT64_MAX,
 				  .key_of = stack_names_key };
 	struct err *err = query_begin_moments(call, query);
 	int at = 0, end;
 
-	if (!err && listed)
+	query->listed = what != SITES_FOR_OTHERS;
+	if (!err && query->listed)
 		query->all = parse_all(query, &at);
 	if (!err)
 		err = parse_by(query, &at);
@@ -347,7 +348,7 @@ static struct err *sites(const struct call *call, enum sites_for what, struct qu
 	spec.by = query->by;
 	spec.limit = what == SITES_FOR_TREE ? UINT64_MAX : spec.limit;
 	/* A filter in a script keeps meaning what is held. */
-	spec.idle = listed && (query->all || site_sort_is_all_time(spec.sort) ||
+	spec.idle = query->listed && (query->all || site_sort_is_all_time(spec.sort) ||
 			       (call->out && query->filter.conds.nr && !query->at.word));
 	if (!err)
 		err = check_idle(query, &spec);

@@ -12,6 +12,7 @@ struct replay_adding {
 	struct replay *replay;
 	unsigned kind;			/* for the caller */
 	bool any;			/* a sample has the table, which may be empty */
+	uint64_t begin_ns;		/* for the caller */
 	struct map sums;		/* stack + 1 -> 1 + index */
 	struct moment moment;
 };

@@ -222,17 +222,35 @@ static struct err *add_sites(void *ctx, struct replay_source *source, const stru
 
 static struct err *add_all_time(void *ctx, struct replay_source *source, const struct record_sample *sample)
 {
-	return add_columns(ctx, source, sample, RECORD_SITE_TOTAL_BYTES, RECORD_SITE_TOTAL);
+	struct replay_adding *adding = ctx;
+	uint64_t begin_ns = record_table_figure(source->reader, &sample->table[RECORD_TOTALS],
+						RECORD_TOTAL_SINCE);
+
+	adding->begin_ns = MIN(adding->begin_ns, begin_ns);
+	return add_columns(adding, source, sample, RECORD_SITE_TOTAL_BYTES, RECORD_SITE_TOTAL);
+}
+
+struct err *session_replay_had(struct session *session, uint64_t time_ns, struct moment *ret,
+			       uint64_t *begin_ns_ret)
+{
+	struct replay_adding adding = { .replay = session->replay, .begin_ns = UINT64_MAX,
+					.sums = MAP_INIT };
+	struct err *err = replay_view_each(session->replay, time_ns,
+					   1u << RECORD_TOTALS | 1u << RECORD_SITES, add_all_time,
+					   &adding);
+
+	err = replay_adding_end(&adding, time_ns, "what the sites have had", err, ret);
+	if (!err)
+		*begin_ns_ret = adding.begin_ns;
+	return err;
 }
 
 struct err *session_replay_totals(struct session *session, uint64_t time_ns, struct log_totals *ret)
 {
-	struct replay_adding adding = { .replay = session->replay, .sums = MAP_INIT };
 	CLEANUP(moment_free) struct moment sums = MOMENT_INIT;
-	struct err *err = replay_view_each(session->replay, time_ns, 1u << RECORD_SITES, add_all_time,
-					   &adding);
+	uint64_t begin_ns;
+	struct err *err = session_replay_had(session, time_ns, &sums, &begin_ns);
 
-	err = replay_adding_end(&adding, time_ns, "what the sites have had", err, &sums);
 	if (!err)
 		err = log_totals_init(session_log(session), ret);
 	if (err)
@@ -240,6 +258,7 @@ struct err *session_replay_totals(struct session *session, uint64_t time_ns, str
 	vec_each(sum, &sums.vec)
 		log_totals_add(ret, sum->stack, sum->count, sum->bytes);
 	log_totals_end(ret);
+	ret->begin_ns = begin_ns;
 	return NULL;
 }
 

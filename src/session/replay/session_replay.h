@@ -89,11 +89,14 @@ struct err *session_replay_check(struct session *session, uint64_t time_ns) MUST
 /* The sites of the view at the time of a sample of the history; the caller frees them. */
 struct err *session_replay_moment(struct session *session, uint64_t time_ns,
 				  struct moment *ret) MUST_CHECK;
-struct log_totals;
 /*
- * What the sites of the view have had in all by the time of a sample, since each process was attached to.
- * The caller calls log_totals_free.
+ * What the sites of the view have had in all by the time of a sample, since each process was attached to:
+ * the first of them at *begin_ns_ret, UINT64_MAX where that is not known. The caller frees *ret.
  */
+struct err *session_replay_had(struct session *session, uint64_t time_ns, struct moment *ret,
+			       uint64_t *begin_ns_ret) MUST_CHECK;
+struct log_totals;
+/* The same by stack. The caller calls log_totals_free. */
 struct err *session_replay_totals(struct session *session, uint64_t time_ns,
 				  struct log_totals *ret) MUST_CHECK;
 /* A target of the view. The session owns the texts. */

@@ -24,6 +24,11 @@ proc replay_differences {is wanted} {
 	return "[lmap x $is {expr {$x in $wanted ? [continue] : $x}}] instead of [lmap x $wanted {expr {$x in $is ? [continue] : $x}}]"
 }
 
+# Sites by their rates, without these: they are of another moment.
+proc replay_calls {text} {
+	return [regexp -all -inline -line {^(?:#\d+ .* blocks|    all-time .*$|    in .*$)} $text]
+}
+
 proc replay_written {m dir samples} {
 	live $m "wait until {!\[catch {mdbg::recordings $dir} r] && \[dict get \[lindex \$r 0] samples] >= $samples} timeout 20"
 }
@@ -36,6 +41,7 @@ case replay-equals-live 60 {
 	set memory [replay_memory [live $m memory] $kinds]
 	live $m "record $::tmp/rec"
 	replay_written $m $::tmp/rec 1
+	live $m "malloc mark early"
 	order $t "fill 50"
 	replay_written $m $::tmp/rec 2
 	live $m "wait until {\[dict get \[lindex \[mdbg::history] end] count] == 150} timeout 20"
@@ -43,8 +49,14 @@ case replay-equals-live 60 {
 	set byfunction [live $m "malloc sites by function at \[dict get \[lindex \[mdbg::history] end] time]"]
 	set tree [live $m "malloc tree at \[dict get \[lindex \[mdbg::history] end] time]"]
 	set alltime {lmap site [mdbg::sites sort total] {dict filter $site key function bytes count total totalbytes freed freedbytes}}
+	set began {expr {[dict get [lindex [mdbg::history] end] time] - [dict get [lindex [mdbg::sites sort callrate] 0] total] / [dict get [lindex [mdbg::sites sort callrate] 0] callrate]}}
 	set had [live_value $m $alltime]
 	set alltree [live $m "malloc tree sort total"]
+	# Exports have what was allocated in all. Those with a filter are without blocks from before the attach.
+	live_all $m "export folded $::tmp/live.folded function == grow_filled sort total" "export callgrind $::tmp/live.callgrind function == grow_filled"
+	set calls [live_value $m $began]
+	set sorted [replay_calls [live $m "malloc sites sort callrate"]]
+	live $m "export folded $::tmp/live.diff diff early sort total"
 	set account [replay_rows [live $m "memory account"] $parts]
 	# It is taken some seconds after the attach.
 	until {[mdbg -q --replay $::tmp/rec -c "memory account"; expr {$::status == 0}]}
@@ -65,6 +77,17 @@ case replay-equals-live 60 {
 	regsub -all -line {^(?:Not in these|The process stood).*\n?} $alltree "" alltree
 	regsub -line { at .*:$} [live $r "malloc tree sort total"] : tree
 	check {[string trim $tree] eq [string trim $alltree]} {tree: $tree instead of $alltree}
+	live_all $r "export folded $::tmp/folded function == grow_filled sort total" "export callgrind $::tmp/callgrind function == grow_filled"
+	check {[slurp $::tmp/folded] eq [slurp $::tmp/live.folded]} {[slurp $::tmp/folded] instead of [slurp $::tmp/live.folded]}
+	foreach name {callgrind live.callgrind} {
+		set costs($name) [lsearch -all -inline -regexp [split [slurp $::tmp/$name] \n] {^(events|summary|totals|fn|calls|[0-9+*-]+ \d)}]
+	}
+	check {$costs(callgrind) eq $costs(live.callgrind) && [llength $costs(callgrind)] > 5} {[replay_differences $costs(callgrind) $costs(live.callgrind)]}
+	# A rate is what there was in all, by the time since recording began: the same begin.
+	check {abs([live_value $r $began] - $calls) < 2} {recording began at $::result instead of $calls}
+	check {[replay_calls [live $r "malloc sites sort callrate"]] eq $sorted} {[live $r "malloc sites sort callrate"] instead of $sorted}
+	live $r "export folded $::tmp/diff diff early sort total"
+	check {[slurp $::tmp/diff] eq [slurp $::tmp/live.diff] && [slurp $::tmp/diff] ne ""} {[slurp $::tmp/diff] instead of [slurp $::tmp/live.diff]}
 	set first [live_value $r "dict get \[lindex \[mdbg::history] 0] time"]
 	check {[regexp {\n    from .* 3200 bytes in 100 blocks\n    to .* 4800 bytes in 150 blocks\n} [live $r "malloc diff $first"]]} {diff: [live $r "malloc diff $first"]}
 	set was [replay_memory [live $r "memory at $first"] $kinds]
@@ -144,8 +167,7 @@ case replay-says-what-it-lacks 30 {
 		mdbg -q --replay $::tmp/rec -c $command
 		check_refused 1 "there is no process, only its recording" "a recording answers: malloc, malloc sites"
 	}
-	foreach {what command} {age {malloc sites sort age} age {malloc sites age > 5m} callrate {malloc sites sort callrate}
-		{what was freed} {export folded /dev/stdout sort total} thread {malloc sites by thread}
+	foreach {what command} {age {malloc sites sort age} age {malloc sites age > 5m} thread {malloc sites by thread}
 		size {export folded /dev/stdout size > 1K}} {
 		mdbg -q --replay $::tmp/rec -c $command
 		check_refused 1 "$what is not answered by a recording" "a recording answers: malloc, malloc sites"

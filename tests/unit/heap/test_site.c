@@ -302,7 +302,7 @@ TEST("totals")
 TEST("sums hold")
 {
 	struct blocks blocks = BLOCKS_INIT;
-	struct log_totals early = { NULL, NULL, 0 };
+	struct log_totals early = { .at = NULL };
 	struct sites sites;
 
 	for (uint64_t i = 0; i <= 64; i++)
@@ -393,7 +393,7 @@ TEST("growth")
 TEST("idle")
 {
 	struct sample_share at[64] = { [0] = { 0, 0 } };
-	struct log_totals totals = { at, NULL, 64 };
+	struct log_totals totals = { .at = at, .nr = 64 };
 	struct filter filter = { VEC_INIT };
 	const struct filter_env env = { .log = &log_, .now_ns = NOW };
 	const struct in_hand none = { VEC_INIT };
@@ -457,6 +457,36 @@ static struct sites at_moment(const struct moment *moment, enum site_by by,
 	CU_ASSERT_PTR_NULL_FATAL(sites_from_moment(&env, filter, moment, &spec, &sites));
 	CU_ASSERT_TRUE(sites.past);
 	return sites;
+}
+
+/* What there had been by then is known of a recording: also of sites that are not asked for with what they hold. */
+TEST("of a moment, with what there had been in all")
+{
+	struct moment_sum sums[] = { { 2, 50, 1 }, { 5, 700, 3 } };
+	const struct moment then = { .time_ns = NOW, .vec = { sums, 2, 2 } };
+	const struct filter_env env = { .log = &log_, .now_ns = NOW };
+	const struct filter none = { VEC_INIT };
+	struct sample_share at[64] = { [2] = { .blocks = 40, .bytes = 2000 }, [5] = { .blocks = 3, .bytes = 700 },
+				       [8] = { .blocks = 90, .bytes = 90 } };
+	struct log_totals totals = { .at = at, .nr = 64, .begin_ns = NOW - 20 * SECOND };
+	struct site_spec spec = { .limit = UINT64_MAX, .sort = SITE_SORT_CALLRATE, .totals = &totals };
+	struct sites sites;
+
+	CU_ASSERT_FATAL(reader_stacks(&log_) >= 8);
+	CU_ASSERT_PTR_NULL_FATAL(sites_from_moment(&env, &none, &then, &spec, &sites));
+	CU_ASSERT_FATAL(sites.past && sites.all_time && !sites.idle && sites.vec.nr == 2);
+	CU_ASSERT(sites.vec.at[0].key == 2 && sites.vec.at[0].freed == 39 && sites.vec.at[0].call_rate == 2);
+	CU_ASSERT(sites.vec.at[1].key == 5 && !sites.vec.at[1].freed);
+	sites_free(&sites);
+	spec.idle = true;
+	CU_ASSERT_PTR_NULL_FATAL(sites_from_moment(&env, &none, &then, &spec, &sites));
+	CU_ASSERT_FATAL(sites.idle && sites.vec.nr == 3);
+	CU_ASSERT(sites.vec.at[0].key == 8 && !sites.vec.at[0].bytes && sites.vec.at[0].call_rate == 4.5);
+	sites_free(&sites);
+	spec.totals = NULL;
+	CU_ASSERT_PTR_NULL_FATAL(sites_from_moment(&env, &none, &then, &spec, &sites));
+	CU_ASSERT(!sites.all_time && sites.vec.nr == 2 && !sites.vec.at[0].call_rate);
+	sites_free(&sites);
 }
 
 /* Of a moment: its sums, by stack and by name, filtered by names, and growth up to it. */
