@@ -33,24 +33,56 @@ proc redis_us {options} {
 	return [lindex [requests_a_second $options] 1]
 }
 
-# More blocks than any rate of these records as a whole, while the rate changes: what the sums are off by.
+# Time of a backend of PostgreSQL for statements that it plans and runs.
+proc postgres_us {chan child} {
+	set before [processor_us $child]
+	for {set i 0} {$i < 300} {incr i} {
+		puts $chan "SELECT count(*) >= 0 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
+			WHERE c.relname LIKE 'a$i%' OR a.attnum = $i;"
+		check {[hear $chan 120] eq "t"} {wrong answer}
+	}
+	return [expr {[processor_us $child] - $before}]
+}
+
+proc cost_of_postgres {asked} {
+	file delete -force $::tmp/data
+	lassign [start_postgres] bin pid chan
+	puts $chan "SELECT pg_backend_pid();"
+	set child [hear $chan]
+	set taken [cost_line "postgres, SELECT" $child $asked [list postgres_us $chan $child]]
+	end_postgres $pid $chan
+	return $taken
+}
+
+# More blocks than any rate of these records as a whole, while the rate changes: by how many standard errors their sums are
+# off the truth. The error is that of the mean of rounds, by what these differ.
 proc cost_sums {} {
-	set n 4000000
+	set n 400000
+	set rounds 16
 	set t [start sampled]
-	set m [live_start --cost 2 -p [pid_of $t]]
-	for {set i 0} {$i < 8} {incr i} {
-		order $t "small [expr {$n / 8}]" 600
-		live $m "set cost [lindex {5 0.5 20 1} [expr {$i % 4}]]"
+	set m [live_start --cost 30 -p [pid_of $t]]
+	for {set round 0} {$round < $rounds} {incr round} {
+		for {set i 0} {$i < 8} {incr i} {
+			order $t "small [expr {$n / 8}]" 600
+			live $m "set cost [lindex {60 20 80 40} [expr {$i % 4}]]"
+		}
+		set sum 0
+		foreach site [live_value $m "mdbg::sites function == small" 300] {
+			incr sum [dict get $site bytes]
+		}
+		lappend off [expr {100.0 * ($sum - 32 * $n) / (32 * $n)}]
+		order $t drop 600
 	}
-	set sum 0
-	foreach site [live_value $m "mdbg::sites function == small" 300] {
-		incr sum [dict get $site bytes]
-	}
-	puts [format "\nsums: %d bytes for %d, %.2f %% off; %d of %d blocks were recorded" $sum [expr {32 * $n}] \
-		[expr {100.0 * ($sum - 32 * $n) / (32 * $n)}] [dict get [live_value $m mdbg::malloc] records] $n]
 	live_end $m
-	order $t drop 600
 	finish $t
+	set mean [expr {[::tcl::mathop::+ {*}$off] / $rounds}]
+	set squares 0
+	foreach one $off {
+		set squares [expr {$squares + ($one - $mean) ** 2}]
+	}
+	set error [expr {sqrt($squares / ($rounds - 1) / $rounds)}]
+	puts [format "\nsums of %d x %d blocks: %.2f %% off, with a standard error of %.2f %%" $rounds $n $mean $error]
+	return [expr {abs($mean) / $error}]
 }
 
 proc bench_cost {} {
@@ -71,9 +103,13 @@ proc bench_cost {} {
 		lappend results $name $asked [cost_line $name $::redis $asked [list redis_us $options]]
 	}
 	end_redis
-	cost_sums
+	foreach asked {2 5} {
+		lappend results "postgres, SELECT" $asked [cost_of_postgres $asked]
+	}
+	set errors [cost_sums]
 	puts ""
 	foreach {name asked taken} $results {
 		limit "$name, --cost $asked: times what was asked" [expr {$taken / $asked}] <= $::cost_times
 	}
+	limit "sums: standard errors off the truth" $errors <= 3
 }

@@ -16,9 +16,9 @@ set loads [subst {
 	"SET, one key, -P 16"	{-t set -n 1000000 -P 16}		0.75
 }]
 
-proc processor_us {} {
+proc processor_us {pid} {
 	set sum 0
-	foreach file [glob /proc/$::redis/task/*/schedstat] {
+	foreach file [glob /proc/$pid/task/*/schedstat] {
 		incr sum [lindex [slurp $file] 0]
 	}
 	return [expr {$sum / 1000.0}]
@@ -27,12 +27,12 @@ proc processor_us {} {
 # Requests per second, us of the server's processor time for each.
 proc requests_a_second {options} {
 	set n [dict get $options -n]
-	set before [processor_us]
+	set before [processor_us $::redis]
 	set text [exec redis-benchmark -p $::port -c 50 --csv {*}$options 2>@1]
 	if {![regexp -line {^"[SG]ET","([0-9.]+)"} $text -> rate]} {
 		fail "redis-benchmark says $text"
 	}
-	return [list $rate [expr {([processor_us] - $before) / double($n)}]]
+	return [list $rate [expr {([processor_us $::redis] - $before) / double($n)}]]
 }
 
 proc measure_loads {what} {
