@@ -2,6 +2,7 @@
 /* A graph of blocks that is made up: no memory is behind it. */
 #pragma once
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "fixture.h"
@@ -55,6 +56,27 @@ static inline void owner_world_root(struct owner_world *world, uint32_t group, u
 		abort();
 	world->graph.nr_firm += firm;
 	world->nr_groups = MAX(world->nr_groups, group + 1);
+}
+
+/*
+ * So many blocks, and the pointers of a text: "0>1" is one from block 0 to block 1, "g0>1" is a root
+ * of group 0 to block 1, "s0>1" is one in a stack.
+ */
+static inline void owner_world_draw(struct owner_world *world, uint32_t nr, const char *text)
+{
+	uint32_t from, to;
+	char kind;
+	int len;
+
+	owner_world_open(world, nr);
+	for (; *text; text += len) {
+		if (sscanf(text, " %u>%u%n", &from, &to, &len) == 2)
+			owner_world_point(world, from, to);
+		else if (sscanf(text, " %c%u>%u%n", &kind, &from, &to, &len) == 3)
+			owner_world_root(world, from, to, kind == 'g');
+		else
+			abort();
+	}
 }
 
 #define OWNER_WORLD_MOST	24u	/* blocks of a random one */

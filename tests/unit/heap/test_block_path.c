@@ -42,15 +42,7 @@ TEST("the shortest way, and all")
 {
 	CLEANUP(owner_world_close) struct owner_world world;
 
-	owner_world_open(&world, 6);
-	owner_world_point(&world, 0, 1);
-	owner_world_point(&world, 1, 2);
-	owner_world_point(&world, 2, 3);
-	owner_world_point(&world, 3, 0);
-	owner_world_point(&world, 4, 2);
-	owner_world_root(&world, 0, 0, true);
-	owner_world_root(&world, 1, 4, true);
-	owner_world_root(&world, 2, 3, false);
+	owner_world_draw(&world, 6, "0>1 1>2 2>3 3>0 4>2 g0>0 g1>4 s2>3");
 	check(&world.graph, 3, 20, "r1:4:2:3 r0:0:1:2:3");
 	check(&world.graph, 3, 1, "r1:4:2:3 ...");
 	check(&world.graph, 0, 20, "r0:0 r1:4:2:3:0");
@@ -61,11 +53,7 @@ TEST("words of stacks, if nothing else leads there")
 {
 	CLEANUP(owner_world_close) struct owner_world world;
 
-	owner_world_open(&world, 3);
-	owner_world_point(&world, 0, 1);
-	owner_world_point(&world, 1, 2);
-	owner_world_root(&world, 0, 1, false);
-	owner_world_root(&world, 1, 0, false);
+	owner_world_draw(&world, 3, "0>1 1>2 s0>1 s1>0");
 	check(&world.graph, 2, 20, "r0:1:2 r1:0:1:2");
 	check(&world.graph, 0, 20, "r1:0");
 }
@@ -74,11 +62,7 @@ TEST("lost blocks, and rings")
 {
 	CLEANUP(owner_world_close) struct owner_world world;
 
-	owner_world_open(&world, 6);
-	owner_world_point(&world, 1, 2);
-	owner_world_point(&world, 2, 1);
-	owner_world_point(&world, 2, 3);
-	owner_world_point(&world, 4, 3);
+	owner_world_draw(&world, 6, "1>2 2>1 2>3 4>3");
 	check(&world.graph, 3, 20, "ring:1:2:3 lost:4:3");
 	check(&world.graph, 2, 20, "ring:1:2");
 	check(&world.graph, 4, 20, "lost:4");

@@ -60,15 +60,7 @@ TEST("a diamond, and two roots to one block")
 	CLEANUP(owner_world_close) struct owner_world world;
 	struct dominators is;
 
-	owner_world_open(&world, 6);
-	owner_world_point(&world, 0, 1);
-	owner_world_point(&world, 0, 2);
-	owner_world_point(&world, 1, 3);
-	owner_world_point(&world, 2, 3);
-	owner_world_point(&world, 3, 4);
-	owner_world_root(&world, 0, 0, true);
-	owner_world_root(&world, 0, 5, true);
-	owner_world_root(&world, 1, 5, true);
+	owner_world_draw(&world, 6, "0>1 0>2 1>3 2>3 3>4 g0>0 g0>5 g1>5");
 	check(&world, "g0 0 0 0 3 t");
 	build(&world, &is);
 	CU_ASSERT_EQUAL(dominators_bytes(&is, 0), 1 + 2 + 3 + 4 + 5);
@@ -84,12 +76,7 @@ TEST("a ring counts once")
 {
 	CLEANUP(owner_world_close) struct owner_world world;
 
-	owner_world_open(&world, 4);
-	owner_world_point(&world, 0, 1);
-	owner_world_point(&world, 1, 2);
-	owner_world_point(&world, 2, 0);
-	owner_world_point(&world, 2, 3);
-	owner_world_root(&world, 0, 1, true);
+	owner_world_draw(&world, 4, "0>1 1>2 2>0 2>3 g0>1");
 	check(&world, "2 g0 1 2");
 }
 
@@ -97,14 +84,7 @@ TEST("a word of a stack does not own what another root leads to")
 {
 	CLEANUP(owner_world_close) struct owner_world world;
 
-	owner_world_open(&world, 5);
-	owner_world_point(&world, 0, 1);
-	owner_world_point(&world, 1, 2);
-	owner_world_point(&world, 3, 4);
-	owner_world_root(&world, 0, 0, true);
-	owner_world_root(&world, 1, 2, false);
-	owner_world_root(&world, 1, 3, false);
-	owner_world_root(&world, 2, 4, false);
+	owner_world_draw(&world, 5, "0>1 1>2 3>4 g0>0 s1>2 s1>3 s2>4");
 	check(&world, "g0 0 1 g1 3");
 }
 
@@ -112,13 +92,8 @@ TEST("lost blocks hang on the first of each ring")
 {
 	CLEANUP(owner_world_close) struct owner_world world;
 
-	owner_world_open(&world, 7);
-	owner_world_point(&world, 1, 2);	/* 3 leads to this */
-	owner_world_point(&world, 3, 4);
-	owner_world_point(&world, 4, 3);
-	owner_world_point(&world, 4, 1);
-	owner_world_point(&world, 5, 0);	/* block 0 is in use */
-	owner_world_root(&world, 0, 0, true);
+	/* Block 3 leads to block 1, and block 0 is in use. */
+	owner_world_draw(&world, 7, "1>2 3>4 4>3 4>1 5>0 g0>0");
 	check(&world, "g0 4 1 lost 3 lost lost");
 }
 
