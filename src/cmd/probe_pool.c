@@ -61,15 +61,8 @@ static struct err *record(struct call *call, const char *name)
 {
 	CLEANUP(script_file_free) struct script script = SCRIPT_INIT;
 	struct err *err = find_file(call, name, &script);
-	Tcl_Obj *path;
 
-	if (err)
-		return err;
-	path = Tcl_NewStringObj(str_text(&script.path), -1);
-	Tcl_IncrRefCount(path);
-	call->code = Tcl_FSEvalFile(call->shell->tcl, path);
-	Tcl_DecrRefCount(path);
-	return call->code == TCL_ERROR ? err_in_script : NULL;
+	return err ? err : script_file_call(call, &script);
 }
 
 static struct err *run(struct call *call)

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "cmd/shell/cmd.h"
 #include "cmd/shell/embedded.h"
 #include "cmd/shell/evaluate.h"
 #include "cmd/shell/events.h"
@@ -131,6 +132,16 @@ struct err *script_file_find(struct shell *shell, const char *name, struct scrip
 	struct err *err = strchr(name, '/') ? NULL : find_bare(shell, name, &ret->path);
 
 	return err || ret->path.len ? err : add_given(name, ret);
+}
+
+struct err *script_file_call(struct call *call, const struct script *script)
+{
+	Tcl_Obj *path = Tcl_NewStringObj(str_text(&script->path), -1);
+
+	Tcl_IncrRefCount(path);
+	call->code = Tcl_FSEvalFile(call->shell->tcl, path);
+	Tcl_DecrRefCount(path);
+	return call->code == TCL_ERROR ? err_in_script : NULL;
 }
 
 void script_file_free(struct script *script)

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct call;
 struct shell;
 
 struct script {
@@ -36,6 +37,8 @@ struct script {
 struct err *script_file_find(struct shell *shell, const char *name, struct script *ret) MUST_CHECK;
 /* Add the path of a file of mdbg's own to ret, as 1. above; nothing is added if there is none. */
 struct err *script_file_own(const char *name, struct str *ret) MUST_CHECK;
+/* Run a script that was found inside of a command, which gets the code that the script ends with. */
+struct err *script_file_call(struct call *call, const struct script *script) MUST_CHECK;
 void script_file_free(struct script *script);
 /*
  * Find a script and run it; `-` is standard input. Returns true if nothing failed, and has reported
