@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/page.h"
+
 #define WORD		8u
 #define TEXT_LEAST	8u	/* letters, if they fill the block */
 #define TEXT_SURE	16u	/* however large it is */
@@ -14,12 +16,22 @@
 #define POINTERS_LEAST	4u
 #define SDS_LEAST	4u	/* letters: fewer may be a number's bytes */
 #define SDS_WIDE	256u	/* with less room the numbers have one byte each */
+#define SDS_SHORT	0x80u	/* the header of a short one, as no text begins: 16 letters and more */
+
+#define POOL_LEAST	128u	/* bytes */
+#define MAPPED_LEAST	(128u << 10)	/* glibc may map such a block for itself: in whole pages */
+#define POOL_WORDS	8u	/* in which its place and its end are */
+#define CONTEXT_WORDS	64u	/* the same, of the first block of a context */
+#define CONTEXT_START	3u	/* words in front of these: the block's start */
 
 const char *block_form_name(enum block_form form)
 {
 	static const char *const names[BLOCK_FORMS] = {
 		[BLOCK_FORM_NONE] = "?", [BLOCK_FORM_TEXT] = "text", [BLOCK_FORM_SDS] = "sds",
 		[BLOCK_FORM_POINTERS] = "pointers", [BLOCK_FORM_ZEROS] = "zeros",
+		[BLOCK_FORM_POOL] = "pool", [BLOCK_FORM_LISTPACK] = "listpack",
+		[BLOCK_FORM_ROBJ] = "robj", [BLOCK_FORM_DICT_ENTRY] = "dictEntry",
+		[BLOCK_FORM_SKIP_NODE] = "zskiplistNode", [BLOCK_FORM_QUICK_NODE] = "quicklistNode",
 	};
 
 	return names[form];
@@ -86,6 +98,10 @@ static uint64_t little_endian(const uint8_t *bytes, unsigned nr)
  */
 static bool is_sds(const uint8_t *bytes, size_t len, uint64_t size)
 {
+	size_t nr = *bytes >> 3;
+
+	if (*bytes >= SDS_SHORT && !(*bytes & 7) && nr + 1 < len && nr + 2 + ROUNDED > size)
+		return text_length(bytes + 1, nr) == nr && !bytes[nr + 1];
 	for (unsigned type = 1; type <= 4; type++) {
 		unsigned width = 1u << (type - 1), header = 2 * width + 1;
 		uint64_t length, room, whole;
@@ -132,6 +148,32 @@ static bool is_pointers(const struct packed_list *list, const uint8_t *bytes, si
 	return nr >= POINTERS_LEAST;
 }
 
+static uint64_t word_at(const uint8_t *bytes, size_t i)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + i * WORD, sizeof(word));
+	return word;
+}
+
+static bool is_pool(const struct packed_block *block, uint64_t size, const uint8_t *bytes,
+		    size_t len)
+{
+	uint64_t end = block->address + size;
+	uint64_t rounded = !block->preattach ? 1 : size < MAPPED_LEAST ? TEXT_ROUNDED : PAGE;
+
+	for (size_t i = 1; size >= POOL_LEAST && i < MIN(len / WORD, CONTEXT_WORDS); i++) {
+		uint64_t place = word_at(bytes, i - 1), is_end = word_at(bytes, i);
+
+		if (is_end > end || end - is_end >= rounded || place > is_end ||
+		    place < block->address + (i + 1) * WORD)
+			continue;
+		if (i < POOL_WORDS || word_at(bytes, i - 1 - CONTEXT_START) == block->address)
+			return true;
+	}
+	return false;
+}
+
 static bool is_zeros(const uint8_t *bytes, size_t len)
 {
 	return len && !bytes[0] && !memcmp(bytes, bytes + 1, len - 1);
@@ -146,9 +188,11 @@ enum block_form block_form_of(const struct packed_list *list, const struct packe
 
 	if (len == size && is_zeros(bytes, sure))
 		return BLOCK_FORM_ZEROS;
-	if (is_sds(bytes, len, size))
+	if (len && is_sds(bytes, len, size))
 		return BLOCK_FORM_SDS;
 	if (is_text(bytes, len, size, block->preattach))
 		return BLOCK_FORM_TEXT;
-	return is_pointers(list, bytes, sure) ? BLOCK_FORM_POINTERS : BLOCK_FORM_NONE;
+	if (is_pointers(list, bytes, sure))
+		return BLOCK_FORM_POINTERS;
+	return is_pool(block, size, bytes, len) ? BLOCK_FORM_POOL : BLOCK_FORM_NONE;
 }

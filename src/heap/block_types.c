@@ -7,7 +7,8 @@
 #include <string.h>
 
 #include "base/cancel.h"
-#include "heap/reach/page_reader.h"
+#include "heap/reach/page_cache.h"
+#include "heap/redis_form.h"
 
 #define WORD		8u
 #define NOT_ASKED	0u
@@ -18,7 +19,8 @@
 struct finder {
 	const struct block_types_source *source;
 	struct block_types *ret;
-	struct page_reader reader;
+	struct page_reader reader;	/* of the blocks, in order of address, ... */
+	struct page_cache others;	/* ... and of what they point to */
 	struct interner words;		/* first words that lead to constant memory */
 	VEC(uint32_t) known;		/* by their numbers: NOT_ASKED, NO_CLASS, class + 2 */
 	VEC(uint32_t) python;		/* by the index of the type: class + 2 */
@@ -139,7 +141,7 @@ static struct err *class_of_python(struct finder *finder, size_t len, uint32_t *
 static struct err *add_kind(struct finder *finder, uint32_t stack, uint32_t class,
 			    enum block_form form)
 {
-	uint64_t key = (uint64_t)(class - NO_CLASS) << 35 | (uint64_t)form << 32 | stack;
+	uint64_t key = (uint64_t)(class - NO_CLASS) << 36 | (uint64_t)form << 32 | stack;
 	struct block_types *ret = finder->ret;
 	struct err *err;
 	uint32_t number;
@@ -173,6 +175,8 @@ static struct err *take(struct finder *finder, size_t i)
 		err = class_of_python(finder, len, &class);
 	if (!err && class == NO_CLASS && len && len == want)
 		form = block_form_of(source->list, packed, finder->bytes, len);
+	if (!err && class == NO_CLASS && len && len == want && form == BLOCK_FORM_NONE)
+		form = redis_form_of(&finder->others.memory, source->list, packed, finder->bytes, len);
 	return err ? err : add_kind(finder, packed->stack, class, form);
 }
 
@@ -187,6 +191,7 @@ struct err *block_types_find(const struct block_types_source *source, struct blo
 	finder->source = source;
 	finder->ret = ret;
 	page_reader_init(&finder->reader, source->memory);
+	page_cache_init(&finder->others, source->memory);
 	err = pyobjects_begin(&ret->python);
 	if (!err)
 		err = vec_reserve(&ret->of, source->list->nr);

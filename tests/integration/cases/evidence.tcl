@@ -111,7 +111,7 @@ proc check_server_evidence {pid work} {
 case evidence-in-redis 60 {
 	preload_planted
 	start_redis
-	check_server_evidence $::redis [list redis_cli DEBUG POPULATE 20000]
+	check_server_evidence $::redis [list redis_cli EVAL {for i=1,20000 do redis.call('SET','key:'..i,'value:'..i) end} 0]
 	end_redis
 }
 

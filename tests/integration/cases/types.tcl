@@ -195,3 +195,28 @@ case types-stated-at-the-call 30 {
 		finish $t $m
 	}
 }
+
+# The structs of a redis-server that nobody has prepared, from before the attach, as many as it says that it has.
+case types-in-redis 60 {
+	start_redis
+	redis_cli EVAL {for i=1,20000 do redis.call('SET','key '..i,string.rep('v',40)) end} 0
+	redis_cli EVAL {for i=1,1000 do redis.call('ZADD','sorted',i,'member '..i) redis.call('HSET','hash '..i,'field','value') end} 0
+	set m [live_start -p $::redis --no-arm]
+	note [live $m "malloc types"]
+	set bytes 0
+	set unknown 0
+	foreach row [live_value $m mdbg::types] {
+		incr bytes [dict get $row bytes]
+		dict set count [dict get $row type] [dict get $row count]
+		if {[dict get $row type] eq "?"} {
+			set unknown [dict get $row bytes]
+		}
+	}
+	# Keys, and members of the sorted set; a value has an object of its own, and a hash is a listpack.
+	foreach {type least most} {dictEntry 22000 24000 robj 21000 21600 zskiplistNode 1000 1000 listpack 1000 1010} {
+		check {[dict exists $count $type] && [dict get $count $type] >= $least && [dict get $count $type] <= $most} {$type: $count}
+	}
+	check {$unknown * 2 < $bytes} {$unknown of $bytes bytes are not known: $count}
+	live_end $m
+	end_redis
+}

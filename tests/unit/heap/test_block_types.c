@@ -154,6 +154,9 @@ TEST("forms")
 		{ "\5\x0c\1hello", 9, false, BLOCK_FORM_SDS },
 		{ "\5\5\2hello", 9, false, BLOCK_FORM_NONE },
 		{ "\6\5\1hello", 9, false, BLOCK_FORM_NONE },
+		{ "\xa0twenty letters of it", 22, false, BLOCK_FORM_SDS },
+		{ "\xa0nineteen letters of", 22, false, BLOCK_FORM_NONE },
+		{ "\xa0twenty letters of it", 64, false, BLOCK_FORM_NONE },
 		{ "\5\5\1hel\1o", 9, false, BLOCK_FORM_NONE },
 		{ "\3\3\1abc", 7, false, BLOCK_FORM_NONE },	/* it may be a number */
 		{ "\5\0\5\0\2hello", 11, false, BLOCK_FORM_NONE },	/* too wide a header */
@@ -187,5 +190,28 @@ TEST("arrays of pointers")
 	CU_ASSERT_EQUAL(block_form_of(&list, packed_at(&list, 0), (uint8_t *)word, 64),
 			BLOCK_FORM_NONE);
 	CU_ASSERT_STRING_EQUAL(block_form_name(BLOCK_FORM_POINTERS), "pointers");
+	packed_free(&list);
+}
+
+TEST("pools")
+{
+	struct packed_list list = PACKED_INIT;
+	struct packed_block *block;
+	uint64_t word[64] = { 7, at(10) + 40, at(10) + 512 };
+
+	add_block(&list, 10, 512, 1);
+	block = packed_at(&list, 0);
+	CU_ASSERT_EQUAL(block_form_of(&list, block, (uint8_t *)word, 512), BLOCK_FORM_POOL);
+	word[2] -= 8;			/* not its end, unless that is not known so exactly */
+	CU_ASSERT_EQUAL(block_form_of(&list, block, (uint8_t *)word, 512), BLOCK_FORM_NONE);
+	block->preattach = 1;
+	CU_ASSERT_EQUAL(block_form_of(&list, block, (uint8_t *)word, 512), BLOCK_FORM_POOL);
+	word[1] = at(10);		/* no place behind these words */
+	CU_ASSERT_EQUAL(block_form_of(&list, block, (uint8_t *)word, 512), BLOCK_FORM_NONE);
+	/* A context has its first block in its own, which leads back. */
+	word[26] = word[27] = at(10) + 512;
+	CU_ASSERT_EQUAL(block_form_of(&list, block, (uint8_t *)word, 512), BLOCK_FORM_NONE);
+	word[23] = at(10);
+	CU_ASSERT_EQUAL(block_form_of(&list, block, (uint8_t *)word, 512), BLOCK_FORM_POOL);
 	packed_free(&list);
 }
