@@ -13,7 +13,9 @@
  *
  * What does not pass is a stranger, and is let go of. A tracee is released only when it stands, so
  * the stranger is interrupted, and released at its stop with its signal, or in the system call that
- * it was in. If it does not stop soon (it sleeps uninterruptibly), it is released whenever it does.
+ * it was in. If it does not stop soon (it sleeps uninterruptibly, or the machine is busy), it is
+ * released whenever it does; at the release of the target it is waited for once more, since mdbg may
+ * end then, and the kernel would release it in the middle of its system call (EINTR).
  * If it forks meanwhile, the kernel attaches the child for us as well, which is a stranger, too.
  *
  * Threads that never run code of the process (workers of io_uring) are not seized at all: their
@@ -37,6 +39,8 @@
 #define FIRST_TRIES	5u
 /* How long a stranger is waited for. */
 #define STRANGER_NS	20000000ull
+/* How long all of them are when nobody stands meanwhile. */
+#define STRANGERS_NS	1000000000ull
 
 /*
  * The kernel attaches the children of a seized thread for us; this one's first stop is not seen
@@ -377,10 +381,25 @@ static void release_one(struct thread *thread)
 		seize_release_thread(thread);	/* else stuck: see let_go_late in thread.c */
 }
 
+static void await_strangers(struct target *target)
+{
+	const uint64_t deadline = tracer_now() + STRANGERS_NS;
+
+	for (;;) {
+		struct map_at at = map_begin(&target->strangers);
+		int status;
+
+		if (!map_next(&at) || tracer_wait_for((pid_t)at.key, deadline, &status))
+			return;
+		thread_dispatch(target, (pid_t)at.key, status);
+	}
+}
+
 void seize_release(struct target *target)
 {
 	stop_each_to_go_on(target, release_one);
 	target->state = TARGET_RELEASED;
+	await_strangers(target);
 }
 
 void seize_untrace(struct target *target)
