@@ -21,7 +21,8 @@ exhaustive=-O2
 verify() {
 	(
 		cd "$dir" && rm -f pan* ./*.trail && spin -a "$@" "$here/$model" >spin.out 2>&1 &&
-		${CC:-cc} $optimise -DSAFETY -DCOLLAPSE -DVECTORSZ=2048 -w -o pan pan.c && ./pan -E -m100000 >pan.out 2>&1
+		${CC:-cc} $optimise -DSAFETY -DCOLLAPSE -DVECTORSZ=2048 -w -c pan.c && ${CC:-cc} -o pan pan.o &&
+		./pan -E -m100000 >pan.out 2>&1
 		[ -f pan.out ] || exit
 		grep -q 'max search depth too small\|out of memory' pan.out && echo "incomplete" && exit
 		sed -n 's/.*errors: \([0-9]*\).*/\1/p' pan.out

@@ -65,7 +65,7 @@ proc scribble_round {seed what} {
 foreach {name what} {log {log} all {log journal} maps {log maps} everything {log journal maps}} {
 	repeated scribble-$name 120 [string map [list WHAT $what] {
 		# The sanitizers' own memory would count.
-		if {![regexp {fsanitize} [slurp $::build/config.mak]]} {
+		if {![is_sanitized]} {
 			limit_mdbg "-d $::scribble_memory"
 		}
 		# A round takes seconds: a few in the integration run.
@@ -106,7 +106,7 @@ proc full_log_ask {m command} {
 }
 
 proc full_log {what commands pattern} {
-	set log [expr {$::trials > 10 ? 1024 : 96}]
+	set log [expr {$::trials > 10 ? 1024 : [is_sanitized] ? 32 : 96}]
 	set t [start scribbler]
 	if {$what eq "mapped"} {
 		order $t reserve
@@ -120,7 +120,7 @@ proc full_log {what commands pattern} {
 		check {[string match $pattern $answer]} {$command says: [string range $answer 0 300]}
 	}
 	set memory [own_memory $m]
-	if {![regexp {fsanitize} [slurp $::build/config.mak]]} {
+	if {![is_sanitized]} {
 		check {$memory < $log} {mdbg took $memory MB with a log of $log MB}
 	}
 	live_end $m
