@@ -151,7 +151,7 @@ static struct err *take_target(struct record_input *input, struct record_bytes *
 		&is.boot, &is.host, &is.name, &is.command, &is.program, &is.build_id, &is.group,
 		&is.allocator }, 8);
 	if (!err && !from->bad)
-		err = record_names_target(input->names, &is, ret);
+		err = record_names_read_target(input->names, &is, ret);
 	return err;
 }
 
@@ -192,7 +192,7 @@ static struct err *take_names(struct record_input *input, enum record_name_kind 
 	return NULL;
 }
 
-/* RECORD_ITEM_NONE: it is damaged. */
+/* RECORD_ITEM_NONE: it is damaged, or of a target that is left out. */
 static struct err *take_event(struct record_input *input, struct record_bytes *from,
 			      struct record_event *ret, enum record_item *item_ret)
 {
@@ -205,7 +205,8 @@ static struct err *take_event(struct record_input *input, struct record_bytes *f
 		err = take_string(input, from, &ret->text);
 	ret->number = record_code_number(from);
 	ret->also = record_code_number(from);
-	*item_ret = from->bad || ret->kind >= RECORD_EVENT_KINDS ? RECORD_ITEM_NONE : RECORD_ITEM_EVENT;
+	*item_ret = from->bad || ret->kind >= RECORD_EVENT_KINDS || ret->target == RECORD_NAMES_LEFT_OUT ?
+		RECORD_ITEM_NONE : RECORD_ITEM_EVENT;
 	return err;
 }
 
@@ -358,7 +359,7 @@ static struct err *take_tables(struct record_input *input, struct record_bytes *
 	return err;
 }
 
-/* RECORD_ITEM_NONE: it is damaged, or based on one that was lost. */
+/* RECORD_ITEM_NONE: it is damaged, based on one that was lost, or of a target that is left out. */
 static struct err *take_sample(struct record_input *input, struct record_bytes *from,
 			       struct record_sample *ret, enum record_item *item_ret)
 {
@@ -373,6 +374,10 @@ static struct err *take_sample(struct record_input *input, struct record_bytes *
 	flags = record_code_number(from);
 	ret->gap = flags & RECORD_SAMPLE_GAP;
 	ret->segment = input->number;
+	if (ret->target == RECORD_NAMES_LEFT_OUT) {
+		*item_ret = RECORD_ITEM_NONE;
+		return err;
+	}
 	if (!err)
 		err = record_states_of(&input->states, ret->target, &state);
 	if (err)

@@ -4,7 +4,8 @@
  * whole recording has them. The file may still be written to: at its end it may be asked again.
  *
  * Where frames were lost, samples that are based on them are left out. A name that was lost is
- * "(lost)" with its number, so that the figures of what it names stay.
+ * "(lost)" with its number, so that the figures of what it names stay. Targets that the names have no
+ * room for are left out, with their samples and events; the names have them in left_out.
  */
 #pragma once
 

@@ -18,15 +18,20 @@ void record_names_init(struct record_names *names, uint64_t most)
 	*names = (struct record_names){ .most = most };
 }
 
+static void pool_free(struct record_pool *pool)
+{
+	vec_free(&pool->vec);
+	free(pool->slot);
+}
+
 void record_names_free(struct record_names *names)
 {
 	vec_each_value(chunk, &names->chunks)
 		free(chunk);
 	vec_free(&names->chunks);
-	for (unsigned kind = 0; kind < RECORD_NAME_KINDS; kind++) {
-		vec_free(&names->pool[kind].vec);
-		free(names->pool[kind].slot);
-	}
+	for (unsigned kind = 0; kind < RECORD_NAME_KINDS; kind++)
+		pool_free(&names->pool[kind]);
+	pool_free(&names->left_out);
 	free(names->scratch);
 	record_names_init(names, names->most);
 }
@@ -104,10 +109,9 @@ static struct err *grow(struct record_names *names, struct record_pool *pool)
 	return NULL;
 }
 
-static struct err *number(struct record_names *names, enum record_name_kind kind,
-			  const void *bytes, size_t len, uint32_t *ret)
+static struct err *number_in(struct record_names *names, struct record_pool *pool,
+			     const void *bytes, size_t len, uint32_t *ret)
 {
-	struct record_pool *pool = &names->pool[kind];
 	struct record_name name = { .hash = hash_bytes(bytes, len), .len = (uint32_t)len };
 	struct err *err = pool->vec.nr >= pool->slots / 2 ? grow(names, pool) : NULL;
 	uint32_t at;
@@ -125,6 +129,12 @@ static struct err *number(struct record_names *names, enum record_name_kind kind
 	}
 	*ret = pool->slot[at];
 	return NULL;
+}
+
+static struct err *number(struct record_names *names, enum record_name_kind kind,
+			  const void *bytes, size_t len, uint32_t *ret)
+{
+	return number_in(names, &names->pool[kind], bytes, len, ret);
 }
 
 struct err *record_names_text(struct record_names *names, const void *bytes, size_t len,
@@ -190,26 +200,53 @@ struct err *record_names_stack(struct record_names *names, const struct record_s
 	return number(names, RECORD_NAME_STACK, words, (nr + 1) * sizeof(*words), ret);
 }
 
+/* The bytes of a target; false: there is no room for another one. */
+static bool target_of(const struct record_names *names, const struct record_target *target,
+		      struct record_target *ret)
+{
+	const struct record_pool *pool = &names->pool[RECORD_NAME_TARGET];
+
+	memset(ret, 0, sizeof(*ret));
+	ret->pid = target->pid;
+	ret->start = target->start;
+	ret->boot = target->boot;
+	ret->host = target->host;
+	ret->name = target->name;
+	ret->command = target->command;
+	ret->program = target->program;
+	ret->build_id = target->build_id;
+	ret->group = target->group;
+	ret->allocator = target->allocator;
+	return pool->vec.nr < RECORD_TARGETS_MOST ||
+	       pool->slot[place(pool, hash_bytes(ret, sizeof(*ret)), ret, sizeof(*ret))];
+}
+
 struct err *record_names_target(struct record_names *names, const struct record_target *target,
 				uint32_t *ret)
 {
 	struct record_target to;
 
-	if (record_names_nr(names, RECORD_NAME_TARGET) >= RECORD_TARGETS_MOST)
-		return err_create(ERR_RANGE, "the recording has more than %u processes",
-				  RECORD_TARGETS_MOST);
-	memset(&to, 0, sizeof(to));
-	to.pid = target->pid;
-	to.start = target->start;
-	to.boot = target->boot;
-	to.host = target->host;
-	to.name = target->name;
-	to.command = target->command;
-	to.program = target->program;
-	to.build_id = target->build_id;
-	to.group = target->group;
-	to.allocator = target->allocator;
+	if (!target_of(names, target, &to))
+		return record_names_too_many_targets();
 	return number(names, RECORD_NAME_TARGET, &to, sizeof(to), ret);
+}
+
+struct err *record_names_read_target(struct record_names *names, const struct record_target *target,
+				     uint32_t *ret)
+{
+	struct record_target to;
+	struct err *err;
+
+	if (target_of(names, target, &to))
+		return number(names, RECORD_NAME_TARGET, &to, sizeof(to), ret);
+	err = number_in(names, &names->left_out, &to, sizeof(to), ret);
+	*ret = RECORD_NAMES_LEFT_OUT;
+	return err;
+}
+
+struct err *record_names_too_many_targets(void)
+{
+	return err_create(ERR_RANGE, "the recording has more than %u processes", RECORD_TARGETS_MOST);
 }
 
 uint32_t record_names_nr(const struct record_names *names, enum record_name_kind kind)

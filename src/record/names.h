@@ -30,11 +30,14 @@ struct record_pool {
 
 struct record_names {
 	struct record_pool pool[RECORD_NAME_KINDS];
+	struct record_pool left_out;	/* targets that there was no room for, to count each once */
 	VEC(char *) chunks;		/* of memory for the bytes */
 	size_t chunk_at, chunk_len;	/* in the last one */
 	uint64_t bytes, most;		/* of memory, and how many there may be */
 	struct { uint64_t words[RECORD_FUNCTIONS_MOST * 8 + 16]; } *scratch;
 };
+
+#define RECORD_NAMES_LEFT_OUT	UINT32_MAX	/* no number */
 
 /* most: bytes of memory; beyond it each of the functions below is ERR_RANGE. */
 void record_names_init(struct record_names *names, uint64_t most);
@@ -48,8 +51,13 @@ struct err *record_names_location(struct record_names *names,
 				  const struct record_location *location, uint32_t *ret) MUST_CHECK;
 struct err *record_names_stack(struct record_names *names, const struct record_stack *stack,
 			       uint32_t *ret) MUST_CHECK;
+/* ERR_RANGE: there are RECORD_TARGETS_MOST others. */
 struct err *record_names_target(struct record_names *names, const struct record_target *target,
 				uint32_t *ret) MUST_CHECK;
+/* The same, but where there is no room *ret is RECORD_NAMES_LEFT_OUT, and it is in left_out. */
+struct err *record_names_read_target(struct record_names *names, const struct record_target *target,
+				     uint32_t *ret) MUST_CHECK;
+struct err *record_names_too_many_targets(void) MUST_CHECK;
 
 uint32_t record_names_nr(const struct record_names *names, enum record_name_kind kind);
 /* A string ends with a zero, which is not in len. */

@@ -108,7 +108,8 @@ static struct err *visit(struct pack *pack, const struct visitor *visitor)
 			err = visit_items(pack, visitor, &input, &at);
 		record_input_free(&input);
 	}
-	return err;
+	/* What was left out would be lost with the old files. */
+	return !err && pack->names.left_out.vec.nr ? record_names_too_many_targets() : err;
 }
 
 static void note_time(struct pack *pack, uint64_t time_ns)

@@ -312,6 +312,11 @@ struct err *record_reader_targets(struct record_reader *reader, struct record_ta
 	return err;
 }
 
+uint64_t record_reader_targets_left_out(const struct record_reader *reader)
+{
+	return reader->names.left_out.vec.nr;
+}
+
 struct err *record_reader_events(struct record_reader *reader, uint32_t target, uint64_t from_ns,
 				 uint64_t to_ns, struct record_events *ret)
 {

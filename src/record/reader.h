@@ -93,6 +93,8 @@ struct err *record_reader_segments(struct record_reader *reader,
 /* All targets, in the order of their first samples or events. The caller frees the vector. */
 struct err *record_reader_targets(struct record_reader *reader,
 				  struct record_target_list *ret) MUST_CHECK;
+/* How many targets are left out, with their samples and events: those after RECORD_TARGETS_MOST others. */
+uint64_t record_reader_targets_left_out(const struct record_reader *reader);
 /* From and to: since the epoch; target 0: of all. The caller frees the vector. */
 struct err *record_reader_events(struct record_reader *reader, uint32_t target, uint64_t from_ns,
 				 uint64_t to_ns, struct record_events *ret) MUST_CHECK;

@@ -11,7 +11,7 @@
 
 struct recording_row {
 	const char *recording, *name, *pids;
-	uint64_t processes, from, to, samples, gaps, bytes, damaged;
+	uint64_t processes, left_out, from, to, samples, gaps, bytes, damaged;
 	bool written;
 };
 
@@ -21,6 +21,8 @@ static const struct column recording_columns[] = {
 	{ "recording", "RECORDING", "the folder", IS(TEXT, recording), .flags = COLUMN_BRIEF },
 	{ "name", "NAME", "of its first process", IS(TEXT, name), .flags = COLUMN_BRIEF },
 	{ "processes", ">PROCESSES", NULL, IS(NUMBER, processes), .flags = COLUMN_BRIEF },
+	{ "leftout", ">LEFTOUT", "later processes that are left out: more than 65,536",
+	  IS(NUMBER, left_out), .flags = COLUMN_BRIEF },
 	{ "pids", "PIDS", "of the first ones", IS(TEXT, pids), .flags = COLUMN_BRIEF },
 	{ "from", "FROM", "the first sample", IS(TIME, from),
 	  .flags = COLUMN_0_UNKNOWN | COLUMN_BRIEF },
@@ -83,6 +85,7 @@ static struct err *add_targets(struct record_reader *reader, struct recording_ro
 	if (!err && list.vec.nr > PIDS_MOST)
 		err = str_add(pids, " ...");
 	row->processes = list.vec.nr;
+	row->left_out = record_reader_targets_left_out(reader);
 	row->pids = str_text(pids);
 	row->name = !err && list.vec.nr ? record_reader_string(reader,
 		record_reader_target(reader, list.vec.at[0])->name) : NULL;
@@ -133,7 +136,8 @@ const struct cmd cmd_recordings = {
 	.usage		= "DIR ...",
 	.brief		= "what recordings have: processes, times, gaps, bytes",
 	.help		= "Each DIR is a recording that `mdbg --record DIR` has made; it may be written\n"
-			  "to now. `mdbg --replay DIR` opens it.\n"
+			  "to now. `mdbg --replay DIR` opens it. Of more than 65,536 processes the later\n"
+			  "ones are left out, with their samples and events: LEFTOUT counts them.\n"
 			  "\n"
 			  "Errors: {MDBG NOTFOUND}: there is no recording; {MDBG UNSUPPORTED}: one of a\n"
 			  "later mdbg.\n",

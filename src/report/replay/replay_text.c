@@ -57,7 +57,8 @@ static void time_line(struct out *out, const char *text, uint64_t time_ns)
 	out_f(out, "%s\n", time);
 }
 
-static void print_processes(const struct session_replay_processes *processes, struct out *out)
+static void print_processes(const struct session_replay_processes *processes, uint64_t left_out,
+			    struct out *out)
 {
 	size_t nr = processes->vec.nr;
 
@@ -69,6 +70,11 @@ static void print_processes(const struct session_replay_processes *processes, st
 		out_f(out, " %d", processes->vec.at[i].pid);
 	}
 	out_text(out, nr > NAMED_MOST ? ", ... (`replay processes`)\n" : "\n");
+	if (left_out) {
+		label(out, "processes left out");
+		out_f(out, "%" PRIu64 " later ones, with all that is recorded of them (`help replay`)\n",
+		      left_out);
+	}
 }
 
 /* The moments to look at: the last ones of those that were killed. */
@@ -121,7 +127,7 @@ struct err *replay_text_print(struct session *session, struct out *out)
 
 	if (!err) {
 		out_heading(out, "The recording:");
-		print_processes(&processes, out);
+		print_processes(&processes, session_replay_left_out(session), out);
 		print_killed(&processes, out);
 		time_line(out, "first sample", history->samples.at->time_ns);
 		time_line(out, "last sample",

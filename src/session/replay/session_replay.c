@@ -166,6 +166,15 @@ bool session_replay_is_written(const struct session *session)
 	return false;
 }
 
+uint64_t session_replay_left_out(const struct session *session)
+{
+	uint64_t ret = 0;
+
+	vec_each(source, &session->replay->sources)
+		ret += record_reader_targets_left_out(source->reader);
+	return ret;
+}
+
 static size_t cursor_index(const struct session *session)
 {
 	return (size_t)(sample_at(session, session->replay->now_ns) -

@@ -79,6 +79,8 @@ struct err *session_replay_refresh(struct session *session, bool *more_ret) MUST
 bool session_replay_rebuilt(const struct session *session);
 /* Does a recorder write to any of them now? */
 bool session_replay_is_written(const struct session *session);
+/* How many processes are left out, as there are too many in a recording (RECORD_TARGETS_MOST). */
+uint64_t session_replay_left_out(const struct session *session);
 /*
  * Set the cursor to the next sample (1) or the one before (-1). What was written since is seen: ERR_RANGE
  * means that there is none yet.

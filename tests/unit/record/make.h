@@ -146,6 +146,24 @@ static inline void made_add(struct made *made, uint64_t t)
 		record_writer_settle(made->writer);
 }
 
+/* A mark of each of the processes from..to - 1. */
+static inline void made_marks(struct made *made, uint32_t from, uint32_t to)
+{
+	struct record_names *names = record_writer_names(made->writer);
+	struct record_event event = { .time_ns = BEGIN, .kind = RECORD_EVENT_MARK };
+
+	event.text = made_string(made, "mark");
+	for (uint32_t i = from; i < to; i++) {
+		struct record_target target = { .pid = (pid_t)(10000 + i), .start = i };
+		struct err *err = record_names_target(names, &target, &event.target);
+
+		event.number = i;
+		if (!err)
+			err = record_writer_event(made->writer, &event);
+		CU_ASSERT_PTR_NULL_FATAL(err);
+	}
+}
+
 static inline void made_close(struct made *made)
 {
 	CU_ASSERT_PTR_NULL(record_writer_close(made->writer, made->sample.time_ns, "end"));

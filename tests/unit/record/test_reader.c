@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 
 #include "base/cancel.h"
+#include "record/pack.h"
 
 TEST("what was written is read, by names")
 {
@@ -288,5 +289,70 @@ TEST("a hole of 60 GB behind the last sample is not read")
 	CU_ASSERT(segments.vec.at[0].torn > 50ull << 30);
 	vec_free(&segments.vec);
 	record_reader_close(reader);
+	made_end(&made);
+}
+
+static void count_marks(const struct record_reader *reader, const struct record_events *events, uint32_t *ret)
+{
+	*ret = 0;
+	vec_each(event, &events->vec) {
+		if (event->kind != RECORD_EVENT_MARK)
+			continue;
+		CU_ASSERT_FATAL(record_reader_target(reader, event->target)->start == event->number);
+		++*ret;
+	}
+}
+
+static void check_all_but(const struct made *made, uint64_t left_out)
+{
+	struct record_reader *reader = made_read(made);
+	struct record_target_list targets = { VEC_INIT };
+	struct record_events events = { VEC_INIT };
+	uint32_t marks;
+	bool more;
+
+	/* Those of the cursor are no others. */
+	CU_ASSERT_EQUAL(count_samples(made), 20);
+	CU_ASSERT_PTR_NULL_FATAL(record_reader_refresh(reader, &more));
+	CU_ASSERT_EQUAL(record_reader_targets_left_out(reader), left_out);
+	CU_ASSERT_PTR_NULL_FATAL(record_reader_targets(reader, &targets));
+	CU_ASSERT_EQUAL(targets.vec.nr, 70001 - left_out);
+	CU_ASSERT_PTR_NULL_FATAL(record_reader_events(reader, 0, 0, UINT64_MAX, &events));
+	count_marks(reader, &events, &marks);
+	CU_ASSERT_EQUAL(marks, 75000 - left_out);
+	vec_free(&targets.vec);
+	vec_free(&events.vec);
+	record_reader_close(reader);
+}
+
+/* Each recorder has fewer than are read, and both together more; 5,000 are in the files of both. */
+TEST("of 70,001 processes the later ones are left out, and counted")
+{
+	static const uint64_t numbers[] = { 1, 2 };
+	struct record_packed packed;
+	struct made made;
+	struct err *err;
+	bool stop = false;
+	int dir_fd;
+
+	made_begin(&made, 3);
+	made_open(&made);
+	for (uint64_t t = 0; t < 10; t++)
+		made_add(&made, t);
+	made_marks(&made, 0, 40000);
+	made_close(&made);
+	made_open(&made);
+	made_marks(&made, 35000, 70000);
+	for (uint64_t t = 10; t < 20; t++)
+		made_add(&made, t);
+	made_close(&made);
+	check_all_but(&made, 70001 - RECORD_TARGETS_MOST);
+	/* Packing would lose them: nothing is packed. */
+	dir_fd = open(made.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	err = record_pack(dir_fd, numbers, 2, 60, &stop, &packed);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_RANGE);
+	close(dir_fd);
+	check_all_but(&made, 70001 - RECORD_TARGETS_MOST);
 	made_end(&made);
 }

@@ -236,6 +236,25 @@ TEST("what a process held before its recorder ended does not count later")
 	moment_free(&moment);
 }
 
+TEST("processes that there are too many of in a recording are left out, and counted")
+{
+	const char *folders[2] = { made.dir, made.dir };
+
+	record(0, 10);
+	made_open(&made);
+	made_marks(&made, 0, 40000);
+	made_close(&made);
+	made_open(&made);
+	made_marks(&made, 40000, 70000);
+	made_close(&made);
+	CU_ASSERT_PTR_NULL_FATAL(open_at(0));
+	CU_ASSERT_EQUAL(session_replay_left_out(session), 70001 - RECORD_TARGETS_MOST);
+	CU_ASSERT_EQUAL(session_history(session)->history.samples.nr, 10);
+	CU_ASSERT_PTR_NULL(session_detach(session));
+	CU_ASSERT_PTR_NULL_FATAL(session_replay_open(session, folders, 2, 0));
+	CU_ASSERT_EQUAL(session_replay_left_out(session), 2 * (70001 - RECORD_TARGETS_MOST));
+}
+
 TEST("two recordings of the same program are one view: sums by stack")
 {
 	const char *folders[2] = { made.dir, made.dir };
