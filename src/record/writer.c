@@ -271,7 +271,8 @@ static struct err *end_segment(struct record_writer *writer)
 /* Names are forgotten between two segments, when there are too many. */
 static void forget_names(struct record_writer *writer)
 {
-	if (writer->names.bytes < NAMES_FORGET)
+	if (writer->names.bytes < NAMES_FORGET &&
+	    record_names_nr(&writer->names, RECORD_NAME_TARGET) < RECORD_TARGETS_MOST / 2)
 		return;
 	record_names_free(&writer->names);
 	writer->renamed = writer->seen.nr;

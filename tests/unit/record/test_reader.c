@@ -356,3 +356,22 @@ TEST("of 70,001 processes the later ones are left out, and counted")
 	check_all_but(&made, 70001 - RECORD_TARGETS_MOST);
 	made_end(&made);
 }
+
+TEST("names are forgotten before there are too many processes of a recorder")
+{
+	struct made made;
+	uint64_t epoch;
+
+	made_begin(&made, 3);
+	made_open(&made);
+	made_add(&made, 0);
+	made_marks(&made, 0, 40000);
+	epoch = made.epoch;
+	for (uint64_t t = 3600; t < 3610; t++)
+		made_add(&made, t);
+	CU_ASSERT_NOT_EQUAL(made.epoch, epoch);
+	made_marks(&made, 40000, 80000);
+	made_close(&made);
+	CU_ASSERT_EQUAL(count_samples(&made), 11);
+	made_end(&made);
+}
