@@ -57,6 +57,13 @@ static void time_line(struct out *out, const char *text, uint64_t time_ns)
 	out_f(out, "%s\n", time);
 }
 
+/* A recording may lack the name. */
+static void print_name(const struct session_replay_process *process, struct out *out)
+{
+	out_outside(out, process->name.bytes ? process->name : (struct outside){ "-" });
+	out_f(out, " %d", process->pid);
+}
+
 static void print_processes(const struct session_replay_processes *processes, uint64_t left_out,
 			    struct out *out)
 {
@@ -66,8 +73,7 @@ static void print_processes(const struct session_replay_processes *processes, ui
 	out_f(out, "%zu: ", nr);
 	for (size_t i = 0; i < MIN(nr, (size_t)NAMED_MOST); i++) {
 		out_text(out, i ? ", " : "");
-		out_outside(out, processes->vec.at[i].name);
-		out_f(out, " %d", processes->vec.at[i].pid);
+		print_name(&processes->vec.at[i], out);
 	}
 	out_text(out, nr > NAMED_MOST ? ", ... (`replay processes`)\n" : "\n");
 	if (left_out) {
@@ -88,8 +94,8 @@ static void print_killed(const struct session_replay_processes *processes, struc
 			continue;
 		number_text_time(time, sizeof(time), process->to_ns);
 		label(out, "killed for lack of memory");
-		out_outside(out, process->name);
-		out_f(out, " %d, last sample %s\n", process->pid, time);
+		print_name(process, out);
+		out_f(out, ", last sample %s\n", time);
 	}
 	if (nr > NAMED_MOST) {
 		label(out, "");
