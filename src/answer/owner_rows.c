@@ -35,6 +35,8 @@ static const struct column owner_columns[] = {
 	{ "address", "ADDRESS", "the block; of several that which keeps most, to go on with",
 	  IS(ADDRESS, address), .flags = COLUMN_BRIEF | COLUMN_0_UNKNOWN },
 	{ "size", NULL, "of that block", IS(BYTES, size) },
+	{ "blockbytes", NULL, "of bytes, the part that this block keeps",
+	  IS(BYTES, blockbytes) },
 	{ "stack", NULL, "that has allocated it, for mdbg::frames", IS(STACK, stack) },
 	{ "function", "OWNER", "that has allocated it, and its caller", IS(TEXT, function),
 	  .flags = COLUMN_BRIEF | COLUMN_EMPTY | COLUMN_NOT_EXPORTED },
@@ -367,6 +369,7 @@ static struct err *add_row(const struct making *making, struct owner_row *row, s
 
 		row->address = block.address;
 		row->size = block.size;
+		row->blockbytes = owners_bytes(making->owners, row->block);
 		row->stack = block.preattach ? LOG_STACK_NONE : block.stack;
 		err = root_names_block(making->names, &making->owners->graph, row->block, &function);
 	}

@@ -50,6 +50,7 @@ struct owner_row {
 	uint64_t count;		/* blocks that go with it */
 	uint64_t address;	/* of the block; of several, that which keeps most; 0: there is none */
 	uint64_t size;		/* of that block */
+	uint64_t blockbytes;	/* of bytes: what that block keeps */
 	double share;		/* of all bytes, in percent */
 	int64_t change;		/* of bytes, since it was asked before */
 	bool compared;		/* change is known */

@@ -164,7 +164,9 @@ static struct err *rows(struct call *call, struct answer *ret)
 static const struct twin twin = {
 	.name		= "mdbg::owners",
 	.brief		= "list of dicts: the rows of `malloc owners`",
-	.help		= "There is no limit of its own. For -each see `help mdbg::allocations`.\n",
+	.help		= "There is no limit of its own. The row `several roots` is the group of all\n"
+			  "blocks that no single root keeps: its address is that of one of them.\n"
+			  "For -each see `help mdbg::allocations`.\n",
 	.example	= "foreach row [mdbg::owners limit 3] {puts [dict get $row label]}\n",
 	.of		= &owner_relation,
 	.rows		= rows,
@@ -179,6 +181,9 @@ const struct cmd cmd_malloc_owners = {
 			  "variable, thread-local data, the frame of a function in a thread, its\n"
 			  "registers, or a mapping beside malloc. What several roots lead to is kept by\n"
 			  "none of them, and listed as `several roots`; what is lost, as `nothing: lost`.\n"
+			  "`several roots` is a group of blocks, not one structure: its address is that of\n"
+			  "the block that keeps most, which may be a small part. What blocks there are\n"
+			  "is said by type and by site, and `malloc path ADDRESS all` lists the roots.\n"
 			  "\n"
 			  "By type (`help malloc types`), and by site, module and thread that have\n"
 			  "allocated, the blocks of one are taken together; a block that is kept by\n"

@@ -49,6 +49,15 @@ void owners_print_doubts(const struct owner_graph *graph, uint64_t age_ns, struc
 		       "It is how the process was %s ago; `now` looks anew\n", text);
 }
 
+/* The block at the row's address stands for itself alone, not for the others. */
+static void print_several(const struct owner_row *row, struct out *out)
+{
+	out_f(out, "        They are a group of %" PRIu64 " blocks that no single root keeps; this one "
+	      "keeps %s bytes of them\n", row->count, number_text_size(out, row->blockbytes).at);
+	out_f(out, "        `malloc owners by type` and `malloc owners by site` say what blocks there are, "
+	      "and `malloc path 0x%" PRIx64 " all` which roots lead to this one\n", row->address);
+}
+
 static void print_row(const struct owners_text *text, size_t rank, const struct owner_row *row,
 		      struct out *out)
 {
@@ -67,6 +76,9 @@ static void print_row(const struct owners_text *text, size_t rank, const struct 
 	out_f(out, PRI_ADDRESS " of %s bytes%s%s\n", row->address,
 	      number_text_size(out, row->size).at, *row->function ? ", from " : "",
 	      row->function);
+	if (text->by == OWNER_ROOT && row->group == text->owners->keeps.nr_groups &&
+	    row->blockbytes < row->bytes)
+		print_several(row, out);
 }
 
 /* One block: what it is, what it keeps, and what keeps it. */

@@ -49,6 +49,16 @@ case owners-known 60 {
 	set thread [owner_row $rows "stack of thread * in wait_with_block"]
 	check {$thread ne "" && [dict get $thread bytes] == 616} {$rows}
 	set shared [dict get $several address]
+	# It is a group: the block at its address is a part of it.
+	set kept 0
+	foreach row [live_value $m "mdbg::owners $shared"] {
+		incr kept [dict get $row bytes]
+	}
+	check {[dict get $several blockbytes] == $kept + [dict get $several size] &&
+		[dict get $several blockbytes] < [dict get $several bytes]} {$several, $kept below}
+	set text [live $m "malloc owners"]
+	check {[regexp "are kept by several roots\n +[format 0x%016llx $shared] of \[^\n\]*\n +They are a group of [dict get $several count] blocks that no single root keeps; this one keeps [dict get $several blockbytes] bytes of them\n +`malloc owners by type` and `malloc owners by site` say \[^\n\]*`malloc path [format 0x%llx $shared] all`" [string map {, {}} $text]]} {$text}
+	check {[regexp -all "They are a group" $text] == 1} {$text}
 	check {[regexp "\nIt is kept by several roots: `malloc path (0x\[0-9a-f\]+) all` names them\n" [live $m "malloc owners $shared"] - address] &&
 		$address == $shared} {}
 	check {[llength [regexp -all -inline {\n    \S} [live $m "malloc path $shared all"]]] >= 2} {}
