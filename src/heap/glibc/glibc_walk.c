@@ -137,17 +137,18 @@ static bool is_heap_end(struct glibc *glibc, const struct at *at)
 
 /*
  * Two chunks of 16 bytes mean that other code has called sbrk, and the heap continues behind its
- * part.
+ * part; or that the heap continues in a mapping.
  */
-static bool is_gap(struct glibc *glibc, const struct at *at)
+static bool is_gap(struct glibc *glibc, uint64_t chunk, uint64_t size)
 {
 	uint64_t next;
 
-	return glibc_is_main(glibc, at->span->heap) && at->size == 16 &&
-	       glibc_walk_word(glibc, at->chunk + 16 + 8, &next) && (next & ~SIZE_FLAGS) == 16;
+	return size == 16 && glibc_walk_word(glibc, chunk + 16 + 8, &next) &&
+	       (next & ~SIZE_FLAGS) == 16;
 }
 
-bool glibc_walk_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
+/* Do sizes lead to goal, or if gaps is set to a gap before it? */
+static bool leads_to(struct glibc *glibc, uint64_t at, uint64_t goal, bool gaps)
 {
 	uint64_t word, size;
 
@@ -157,6 +158,8 @@ bool glibc_walk_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
 		if (!glibc_walk_word(glibc, at + 8, &word))
 			return false;
 		size = word & ~SIZE_FLAGS;
+		if (i && gaps && is_gap(glibc, at, size))
+			return true;
 		if (size < CHUNK_LEAST || size % CHUNK_HEADER || size > goal - at ||
 		    word & (IS_MMAPPED | NON_MAIN_ARENA) || (!i && !(word & PREV_INUSE)))
 			return false;
@@ -165,13 +168,23 @@ bool glibc_walk_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
 	return at == goal;
 }
 
-/* Returns where the main heap continues behind a gap; the span's end if that is not found. */
+bool glibc_walk_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
+{
+	return leads_to(glibc, at, goal, false);
+}
+
+/*
+ * Returns where the main heap continues behind a gap; the span's end if that is not found. A span
+ * without top ends with a gap.
+ */
 static uint64_t behind_gap(struct glibc *glibc, const struct at *at)
 {
-	for (uint64_t next = at->chunk + 32; next < at->top; next += CHUNK_HEADER)
-		if (glibc_walk_leads_to(glibc, next, at->top))
+	const uint64_t goal = at->top ? at->top : at->span->end;
+
+	for (uint64_t next = at->chunk + 32; next < goal; next += CHUNK_HEADER)
+		if (leads_to(glibc, next, goal, true))
 			return next;
-	return at->top ? at->top : at->span->end;
+	return goal;
 }
 
 /*
@@ -253,7 +266,7 @@ static struct err *step(struct glibc *glibc, struct at *at)
 		at->chunk = at->span->end;
 		return NULL;
 	}
-	if (is_gap(glibc, at)) {
+	if (glibc_is_main(glibc, at->span->heap) && is_gap(glibc, at->chunk, at->size)) {
 		at->chunk = behind_gap(glibc, at);
 		return NULL;
 	}

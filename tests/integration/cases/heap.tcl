@@ -240,6 +240,17 @@ by_both case heap-in-pieces 60 {
 	finish $t $m
 }
 
+# Both, and parts of somebody else's twice: each part of the heap ends before the next one, and not at the top.
+by_both case heap-in-pieces-with-holes 60 {
+	set t [start heaps 20000]
+	orders $t hole "free 3000" hole block "free 1000"
+	set m [live_start -p [pid_of $t]]
+	set n [check_early $t $m]
+	check {$n > 14000} {only $n}
+	check {[dict get [live_value $m mdbg::malloc] damages] == 0} {[live $m "malloc check"]}
+	finish $t $m
+}
+
 # Where something else may be the reason no block is said to be from before the attach.
 by_both case heap-not-recorded 60 {
 	start_watched {t m} heaps 2000
