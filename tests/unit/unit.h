@@ -26,6 +26,13 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 
+/* Is it a build with sanitizers, in which all takes ten times as long? */
+#ifdef __has_feature
+#define UNIT_SANITIZED	__has_feature(address_sanitizer)
+#else
+#define UNIT_SANITIZED	0
+#endif
+
 /* A test (run), or what the tests of its file need. */
 struct unit_row {
 	const char *file;

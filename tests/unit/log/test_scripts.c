@@ -8,19 +8,13 @@
 #include "unit.h"
 
 /* Status 77: it cannot run here. */
-#ifdef __has_feature
-#define SANITIZED	__has_feature(address_sanitizer)
-#else
-#define SANITIZED	0
-#endif
-
 static void run(const char *script)
 {
 	const char *source = getenv("MDBG_SOURCE");
 	char command[4096];
 	int status;
 
-	if (SANITIZED) {
+	if (UNIT_SANITIZED) {
 		unit_skip("the scripts build what they test: it would be the same again");
 		return;
 	}

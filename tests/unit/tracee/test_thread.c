@@ -22,11 +22,7 @@
 #include "victim.h"
 
 /* Threads of a sanitized program take a tenth of a millisecond to begin, and each seize waits for many. */
-#ifdef __has_feature
-#define ROUNDS	(__has_feature(address_sanitizer) ? 50 : 300)
-#else
-#define ROUNDS	300
-#endif
+#define ROUNDS	(UNIT_SANITIZED ? 50 : 300)
 #define WORK	20	/* of a thread of the chain: so short that most end between two looks at them */
 #define STACK	65536u
 #define LOOKS	30000u
