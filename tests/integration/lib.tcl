@@ -101,6 +101,16 @@ proc free_port {} {
 	return $port
 }
 
+# What is the machine's is one for all cases: those that change it by a known amount, or compare it before and after, wait
+# here for one another. The lock is held until the channel that is returned is closed, or the case ends, however it does.
+proc have_alone {what} {
+	set lock [open |[list flock [file join $::build test-logs $what.lock] cat] r+]
+	fconfigure $lock -buffering line
+	puts $lock mine
+	check {[gets $lock] eq "mine"} {no lock of $what}
+	return $lock
+}
+
 proc need {program} {
 	set path [auto_execok $program]
 	skip_if {$path eq ""} {$program is not installed}
@@ -119,8 +129,9 @@ proc note {text} {
 
 # --- channels with time limits ------------------------------------------------------------------------------------
 
-# BODY, with so many huge pages more in the machine's pool, if it gives them.
+# BODY, with so many huge pages more in the machine's pool, if it gives them; no other case changes it meanwhile.
 proc with_huge_pages {nr body} {
+	set lock [have_alone hugepages]
 	set path /proc/sys/vm/nr_hugepages
 	set before [string trim [slurp $path]]
 	catch {spit $path [expr {$before + $nr}]}
@@ -128,6 +139,7 @@ proc with_huge_pages {nr body} {
 		uplevel 1 $body
 	} finally {
 		catch {spit $path $before}
+		close $lock
 	}
 }
 

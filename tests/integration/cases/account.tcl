@@ -85,6 +85,7 @@ by_both case account-parts 60 {
 
 # The kernel's memory for its sockets is told, and which descriptor has most of it.
 case account-sockets 60 {
+	have_kernel_alone
 	set t [start faulter]
 	set pid [pid_of $t]
 	set m [live_start -p $pid]
@@ -104,6 +105,7 @@ case account-sockets 60 {
 # Of a process with a network of its own mdbg does not know it, and says so.
 case account-sockets-elsewhere 60 {
 	skip_if {[catch {exec [need unshare] -rn true}]} {nobody may make a network namespace here}
+	have_kernel_alone
 	set t [start_command unshare -rn $::build/targets/faulter]
 	order $t "sockets 3"
 	set m [live_start -p [pid_of $t]]

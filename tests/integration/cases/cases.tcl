@@ -233,6 +233,7 @@ case cases-threads-that-nobody-joins 60 {
 }
 
 case cases-outside-the-process 60 {
+	have_kernel_alone
 	investigate "Outside the process" $::build/targets/sockets {
 		# The code that it runs later is in memory now, and does not count as growth.
 		order $t "fill 1"

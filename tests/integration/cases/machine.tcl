@@ -240,6 +240,7 @@ case machine-agrees-with-atop 60 {
 
 # Buffers of sockets that nobody reads: the machine has less memory, no process has more.
 case machine-outside-the-process 60 {
+	have_kernel_alone
 	start_watched {t before m} sockets
 	set sockets [machine_figure $m sockets]
 	set rss [live_value $m "dict get \[mdbg::memory\] rsize"]
