@@ -93,12 +93,18 @@ proc fail_with_end {t what message} {
 	fail "$what: $message$end"
 }
 
-# A TCP port of 127.0.0.1 that nobody listens at.
+# A TCP port of 127.0.0.1 that nobody listens at. It is none of those that the kernel itself gives out, so that no connection
+# and no server that takes any port has got it when it is used.
 proc free_port {} {
-	set chan [socket -server list -myaddr 127.0.0.1 0]
-	set port [lindex [fconfigure $chan -sockname] 2]
-	close $chan
-	return $port
+	set first [expr {max(16384, [lindex [slurp /proc/sys/net/ipv4/ip_local_port_range] 0])}]
+	for {set try 0} {$try < 1000} {incr try} {
+		set port [expr {1024 + int(rand() * ($first - 1024))}]
+		if {![catch {socket -server list -myaddr 127.0.0.1 $port} chan]} {
+			close $chan
+			return $port
+		}
+	}
+	fail "no port is free"
 }
 
 # What is the machine's is one for all cases: those that change it by a known amount, or compare it before and after, wait

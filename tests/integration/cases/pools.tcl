@@ -69,7 +69,7 @@ case pool-apache 60 {
 	set server [need apache2]
 	set modules /usr/lib/apache2/modules
 	file mkdir $::tmp/apache
-	set port [expr {20000 + [pid] % 20000}]
+	set port [free_port]
 	spit $::tmp/apache/page hello
 	spit $::tmp/apache/conf "
 		ServerRoot $::tmp/apache
