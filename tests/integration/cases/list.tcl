@@ -172,7 +172,7 @@ case no-arm 60 {
 
 # Of an answer, without how long the process stood still for it, which differs.
 proc length_of {path} {
-	return [string length [regsub -all {[0-9.]+ ms} [slurp $path] ""]]
+	return [string length [regsub -all {[0-9.]+ m?s\M} [slurp $path] ""]]
 }
 
 case redirect 60 {

@@ -210,7 +210,7 @@ case machine-agrees-with-sar 60 {
 	set sar [need sar]
 	set m [live_start]
 	set first [clock milliseconds]
-	machine_figure $m faults
+	set before [machine_figure $m free]
 	set text [exec env LC_ALL=C S_TIME_FORMAT=ISO $sar -B -r 1 2]
 	set interval [live_value $m "set ::is \[mdbg::memory_system limit 0\]; dict get \$::is interval"]
 	check {$interval >= 2 && $interval <= ([clock milliseconds] - $first) / 1000.0 + 0.1} {$interval s}
@@ -219,8 +219,10 @@ case machine-agrees-with-sar 60 {
 	# Two seconds of sar are within mdbg's interval.
 	check {$faults >= 0.98 * 2 * $all} {sar saw $all faults a second for 2 s, mdbg $faults in $interval s}
 	check {[regexp {kbmemfree.*?\nAverage: +(\d+) +(\d+)} $text -> free available]} {$text}
-	set total [machine_figure $m total]
-	check {abs(($free << 10) - [machine_figure $m free]) < $total / 4} {sar has $free KB free, mdbg [machine_figure $m free]}
+	# Others take and give back memory meanwhile.
+	set slack [expr {[machine_figure $m total] / 4}]
+	set after [machine_figure $m free]
+	check {($free << 10) > min($before, $after) - $slack && ($free << 10) < max($before, $after) + $slack} {sar has $free KB free, mdbg $before, then $after}
 	live_end $m
 }
 
@@ -352,7 +354,7 @@ case script-before-oom-of-a-recording 120 {
 	# The last sample is of the time of the end.
 	set last [live_value $r {dict get [lindex [mdbg::history] end] time}]
 	set end [live_value $r {dict get [lindex [lsearch -all -inline [mdbg::events] {* event exit *}] end] time}]
-	check {$end >= $last && $end - $last < 5} {the last sample is of $last, the end of $end}
+	check {$end >= $last && $end - $last < 5 * $::slower} {the last sample is of $last, the end of $end}
 	check {[live_value $r {dict get [mdbg::malloc] bytes}] > 50000000} {$::result}
 	check {[regexp {#1 [^#]* in read_frame} [live $r "malloc sites limit 1"]]} {[live $r "malloc sites limit 1"]}
 	live_end $r
@@ -393,6 +395,7 @@ proc memory_word {lines line word} {
 # What is taken between readings is what they say; a first reading has nothing to compare with.
 case memory-watch-in-a-pipe 60 {
 	start_watched {t before m} cases
+	set kills [dict get [kernel_table /proc/vmstat] oom_kill]
 	puts $m "memory watch 0.1"
 	set first [hear_memory $m]
 	check {[regexp {^\d{4}-\d\d-\d\d [0-9:]+$} [lindex $first 0]]} {$first}
@@ -415,7 +418,9 @@ case memory-watch-in-a-pipe 60 {
 	# At least a fault for every page, unless the pages are huge.
 	check {$faults > $grown / (2 << 20)} {$faults faults for $grown bytes}
 	check {[regexp {  over \S+ m?s$} [lindex $lines 0]]} {$lines}
-	check {[memory_word $lines PAG oomkill] == 0 && [memory_word $lines MEM slab] > 0 && [memory_word $lines SWP vmcom] > 0} {$lines}
+	check {[memory_word $lines MEM slab] > 0 && [memory_word $lines SWP vmcom] > 0} {$lines}
+	# Whoever was killed since was killed elsewhere: the tests beside this one have leakers of their own.
+	check {[memory_word $lines PAG oomkill] <= [dict get [kernel_table /proc/vmstat] oom_kill] - $kills} {$lines}
 	check {[lsearch -glob $lines "Verdict: *"] >= 0} {$lines}
 	# Ctrl-C is its end, and no error; nor is it mdbg's.
 	exec kill -INT [pid $m]

@@ -187,7 +187,7 @@ case pause-of-lists 60 {
 		foreach command [list {malloc stale 0s -brief} {malloc leaks -brief -stop} {malloc allocations -brief} \
 			"export csv $::tmp/p.csv allocations" "export json $::tmp/p.json leaks -stop"] {
 			set text [live $m $command]
-			check {[regexp -nocase {process stood still for [\d.]+ ms} $text]} {$command: $text}
+			check {[regexp -nocase {process stood still for [\d.]+ m?s\M} $text]} {$command: $text}
 		}
 		# So does what was not seen: it is no matter of the form.
 		foreach command [list {malloc stale 0s -brief} "export csv $::tmp/p.csv leaks" "export csv $::tmp/p.csv stale 0s"] {
