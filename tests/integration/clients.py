@@ -5,7 +5,8 @@
 #	huge	a request with 10 MB of headers
 #	slow	100 connections that ask for an answer and read none of it, which stay open
 #	junk	lines that are no requests; prints what is answered
-#	changes=FOLDER	heap and allocs with ?seconds=1, at once: prints `asked` when they wait, then
+#	changes=SECONDS,FOLDER
+#		heap and allocs with ?seconds=SECONDS, at once: prints `asked` when they wait, then
 #		their statuses; the bodies are FOLDER/heap and FOLDER/allocs
 #
 #	storm=N	N clients at random, a hundred at once: each asks for something, or sends half of it or
@@ -13,6 +14,7 @@
 #
 # Prints a line when each is done. `huge STATUS EARLY` has the status, or 0 if the connection was
 # reset, and whether it was before all was sent.
+import os
 import random
 import socket
 import sys
@@ -23,7 +25,7 @@ kept = []
 
 def connect():
     conn = socket.create_connection(('127.0.0.1', port))
-    conn.settimeout(20)
+    conn.settimeout(20 * int(os.environ.get('SLOWER', '1')))
     return conn
 
 
@@ -88,11 +90,12 @@ def junk():
     return ' ' + ' '.join(found)
 
 
-def changes(folder):
+def changes(arg):
+    seconds, folder = arg.split(',', 1)
     conns = [connect(), connect()]
     names = ('heap', 'allocs')
     for conn, name in zip(conns, names):
-        send(conn, b'GET /debug/pprof/%s?seconds=1 HTTP/1.0\r\n\r\n' % name.encode())
+        send(conn, b'GET /debug/pprof/%s?seconds=%s HTTP/1.0\r\n\r\n' % (name.encode(), seconds.encode()))
     for _ in range(2):
         conn = connect()
         send(conn, b'GET /healthz HTTP/1.0\r\n\r\n')

@@ -110,7 +110,7 @@ by_both case fleet-posts 90 {
 	check {[dict get $post name] eq "grower\{pid=[pid_of $t],region=a b&c=d\"e'%41+é/,evil=x%2Cpid=1%7D%7B%0A%1B\}"} {$post}
 	check {[dict get $post path] eq "/ingest" && [dict get $post format] eq "pprof"} {$post}
 	set now [clock seconds]
-	check {[dict get $post from] <= [dict get $post until] && abs($now - [dict get $post until]) < 20} {$post at $now}
+	check {[dict get $post from] <= [dict get $post until] && abs($now - [dict get $post until]) < 20 * $::slower} {$post at $now}
 	order $t "table 5000"
 	set later [hear_profile $r 8200 101]
 	check {[dict get $later from] >= [dict get $post from] && [dict get $later from] <= [dict get $later until]} {$later}
@@ -134,16 +134,17 @@ case fleet-receiver-fails 120 {
 	set t [start grower]
 	set before [state [pid_of $t]]
 	set r [start_receiver 0 200 500 200 silent 200 close 200 junk 200 huge 200 404 200]
-	set m [begin_fleet -p [pid_of $t] -timeout 1 http://127.0.0.1:$::port 0.1]
+	# Only who says nothing at all is to be late.
+	set timeout [expr {2 * $::slower}]
+	set m [begin_fleet -p [pid_of $t] -timeout $timeout http://127.0.0.1:$::port 0.1]
 	hear $m
-	foreach {answer why} {
-		500 {answered: 500 said so}
-		silent {no answer within 1 s}
-		close {the connection was closed without an answer}
-		junk {the answer is not HTTP}
-		huge {}
-		404 {answered: 404 said so}
-	} {
+	foreach {answer why} [list \
+		500 {answered: 500 said so} \
+		silent "no answer within $timeout s" \
+		close {the connection was closed without an answer} \
+		junk {the answer is not HTTP} \
+		huge {} \
+		404 {answered: 404 said so}] {
 		hear_answer $r $answer
 		order $t "fill 1"
 		hear_answer $r 200

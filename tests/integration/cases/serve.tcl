@@ -19,7 +19,7 @@ proc end_serve {m} {
 
 # The body of an answer is in $tmp/body; returns {STATUS TYPE}.
 proc fetch {path args} {
-	set words [exec [need curl] -s -m 20 -o $::tmp/body -w "%{http_code} %{content_type}" {*}$args $::url$path]
+	set words [exec [need curl] -s -m [expr {20 * $::slower}] -o $::tmp/body -w "%{http_code} %{content_type}" {*}$args $::url$path]
 	return [list [lindex $words 0] [join [lrange $words 1 end]]]
 }
 
@@ -99,9 +99,9 @@ case serve-answers 90 {
 	check {[lindex [fetch /debug/pprof/profile] 0] == 404} {profile}
 	check {[lindex [fetch /debug/pprof] 0] == 301} {no redirection}
 	check {[lindex [fetch /healthz?a=b] 0] == 400} {a query}
-	# What changes within a second, for two at once, while others are served.
+	# What changes within some seconds, for two at once, while others are served.
 	regexp {(\d+)$} $::url port
-	set clients [open |[list [need python3] $::here/clients.py $port changes=$::tmp] r+]
+	set clients [open |[list [need python3] $::here/clients.py $port changes=[expr {2 * $::slower}],$::tmp] r+]
 	check {[hear $clients] eq "asked"} {clients}
 	orders $t "fill 50" "table 5000" "table 9000"
 	check {[hear $clients] eq "changes 200 200"} {[slurp $::tmp/serve.err]}
