@@ -32,8 +32,10 @@ proc start_followed {{how both}} {
 
 case follow-both-lists-blocks-by-pid 60 {
 	start_followed
-	until {[llength [blocks_of $m $child]] > 0}
 	order $t "alloc 20"
+	# The child has no blocks between two rounds.
+	live $m "proc holds {} {return \[llength \[mdbg::allocations pid == $child]]}"
+	until {[live_value $m "interrupt; set n \[holds]; if {!\$n} cont; set n"] > 0}
 	live $m "malloc allocations > $::tmp/dump"
 	set pids {}
 	foreach block [recorded [parse_allocations [slurp $::tmp/dump]]] {
@@ -51,6 +53,7 @@ case follow-both-lists-blocks-by-pid 60 {
 	}
 	check {[lsort [dict keys $sums]] eq [lsort [list "process $child" "process [pid_of $t]"]]} {by process: $sums}
 	check {[dict get $sums "process [pid_of $t]"] eq {20 6660}} {by process: $sums}
+	live $m cont
 	check_stacks $::tmp/dump 0.99
 	live_end $m
 	check_clean $child $before

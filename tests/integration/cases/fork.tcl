@@ -190,8 +190,8 @@ case process-follow-both-blocks 60 {
 	live $m "set follow-fork both"
 	set child [order $t keep]
 	order $t "alloc 20"
-	until {[live_value $m "llength \[mdbg::allocations pid == $child\]"] > 0} 20
-	set stack [dict get [live_value $m "lindex \[mdbg::allocations pid == $child limit 1\] 0"] stack]
+	until {[set block [live_value $m "lindex \[mdbg::allocations pid == $child limit 1\] 0"]] ne ""} 20
+	check {[dict get $block stack] != 0} {a block without a stack: $block}
 	check {[live_value $m "llength \[mdbg::allocations pid == [pid_of $t] and size == 333\]"] == 20} {the parent's blocks: $::result}
 	live_end $m
 	foreach pid [list $child [pid_of $t]] {
@@ -224,7 +224,7 @@ case process-fork-event 60 {
 	start_watched {t m} forker
 	live $m {set ::forks 0; mdbg::on fork {incr ::forks}}
 	order $t "fork 5"
-	live $m {wait until {$::forks >= 5} timeout 5}
+	live $m "wait until {\$::forks >= 5} timeout [expr {5 * $::slower}]"
 	check {[live_value $m {set ::forks}] == 5} {$::result forks seen}
 	finish $t $m
 }
