@@ -15,6 +15,8 @@ proc pool_names {m} {
 proc check_pool_of {pool pid work wanted} {
 	mdbg -p $pid -c "status > /dev/null"
 	check {$::status == 0 && [regexp -all "`probe pool $pool`" $::err] == ($pool ni {talloc sqlite})} {the offer: $::err}
+	# The ends of connections may yet have to be closed, here and below.
+	at_rest $pid
 	set before [state $pid]
 	set m [live_start -p $pid]
 	live $m "probe pool $pool"
@@ -34,6 +36,7 @@ proc check_pool_of {pool pid work wanted} {
 		check {[regexp -line "^Pools: .*freed with a whole pool.* may be listed as lost$" [live $m "malloc leaks"]]} {$::result}
 	}
 	live_end $m
+	at_rest $pid
 	check_state $before $pid
 	{*}$work
 	return $bytes
