@@ -135,11 +135,7 @@ case account-arenas 60 {
 	set is [account_parts $m]
 	check {[dict get $is free] > 1000000 && [dict get $is tops] > 0 && [dict get $is held] > 1000000} {$is}
 	order $t churn
-	for {set i 0} {$i < 3} {incr i} {
-		set is [account_parts $m]
-		set rss [rss [pid_of $t]]
-		check {abs([dict get $is all] - $rss) <= 0.02 * $rss + 500000} {[dict get $is all], and Rss $rss}
-	}
+	check_rss_at_work $m [pid_of $t]
 	# Wherever it is stopped, the parts are what the kernel counts, to the byte.
 	for {set i 0} {$i < 5} {incr i} {
 		exec kill -STOP [pid_of $t]

@@ -90,7 +90,8 @@ case ends-event 30 {
 	live $m {mdbg::on exit {set ::gone 1}}
 	tell $t "exit 3"
 	live $m "wait exit"
-	check {[live_value $m {wait until {[info exists ::gone]} timeout 5; set ::gone}] == 1} {mdbg::on exit did not run}
+	live $m "wait until {\[info exists ::gone]} timeout [expr {5 * $::slower}]"
+	check {[live_value $m {set ::gone}] == 1} {mdbg::on exit did not run}
 	ending $t
 	live_end $m
 }

@@ -37,7 +37,7 @@ case history-of-others 60 {
 	file mkdir $::tmp/state/mdbg
 	set file $::tmp/state/mdbg/history
 	set prompt {exec sh -c "printf 'puts remembered\\nquit\\n' | XDG_STATE_HOME=$::tmp/state HOME=$::tmp TERM=dumb \
-		timeout 30 script -qec '$::mdbg_program -n' /dev/null >$::tmp/out 2>&1"}
+		timeout [expr {30 * $::slower}] script -qec '$::mdbg_program -n' /dev/null >$::tmp/out 2>&1"}
 	eval $prompt
 	check {[file exists $file]} {no history: [slurp $::tmp/out]}
 	check {[string match "*puts remembered*" [slurp $file]]} {what is in it: [slurp $file]}
