@@ -162,7 +162,8 @@ case follow-both-then-attach-another 60 {
 	set u [start forker]
 	exec kill -KILL [pid_of $t]
 	catch {ending $t}
-	live_all $m "wait 0.2" "mdbg::attach [pid_of $u]"
+	# Until mdbg has seen that it has ended, it is attached to.
+	until {![catch {live $m "mdbg::attach [pid_of $u]"}]}
 	check_clean $child $before
 	order $u "alloc 10"
 	finish $u $m
