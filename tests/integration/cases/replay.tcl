@@ -49,12 +49,13 @@ case replay-equals-live 60 {
 	set byfunction [live $m "malloc sites by function at \[dict get \[lindex \[mdbg::history] end] time]"]
 	set tree [live $m "malloc tree at \[dict get \[lindex \[mdbg::history] end] time]"]
 	set alltime {lmap site [mdbg::sites sort total] {dict filter $site key function bytes count total totalbytes freed freedbytes}}
-	set began {expr {[dict get [lindex [mdbg::history] end] time] - [dict get [lindex [mdbg::sites sort callrate] 0] total] / [dict get [lindex [mdbg::sites sort callrate] 0] callrate]}}
+	# When recording began, by a rate at this moment: now, or that of the recording.
+	set began {expr {NOW - [dict get [lindex [mdbg::sites sort callrate] 0] total] / [dict get [lindex [mdbg::sites sort callrate] 0] callrate]}}
 	set had [live_value $m $alltime]
 	set alltree [live $m "malloc tree sort total"]
 	# Exports have what was allocated in all. Those with a filter are without blocks from before the attach.
 	live_all $m "export folded $::tmp/live.folded function == grow_filled sort total" "export callgrind $::tmp/live.callgrind function == grow_filled"
-	set calls [live_value $m $began]
+	set calls [live_value $m [string map {NOW {[clock microseconds] / 1e6}} $began]]
 	set sorted [replay_calls [live $m "malloc sites sort callrate"]]
 	live $m "export folded $::tmp/live.diff diff early sort total"
 	set account [replay_rows [live $m "memory account"] $parts]
@@ -84,7 +85,7 @@ case replay-equals-live 60 {
 	}
 	check {$costs(callgrind) eq $costs(live.callgrind) && [llength $costs(callgrind)] > 5} {[replay_differences $costs(callgrind) $costs(live.callgrind)]}
 	# A rate is what there was in all, by the time since recording began: the same begin.
-	check {abs([live_value $r $began] - $calls) < 2} {recording began at $::result instead of $calls}
+	check {abs([live_value $r [string map {NOW {[dict get [lindex [mdbg::history] end] time]}} $began]] - $calls) < 2} {recording began at $::result instead of $calls}
 	check {[replay_calls [live $r "malloc sites sort callrate"]] eq $sorted} {[live $r "malloc sites sort callrate"] instead of $sorted}
 	live $r "export folded $::tmp/diff diff early sort total"
 	check {[slurp $::tmp/diff] eq [slurp $::tmp/live.diff] && [slurp $::tmp/diff] ne ""} {[slurp $::tmp/diff] instead of [slurp $::tmp/live.diff]}
