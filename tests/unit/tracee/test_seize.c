@@ -88,15 +88,19 @@ TEST("a stranger is let go as it was")
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
 
-/* It cannot stop while its child, which has its memory, sleeps. */
+static int order[2];
+
+/* It cannot stop while its child, which has its memory, waits for an order and a while behind it. */
 static pid_t make_sleeper(void)
 {
 	pid_t pid = fork();
+	char byte;
 
 	if (pid)
 		return pid;
 	if (!vfork()) {
-		usleep(200000);
+		if (read(order[0], &byte, 1) == 1)
+			usleep(200000);
 		_exit(0);
 	}
 	_exit(7);
@@ -118,6 +122,7 @@ static struct err *release_with_stranger(struct victim *v)
 
 static struct err *release_them(struct victim *v)
 {
+	CU_ASSERT_EQUAL(write(order[1], "x", 1), 1);
 	seize_release(v->target);
 	CU_ASSERT_EQUAL(map_count(&v->target->strangers), 0);
 	return NULL;
@@ -127,6 +132,7 @@ TEST("a stranger that stops late is waited for at the release")
 {
 	int status;
 
+	CU_ASSERT_EQUAL_FATAL(pipe2(order, O_CLOEXEC), 0);
 	stranger = make_sleeper();
 	CU_ASSERT_TRUE_FATAL(child_start(&child, idle, NULL));
 	while (!sleeps(stranger))
@@ -135,13 +141,15 @@ TEST("a stranger that stops late is waited for at the release")
 		victim_run(&victim, release_with_stranger);
 		victim_run(&victim, release_them);
 		victim_forget(&victim);
+	} else {
+		CU_ASSERT_EQUAL(write(order[1], "x", 1), 1);
 	}
 	CU_ASSERT_EQUAL(waitpid(stranger, &status, 0), stranger);
 	CU_ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 	CU_ASSERT_EQUAL(child_end(&child), 0);
+	close(order[0]);
+	close(order[1]);
 }
-
-static int order[2];
 
 /* It forks when it is told to, and ends as its child does. */
 static pid_t make_forker(void)
