@@ -609,7 +609,7 @@ case usable-size 60 {
 	start_watched {t m} grower
 	order $t "fill 5"
 	finish $t
-	live $m "wait exit timeout 10"
+	live $m "wait exit timeout [expr {10 * $::slower}]"
 	check {[live_value $m {lsort -unique [lmap b [mdbg::allocations] {dict get $b usable}]}] eq "-"} {a size of nobody}
 	live_end $m
 }

@@ -33,7 +33,7 @@ by_both case find-roots 60 {
 	} {
 		order $t "case $name"
 		# A thread of its own says that it is there before it is where it means to stay.
-		set end [expr {[clock seconds] + 20}]
+		set end [expr {[clock seconds] + 20 * $::slower}]
 		while {[lsort [set got [holders_by_size $m [dict get $size $name]]]] ne [lsort $want]} {
 			check {[clock seconds] < $end} {$name: $got and not $want}
 		}
@@ -62,7 +62,7 @@ case find-text 60 {
 	} {
 		order $t "case $name"
 		set block [lindex [live_value $m "mdbg::allocations size == [dict get $size $name]"] 0]
-		set end [expr {[clock seconds] + 20}]
+		set end [expr {[clock seconds] + 20 * $::slower}]
 		while {![regexp $text "[set got [live $m "malloc find [dict get $block address]"]]\n"]} {
 			check {[clock seconds] < $end} {$name: $got}
 		}

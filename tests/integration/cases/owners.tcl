@@ -270,7 +270,7 @@ case owners-roots 60 {
 		order $t "case $name"
 		set block [block_of $m [dict get $size $name]]
 		set want [string map {\[ \\\[} $want]
-		set end [expr {[clock seconds] + 20}]
+		set end [expr {[clock seconds] + 20 * $::slower}]
 		while {![string match $want [set got [dict get [lindex [live_value $m "mdbg::path $block"] 0] label]]]} {
 			check {[clock seconds] < $end} {$name: $got}
 		}
