@@ -379,7 +379,7 @@ case heap-static 60 {
 }
 
 # Chunks of their own in pages of hugetlbfs are found, and no page of the pool is taken.
-case heap-huge-pages 30 {
+case heap-huge-pages 90 {
 	with_huge_pages 40 {
 		set t [start_command env GLIBC_TUNABLES=glibc.malloc.hugetlb=2 $::build/targets/hard -t 4]
 		order $t "make 4 [expr {5 << 20}]"
