@@ -342,7 +342,7 @@ case leaks-stale 60 {
 			return $answer
 		}
 	}]
-	live $m {wait 0.2; set gap [expr {[clock microseconds] - $then}]}
+	live $m "wait [expr {0.2 * $::slower}]; set gap \[expr {\[clock microseconds] - \$then}]"
 	order $t "case root"
 	live $m "stale {malloc stale AGE > $::tmp/stale}"
 	set text [slurp $::tmp/stale]
