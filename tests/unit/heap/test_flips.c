@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Damaged heaps: random changes to chunks, arenas, bins and caches. HEAP_ROUNDS is how many (`make
- * torture` asks for 10^6). Under sanitizers the fuzzer of heaps does the same.
+ * torture` asks for 10^6).
  */
 
 #include "flips.h"
@@ -11,7 +11,7 @@
 
 #include "fixture.h"
 
-#define ROUNDS	(UNIT_SANITIZED ? 300 : 3000)
+#define ROUNDS	3000
 
 /* The pieces as they were, to put back. */
 static void keep(const struct image *image, uint8_t *kept[])

@@ -13,7 +13,7 @@
 #define LIBRARY	"libtcmalloc_minimal.so.4"
 #define THREADS	4u
 #define BLOCKS	3000u
-#define ROUNDS	400u
+#define ROUNDS	(UNIT_SANITIZED ? 100u : 400u)
 
 struct held {
 	void *block;
