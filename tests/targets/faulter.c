@@ -62,7 +62,8 @@ static long huge_at(const char *at)
 
 __attribute__((noinline)) static void touch_huge(volatile char *at, long nr)
 {
-	for (long i = 0; i < nr; i++)
+	/* volatile: no compiler makes several stores of the one, which would be as many stacks. */
+	for (volatile long i = 0; i < nr; i++)
 		at[i * HUGE + 5 * PAGE] = 1;
 }
 
