@@ -31,6 +31,12 @@ const char *identity_difference(const struct identity *a, const struct identity 
 bool identity_has_uid(const struct identity *identity, uid_t uid);
 
 /*
+ * Does the /proc that is mounted number processes as mdbg's own pid namespace does? Otherwise an id
+ * means one process in system calls, and another one in /proc (`nsenter -p` without -m).
+ */
+bool identity_proc_is_own(void);
+
+/*
  * Find the child of parent whose id is `inside` in parent's own pid namespace; a zombie counts.
  * ERR_NOTFOUND: it has no such child. This reads all of /proc.
  */

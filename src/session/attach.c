@@ -228,6 +228,8 @@ struct err *session_attach_program(struct session *session, char *const *argv, b
 	struct err *err = session_need_none(session);
 
 	if (!err)
+		err = refuse_check_proc();
+	if (!err)
 		err = release_call_forget(session);
 	if (!err)
 		err = session_call(session, run_job, &spec);

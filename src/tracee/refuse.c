@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "os/file.h"
+#include "os/identity.h"
 #include "os/memory_lock.h"
 #include "os/tracer.h"
 #include "tracee/refuse_facts.h"
@@ -258,12 +259,24 @@ static struct err *check_alive(pid_t pid, pid_t parent)
 	return alive ? check_program(pid, alive) : is_zombie(pid, parent);
 }
 
+struct err *refuse_check_proc(void)
+{
+	if (identity_proc_is_own())
+		return NULL;
+	return err_hint(err_create(ERR_ATTACH, "cannot attach: /proc shows the processes of another "
+				   "PID namespace than that of mdbg, under other numbers"),
+			"nsenter with -m besides -p, or unshare with --mount-proc");
+}
+
 struct err *refuse_check(pid_t pid)
 {
 	struct proc_status status;
 	struct proc_stat stat;
-	struct err *err = procfs_status(pid, &status);
+	struct err *err = refuse_check_proc();
 
+	if (err)
+		return err;
+	err = procfs_status(pid, &status);
 	if (!err)
 		err = procfs_stat(pid, &stat);
 	if (err)

@@ -118,6 +118,25 @@ by_both repeated two-mdbgs-two-namespaces 90 {
 	finish $t
 }
 
+# An mdbg in another PID namespace than /proc would stop one process, and read and change another one of the same number.
+case proc-of-another-namespace 60 {
+	set t [identity_inside exact]
+	set inside [list nsenter -t [pid_of $t] -p]
+	# The one that has the number in /proc, which is to stay as it is; and that of the number 1 in the namespace.
+	set other [start exact]
+	set before [list [state [pid_of $t]] [state [pid_of $other]]]
+	foreach args [list [list -p [pid_of $other]] {-p 1} {--no-arm -p 1} {-c status -- /bin/true}] {
+		check {[catch {exec {*}$inside {*}[mdbg_command -n -q {*}$args] </dev/null 2>@1} said options]} {$args: $said}
+		check {[lindex [dict get $options -errorcode] 2] == 3} {$args: [dict get $options -errorcode]: $said}
+		check {[string match "*cannot attach: /proc shows the processes of another PID namespace*-m *" $said]} {$args: $said}
+	}
+	check {[list [state [pid_of $t]] [state [pid_of $other]]] eq $before} {something has changed}
+	order $t "ops 100"
+	mdbg_ok -n -q -p [pid_of $t] -c status
+	finish $other
+	finish $t
+}
+
 # The journal of a target names a process as its owner, which has nothing to do with it: nobody is told to end that.
 case forged-owner 60 {
 	set t [start forger]
