@@ -231,8 +231,8 @@ struct heap_source {
 	bool lists;			/* add the chunks of each list up: heap_lists */
 	/* The walk ends with ERR_RANGE if there are more; 0: any number. */
 	uint64_t most_chunks;
-	/* Has the process touched the page at address? For glibc_ranges; NULL: not known. */
-	bool (*touched)(void *ctx, uint64_t address);
+	/* For glibc_ranges: memory->next leaves out what the process has never touched. */
+	bool live;
 	/* The resident bytes of some pages; for the same; NULL: all of them. */
 	uint64_t (*resident)(void *ctx, uint64_t start, uint64_t end);
 	/* glibc_ranges may read the lists of free chunks for so long; 0: it does not. */
@@ -325,7 +325,7 @@ struct heap_ranges {
  * ranges are what the memory said when it was read. Mapped chunks are looked for at the starts of
  * mappings and, if malloc counts more of them than are found, at some thousand pages that the
  * target has touched (a read of others would make the kernel give it these pages); pieces of main
- * heaps at such pages alone. It uses the memory, the maps, the libcs and touched of source. There
+ * heaps at such pages alone. It uses the memory, the maps, the libcs and live of source. There
  * are none, and they are not whole, if nothing was allocated yet.
  */
 struct err *glibc_ranges(const struct heap_source *source, struct heap_ranges *ret) MUST_CHECK;

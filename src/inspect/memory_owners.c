@@ -91,14 +91,6 @@ struct err *memory_owners_facts(const struct target *target, const struct probes
 	return err ? err : memory_owners_own(target->region, owners);
 }
 
-static bool is_touched(void *ctx, uint64_t address)
-{
-	struct finder *finder = ctx;
-	uint64_t start, end;
-
-	return pagemap_next(finder->of->pagemap, address, address + PAGE, &start, &end);
-}
-
 static uint64_t resident(void *ctx, uint64_t start, uint64_t end)
 {
 	const struct finder *finder = ctx;
@@ -153,7 +145,7 @@ static struct err *read_ranges(struct finder *finder, uint64_t free_ns, struct h
 	bool known = finder->of->pagemap->fd >= 0;
 	struct heap_source source = {
 		.memory = finder->of->memory,
-		.touched = known ? is_touched : NULL, .ctx = finder,
+		.live = known, .ctx = finder,
 		.resident = known ? resident : NULL, .free_ns = free_ns,
 	};
 	struct err *err = allocator_libcs_maps(&finder->of->smaps->maps, &maps);

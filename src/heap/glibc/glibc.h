@@ -100,6 +100,12 @@ struct err *glibc_pieces_add_span(struct glibc *glibc, uint64_t start, uint64_t 
 				  size_t heap) MUST_CHECK;
 /* The source's map that address is in, or NULL. */
 const struct heap_map *glibc_pieces_map_of(const struct heap_source *source, uint64_t address);
+/*
+ * Move *page to the next page below `end` that may have been written. At the first call *part_end
+ * is 0. False: there is none.
+ */
+bool glibc_pieces_next_written(const struct glibc *glibc, uint64_t end, uint64_t *page,
+			       uint64_t *part_end);
 /* Add the spans of a main heap: all of it, or the piece that has top and the pieces made by brk. */
 struct err *glibc_pieces_main_spans(struct glibc *glibc, size_t heap) MUST_CHECK;
 /*

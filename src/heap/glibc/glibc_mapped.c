@@ -21,9 +21,8 @@
 #define HUGE_PAGES	1ull		/* in prev_size */
 /* pages that are looked at if nothing says that a chunk begins there */
 #define PAGES_MAX	(1u << 18)
-/* The same while the target runs; each of them takes 10 ms or so. */
+/* The same while the target runs; all of them take 10 ms or so. */
 #define PAGES_RUNNING	(1u << 13)
-#define PAGES_UNTOUCHED	(1u << 20)
 
 struct look {
 	struct glibc *glibc;
@@ -31,8 +30,7 @@ struct look {
 	/* all pages are tried, not only those at the start of a mapping or behind a chunk */
 	bool all_pages;
 	uint64_t nr, bytes;	/* number and bytes found so far */
-	unsigned pages;		/* pages that were looked at only because all_pages is set, ... */
-	unsigned untouched;	/* ... and pages that were passed over */
+	unsigned pages;		/* pages that were looked at only because all_pages is set */
 };
 
 struct header {
@@ -150,38 +148,38 @@ static uint64_t start_of(const struct glibc *glibc, uint64_t page, uint64_t len)
 }
 
 /* False: the search by pages has taken long enough. */
-static bool count_page(struct look *look, bool touched)
+static bool count_page(struct look *look)
 {
-	if (!look->glibc->running)
-		return look->pages++ <= PAGES_MAX;
-	return touched ? look->pages++ <= PAGES_RUNNING : look->untouched++ <= PAGES_UNTOUCHED;
+	return look->pages++ <= (look->glibc->running ? PAGES_RUNNING : PAGES_MAX);
 }
 
-static bool is_touched(const struct look *look, uint64_t page)
+/*
+ * The next page to be looked at. A process may have reserved terabytes: what it has never written is
+ * passed over, whole ranges at a time.
+ */
+static bool next_page(const struct look *look, uint64_t end, uint64_t *page, uint64_t *part_end)
 {
-	const struct heap_source *source = look->glibc->source;
-
-	return !look->all_pages || !look->glibc->running || source->touched(source->ctx, page);
+	return look->all_pages ? glibc_pieces_next_written(look->glibc, end, page, part_end) :
+				 *page < end;
 }
 
 /* While the target runs, pages are only searched for chunks that are known to be there. */
 static bool may_search_pages(const struct glibc *glibc)
 {
-	return !glibc->running || (glibc->source->touched && glibc->walk->mmapped_known);
+	return !glibc->running || (glibc->source->live && glibc->walk->mmapped_known);
 }
 
 static struct err *look_in(struct look *look, const struct heap_map *map)
 {
+	uint64_t page = map->start, part_end = 0;
 	struct err *err = NULL;
 
-	for (uint64_t page = map->start; page < map->end && !err;) {
+	while (!err && next_page(look, map->end, &page, &part_end)) {
 		uint64_t len;
-		bool touched;
 
 		if (glibc_mapped_skip_heap(look->glibc, look->nr_heaps, &page))
 			continue;
-		touched = is_touched(look, page);
-		len = touched ? mapped_length(look->glibc, page, map->end) : 0;
+		len = mapped_length(look->glibc, page, map->end);
 		if (len) {
 			look->nr++;
 			look->bytes += mapping_of(len);
@@ -189,7 +187,7 @@ static struct err *look_in(struct look *look, const struct heap_map *map)
 						    page + len, LOG_HEAP_MMAP);
 		} else if (!look->all_pages) {
 			len = behind_stack(look, page, map->end) - page;
-		} else if (!count_page(look, touched)) {
+		} else if (!count_page(look)) {
 			break;
 		}
 		page += len ? mapping_of(len) : PAGE;

@@ -68,12 +68,8 @@ uint64_t glibc_pieces_top_end(const struct glibc *glibc, const struct heap_arena
 	return map->brk ? map->end : ALIGN_UP(arena->top + CHUNK_HEADER, PAGE);
 }
 
-/*
- * Move *page to the next page below `end` that may have been written. At the first call *part_end
- * is 0. False: there is none.
- */
-static bool next_written(const struct glibc *glibc, uint64_t end, uint64_t *page,
-			 uint64_t *part_end)
+bool glibc_pieces_next_written(const struct glibc *glibc, uint64_t end, uint64_t *page,
+			       uint64_t *part_end)
 {
 	uint64_t start;
 
@@ -92,7 +88,7 @@ static uint64_t first_page(struct glibc *glibc, uint64_t from, uint64_t goal)
 {
 	uint64_t page = from, part_end = 0;
 
-	for (; next_written(glibc, goal, &page, &part_end); page += PAGE)
+	for (; glibc_pieces_next_written(glibc, goal, &page, &part_end); page += PAGE)
 		if (glibc_walk_leads_to(glibc, page, goal))
 			return page;
 	return goal;
@@ -336,7 +332,7 @@ static struct err *look_in(struct look *look, const struct heap_map *map)
 	struct err *err = NULL;
 
 	while (!err && is_missing(look) &&
-	       next_written(look->glibc, map->end, &page, &part_end)) {
+	       glibc_pieces_next_written(look->glibc, map->end, &page, &part_end)) {
 		if (glibc_mapped_skip_heap(look->glibc, look->nr, &page)) {
 			from = page;
 			continue;
@@ -415,7 +411,7 @@ struct err *glibc_pieces_main(struct glibc *glibc)
 			look.lack[look.nr_lacks++] = (struct lack){ i, missing };
 	}
 	/* While the target runs, only pages that it is known to have touched are read. */
-	if (!glibc->running || glibc->source->touched)
+	if (!glibc->running || glibc->source->live)
 		err = look_everywhere(&look);
 	vec_free(&look.later);
 	vec_free(&look.passed);

@@ -18,27 +18,41 @@ enum { BEFORE_LENGTH = 5, BEFORE_INFO = 4, BEFORE_KIND = 3 };
 /* Behind the mask of committed slices: links, visits, how many pages are abandoned. */
 #define MASK_TO_USED	4u
 
-/* The places where a segment may be: multiples of its alignment in anonymous memory. */
+/*
+ * The places where a segment may be: multiples of its alignment in anonymous memory. What the process
+ * has only reserved, which may be terabytes, is passed over.
+ */
 struct places {
 	const struct heap_source *source;
 	size_t map;
-	uint64_t next;
+	uint64_t next, part_end;
 };
+
+static bool next_in(struct places *places, const struct heap_map *map, uint64_t *ret)
+{
+	uint64_t at = ALIGN_UP(MAX(places->next, map->start), SEGMENT_STEP), start;
+
+	while (at < map->end && map->end - at >= SLICE) {
+		if (at < places->part_end) {
+			places->next = at + SEGMENT_STEP;
+			*ret = at;
+			return true;
+		}
+		if (!memory_next(places->source->memory, at, map->end, &start, &places->part_end))
+			break;
+		at = ALIGN_UP(start, SEGMENT_STEP);
+	}
+	return false;
+}
 
 static bool next_place(struct places *places, uint64_t *ret)
 {
 	const struct heap_source *source = places->source;
 
-	for (; places->map < source->nr_maps; places->map++) {
-		const struct heap_map *map = &source->map[places->map];
-		uint64_t at = ALIGN_UP(MAX(places->next, map->start), SEGMENT_STEP);
-
-		if (!map->anonymous || at >= map->end || map->end - at < SLICE)
-			continue;
-		places->next = at + SEGMENT_STEP;
-		*ret = at;
-		return true;
-	}
+	for (; places->map < source->nr_maps; places->map++, places->part_end = 0)
+		if (source->map[places->map].anonymous &&
+		    next_in(places, &source->map[places->map], ret))
+			return true;
 	return false;
 }
 
@@ -46,8 +60,6 @@ static bool read_header(struct mimalloc *mimalloc, uint64_t start, uint64_t word
 {
 	const struct heap_source *source = mimalloc->bare.source;
 
-	if (source->touched && !source->touched(source->ctx, start))
-		return false;
 	return !memory_read(source->memory, start, word, HEADER_WORDS * 8);
 }
 

@@ -51,11 +51,6 @@ static const struct heap_range *range_with(const struct heap_ranges *ranges, uin
 	return NULL;
 }
 
-static bool all_touched(void *ctx UNUSED, uint64_t address UNUSED)
-{
-	return true;
-}
-
 /* All chunks lie in the ranges that a look without a walk gives: heaps, and what is mapped. */
 TEST("ranges of heaps")
 {
@@ -69,7 +64,7 @@ TEST("ranges of heaps")
 			CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
 			CU_ASSERT_FALSE(ranges.whole);
 			heap_ranges_free(&ranges);
-			image.source.touched = all_touched;
+			image.source.live = true;
 		}
 		CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
 		CU_ASSERT_TRUE(ranges.whole);
@@ -100,7 +95,7 @@ TEST("free memory without a walk")
 		struct image image;
 
 		image_fill(&image, &image_versions[i]);
-		image.source.touched = all_touched;
+		image.source.live = true;
 		CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
 		CU_ASSERT_FALSE(ranges.free.known);
 		heap_ranges_free(&ranges);
@@ -125,24 +120,28 @@ TEST("free memory without a walk")
 	}
 }
 
-static bool nothing_touched(void *ctx, uint64_t address UNUSED)
+static const struct image_spec two_mapped = { .have_fastchunks = true, .wide_counts = true,
+					      .safe_linking = true, .page_size = true,
+					      .heaps = 1, .mapped = 2 };
+static unsigned asked;
+
+static bool nothing_written(struct memory *memory UNUSED, uint64_t start UNUSED,
+			    uint64_t end UNUSED, uint64_t *start_ret UNUSED,
+			    uint64_t *end_ret UNUSED)
 {
-	++*(unsigned *)ctx;
+	asked++;
 	return false;
 }
 
 /* A chunk that malloc counts and that is not found: pages are asked for, and those untouched not read. */
 TEST("ranges and touched pages")
 {
-	static const struct image_spec spec = { .have_fastchunks = true, .wide_counts = true,
-						.safe_linking = true, .page_size = true,
-						.heaps = 1, .mapped = 2 };
 	struct heap_ranges ranges;
 	CLEANUP(image_free) struct image image;
-	unsigned asked = 0;
 	uint64_t first = 0;
 
-	image_fill(&image, &spec);
+	asked = 0;
+	image_fill(&image, &two_mapped);
 	for (unsigned i = 0; i < image.nr_chunks && !first; i++)
 		if (image.chunk[i].heap == IMAGE_MAPPED)
 			first = image.chunk[i].block;
@@ -150,13 +149,50 @@ TEST("ranges and touched pages")
 	CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
 	CU_ASSERT_FALSE(ranges.whole);
 	heap_ranges_free(&ranges);
-	image.source.touched = nothing_touched;
-	image.source.ctx = &asked;
+	image.source.live = true;
+	image.memory.next = nothing_written;
 	CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
 	CU_ASSERT_FALSE(ranges.whole);
 	CU_ASSERT_TRUE(asked > 0);
 	CU_ASSERT_PTR_NULL(range_with(&ranges, first));
 	heap_ranges_free(&ranges);
+}
+
+/* The image's pieces, which are its first member's. */
+static bool next_piece(struct memory *memory, uint64_t start, uint64_t end, uint64_t *start_ret,
+		       uint64_t *end_ret)
+{
+	const struct image *image = (const struct image *)memory;
+	uint64_t found = end;
+
+	asked++;
+	for (unsigned i = 0; i < image->nr_pieces; i++) {
+		const struct image_piece *piece = &image->piece[i];
+
+		if (piece->start + piece->len <= start || MAX(piece->start, start) >= found)
+			continue;
+		found = MAX(piece->start, start);
+		*end_ret = MIN(piece->start + piece->len, end);
+	}
+	*start_ret = found;
+	return found < end;
+}
+
+/* The kernel has made one mapping of a terabyte that was only reserved, and of the chunks behind it. */
+TEST("what was never written is passed over")
+{
+	CLEANUP(image_free) struct image image;
+	struct heap_walk walk;
+
+	asked = 0;
+	image_fill(&image, &two_mapped);
+	image.memory.next = next_piece;
+	image.map[image.source.nr_maps - 1].start -= 1ull << 40;
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	CU_ASSERT_TRUE(walk.mmapped_certain);
+	CU_ASSERT_EQUAL(walk.mmapped, 2);
+	CU_ASSERT_TRUE(asked > 0 && asked < 100);
+	heap_walk_free(&walk);
 }
 
 TEST("walks each version")

@@ -49,6 +49,56 @@ TEST("all blocks are there, and none that is free")
 	heap_walk_free(&walk);
 }
 
+static unsigned reads;
+
+static struct err *counted_read(struct memory *memory UNUSED, uint64_t addr, void *buf, size_t len,
+				size_t *len_ret)
+{
+	reads++;
+	return image.memory.read(&image.memory, addr, buf, len, len_ret);
+}
+
+static bool next_piece(struct memory *memory UNUSED, uint64_t start, uint64_t end,
+		       uint64_t *start_ret, uint64_t *end_ret)
+{
+	for (unsigned i = 0; i < image.nr_pieces; i++) {
+		const struct live_piece *piece = &image.piece[i];
+
+		*start_ret = MAX(piece->start, start);
+		*end_ret = MIN(piece->start + piece->len, end);
+		if (*start_ret < *end_ret)
+			return true;
+	}
+	return false;
+}
+
+TEST("what was only reserved is passed over")
+{
+	struct memory memory = { .read = counted_read, .next = next_piece };
+	struct heap_map map[LIVE_PIECES + 1] = { { .start = 1ull << 40, .end = 1ull << 41,
+						   .anonymous = true } };
+	struct heap_source source = image.source;
+	struct heap_walk walk;
+	unsigned without;
+
+	if (!live_image_is_there(&image))
+		return;
+	source.memory = &memory;
+	reads = 0;
+	CU_ASSERT_PTR_NULL_FATAL(mimalloc_walk(&source, &walk));
+	heap_walk_free(&walk);
+	without = reads;
+	CU_ASSERT_TRUE(source.map[0].start > map[0].end);
+	memcpy(&map[1], source.map, source.nr_maps * sizeof(*map));
+	source.map = map;
+	source.nr_maps++;
+	reads = 0;
+	CU_ASSERT_PTR_NULL_FATAL(mimalloc_walk(&source, &walk));
+	CU_ASSERT_EQUAL(reads, without);
+	CU_ASSERT_PTR_NULL(live_image_compare(&image, &walk));
+	heap_walk_free(&walk);
+}
+
 TEST("where the data do not know the segments nothing is found")
 {
 	struct heap_walk walk;
