@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/page.h"
 #include "base/trace.h"
 #include "os/tracer.h"
 #include "session/private.h"
@@ -25,6 +27,17 @@
 /* A stop may be so much longer than a fork: the child is made and ended, and pages are copied. */
 #define SNAPSHOT_NS	20000000ull
 
+/* The bytes of a mapping that are there to be read. */
+static uint64_t present_bytes(const struct look *look, const struct proc_map *map)
+{
+	struct memory *memory = look->session->current->target->memory;
+	uint64_t sum = 0, start, end;
+
+	for (uint64_t at = map->start; memory_next(memory, at, map->end, &start, &end); at = end)
+		sum += end - start;
+	return sum;
+}
+
 /* Does a fork leave this mapping out, or share it so that it changes? */
 static bool is_unforked(const struct look *look, const struct proc_map *map)
 {
@@ -34,16 +47,10 @@ static bool is_unforked(const struct look *look, const struct proc_map *map)
 
 static struct err *check_copies(const struct look *look, const struct proc_maps *maps)
 {
-	struct memory *memory = look->session->current->target->memory;
-	uint64_t sum = 0, start, end;
+	uint64_t sum = 0;
 
-	vec_each(map, &maps->vec) {
-		if (!is_unforked(look, map))
-			continue;
-		for (uint64_t at = map->start; memory_next(memory, at, map->end, &start, &end);
-		     at = end)
-			sum += end - start;
-	}
+	vec_each(map, &maps->vec)
+		sum += is_unforked(look, map) ? present_bytes(look, map) : 0;
 	return sum <= FORKABLE_COPY_MAX ? NULL :
 		err_create(ERR_UNSUPPORTED, "no snapshot: a fork does not copy %" PRIu64
 			   " MB of memory that is shared", sum >> 20);
@@ -328,6 +335,26 @@ static bool is_too_long(const struct session *session, uint64_t ns)
 	return session->config.max_pause_ns && ns > session->config.max_pause_ns;
 }
 
+/*
+ * How long it would take in a stop. The estimate knows the process's own memory; a search reads what
+ * it shares, too, which may be many times that.
+ */
+static struct err *estimate_stop(const struct look *look, const struct stop_estimate *estimate,
+				 uint64_t *ret)
+{
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
+	struct err *err;
+
+	*ret = look->deep ? estimate->search_ns : look->bytes ? estimate->read_ns : estimate->walk_ns;
+	if (!look->deep && !look->bytes)
+		return NULL;
+	err = procfs_maps(look->session->current->pid, &maps);
+	vec_each(map, &maps.vec)
+		if ((map->shared || *map->path == '/') && look->wants(look->session, map))
+			*ret += present_bytes(look, map) / PAGE * STOP_ESTIMATE_SHARED_NS;
+	return err;
+}
+
 struct err *look_run(struct look *look)
 {
 	struct stop_estimate estimate;
@@ -339,9 +366,10 @@ struct err *look_run(struct look *look)
 	if (look->how == LOOK_STOP || session_state(look->session) != SESSION_RUNNING)
 		return in_stop(look);
 	err = stop_estimate_get(look->session, &estimate);
+	if (!err)
+		err = estimate_stop(look, &estimate, &stop_ns);
 	if (err)
 		return err;
-	stop_ns = look->deep ? estimate.search_ns : estimate.walk_ns;
 	if (look->how == LOOK_SNAPSHOT || stop_ns > estimate.fork_ns + SNAPSHOT_NS ||
 	    is_too_long(look->session, stop_ns))
 		return look_large(look, estimate.fork_ns, stop_ns);

@@ -58,7 +58,11 @@ struct look {
 	struct session *session;
 	enum look_how how;
 	bool deep;	/* view_take; and the estimate is that of a search */
-	/* Is the memory of this mapping needed? Asked about those that a fork does not copy. */
+	bool bytes;	/* no heap is walked: the estimate is that of reading */
+	/*
+	 * Is the memory of this mapping needed? Asked about those that a fork does not copy, and, for
+	 * the estimate of a search, about those that are not the process's own.
+	 */
 	bool (*wants)(const struct session *session, const struct proc_map *map);
 	/* Tracer thread, stopped: may the snapshot be made now? NULL: at any time. */
 	struct err *(*settled)(void *ctx, bool *done_ret);

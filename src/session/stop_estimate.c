@@ -41,7 +41,8 @@ struct stop_estimate stop_estimate_of(const struct stop_facts *facts)
 
 	is.fork_ns = is.pages * FORK_NS + facts->maps * FORK_MAP_NS;
 	is.walk_ns = is.chunks * CHUNK_NS;
-	is.search_ns = is.walk_ns + is.chunks * MARK_NS + is.pages * READ_NS;
+	is.read_ns = is.pages * READ_NS;
+	is.search_ns = is.walk_ns + is.chunks * MARK_NS + is.read_ns;
 	return is;
 }
 

@@ -10,7 +10,9 @@
  *		heaps, whose bytes the arenas tell, as many as there would be if all were as long as
  *		the first ones of the main heap are on average. jemalloc counts its blocks. Other
  *		allocators' heaps may be all of the process's own memory
- *	search	by the chunks as well, and by the memory that is read
+ *	read	by the pages of the process's own
+ *	search	by the chunks as well, and by the memory that is read. What the process shares, or
+ *		has of files, is counted by who knows how much of it he reads (session/look.c)
  *
  * docs/bench/README.md has the measured rates. A machine that is slower, or busy, takes longer.
  */
@@ -26,8 +28,11 @@ struct stop_estimate {
 	uint64_t pages;		/* of the process's own, in memory or swapped */
 	uint64_t chunks;
 	/* in ns, each by itself */
-	uint64_t fork_ns, walk_ns, search_ns;
+	uint64_t fork_ns, walk_ns, read_ns, search_ns;
 };
+
+/* To read a page that is not the process's alone. It takes a system call of its own. */
+#define STOP_ESTIMATE_SHARED_NS	1500u
 
 /* What is known of a process; for stop_estimate_of. */
 struct stop_facts {

@@ -194,3 +194,26 @@ case pause-refused 60 {
 	live_all $m "set max-pause 500ms" malloc
 	finish $t $m $before
 }
+
+# A search reads what the process shares in the stop, where a fork would not have it as it was: that is foretold, however little
+# is the process's own. A search for bytes reads it when the process runs again.
+case pause-refused-for-shared-memory 60 {
+	set t [start parent]
+	skip_if {[lindex [ask $t "share 64"] 0] ne "ok"} {no shared memory}
+	order $t hide
+	set direct [expr {[lindex [ask $t "direct $::build/mdbg"] 0] eq "ok"}]
+	attach_to {before m} $t
+	set address [a_block $m]
+	live $m "set max-pause 20ms"
+	foreach command [list "malloc leaks" mdbg::leaks "malloc owners" "malloc find $address" "mdbg::find $address"] {
+		set said [live_error $m $command]
+		check {[regexp {would stand still for some ([0-9.]+) ms, and max-pause is 20 ms \(no snapshot: } \
+			$said - ms] && $ms < 100} {$command: $said}
+	}
+	set text [live $m {find -snapshot {"nowhere"}}]
+	check {[regexp {^0 places; (\d+) bytes were searched} $text - searched] && $searched > 64 << 20} {$text}
+	check {!$direct || [string match "*no snapshot: * open for direct I/O*" $text]} {$text}
+	check {[regexp $::stood $text]} {$text}
+	live_all $m "set max-pause none" "malloc leaks" "malloc owners"
+	finish $t $m $before
+}
