@@ -75,6 +75,8 @@
 #include "heap/heap_chunk.h"
 
 #define HEAPS_MAX	60000u	/* arenas; numbers above are LOG_HEAP_* */
+/* Pages that a walk of glibc's heaps looks at if nothing says where a mapped chunk begins. */
+#define HEAP_PAGES_MAX	(1u << 18)
 
 /* The reason why apparent damage may be none. */
 enum heap_doubt_why {

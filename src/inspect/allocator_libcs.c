@@ -136,3 +136,28 @@ struct err *allocator_libcs_pulse(const struct target *target, struct heap_pulse
 		return err;
 	return lacks ? lacks : err_create(ERR_UNSUPPORTED, "no heaps that are known");
 }
+
+bool allocator_libcs_mapped_known(const struct target *target)
+{
+	struct heap_source source = { .memory = target->memory };
+	struct allocator_libcs libcs;
+	struct heap_maps maps = { VEC_INIT };
+	struct err *err = read_maps(target, &maps);
+	bool known = !err;
+
+	source.map = maps.vec.at;
+	source.nr_maps = maps.vec.nr;
+	allocator_libcs_find(&target->modules, &libcs);
+	for (size_t i = 0; i < libcs.nr && known; i += source.nr_libcs) {
+		struct heap_ranges ranges = { .vec = VEC_INIT };
+
+		source.libc = &libcs.libc[i];
+		source.nr_libcs = allocator_libcs_same(&libcs, i);
+		if (libcs.allocator[i] != &allocator_glibc || !source.libc->nr_data)
+			continue;
+		known = !glibc_ranges(&source, &ranges) && (ranges.whole || !ranges.vec.nr);
+		heap_ranges_free(&ranges);
+	}
+	vec_free(&maps.vec);
+	return known;
+}

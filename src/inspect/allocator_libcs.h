@@ -38,6 +38,11 @@ size_t allocator_libcs_same(const struct allocator_libcs *libcs, size_t first);
 /* Any thread: the address of this allocator's main arena in its module; 0: no symbol has it. */
 uint64_t allocator_libcs_main_arena(const struct allocator *allocator, struct module *module);
 /*
+ * Tracer thread; the target may run. Does each chunk that is mapped on its own, as glibc counts them,
+ * begin a mapping, as far as can be seen? Otherwise a walk looks for them at each page.
+ */
+bool allocator_libcs_mapped_known(const struct target *target);
+/*
  * Tracer thread; the target may run. The sums of all allocators; `acquired` has no bytes of those that
  * count their blocks. ERR_UNSUPPORTED, ERR_NOTFOUND: there are no such arenas.
  */

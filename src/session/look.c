@@ -346,6 +346,7 @@ static struct err *estimate_stop(const struct look *look, const struct stop_esti
 	struct err *err;
 
 	*ret = look->deep ? estimate->search_ns : look->bytes ? estimate->read_ns : estimate->walk_ns;
+	*ret += estimate->pages * look->page_ns;
 	if (!look->deep && !look->bytes)
 		return NULL;
 	err = procfs_maps(look->session->current->pid, &maps);

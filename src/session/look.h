@@ -59,6 +59,8 @@ struct look {
 	enum look_how how;
 	bool deep;	/* view_take; and the estimate is that of a search */
 	bool bytes;	/* no heap is walked: the estimate is that of reading */
+	/* Added to the estimate: what else is done with each page of the process's own. */
+	unsigned page_ns;
 	/*
 	 * Is the memory of this mapping needed? Asked about those that a fork does not copy, and, for
 	 * the estimate of a search, about those that are not the process's own.

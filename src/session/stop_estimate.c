@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/page.h"
+#include "heap/heap_walk.h"
+#include "inspect/allocator_libcs.h"
 #include "log/log.h"
 #include "probe/allocators.h"
 #include "session/private.h"
@@ -18,6 +20,7 @@
 #define CHUNK_NS	150u		/* of a walk, with the comparison with the log */
 #define MARK_NS		250u		/* a chunk of a search, beside its walk */
 #define READ_NS		1000u		/* a page of a search */
+#define LOOK_NS		1500u		/* a page at which a mapped chunk may begin */
 #define SAMPLE		1000u		/* chunks */
 #define CHUNK_LEAST	32u
 #define CHUNK_USUAL	96u		/* if nothing is known */
@@ -41,6 +44,8 @@ struct stop_estimate stop_estimate_of(const struct stop_facts *facts)
 
 	is.fork_ns = is.pages * FORK_NS + facts->maps * FORK_MAP_NS;
 	is.walk_ns = is.chunks * CHUNK_NS;
+	if (facts->looks_at_pages)
+		is.walk_ns += MIN((facts->own_bytes - heap) / PAGE, HEAP_PAGES_MAX) * LOOK_NS;
 	is.read_ns = is.pages * READ_NS;
 	is.search_ns = is.walk_ns + is.chunks * MARK_NS + is.read_ns;
 	return is;
@@ -78,6 +83,7 @@ static struct err *look_at_arenas(struct session *session, void *arg)
 	for (unsigned i = 0; i < walkable.nr; i++)
 		if (!walkable.at[i].allocator->pulse)
 			pulse.acquired = UINT64_MAX;
+	facts->looks_at_pages = !allocator_libcs_mapped_known(target);
 	facts->heap_bytes = pulse.acquired;
 	facts->counted = pulse.blocks;
 	return NULL;

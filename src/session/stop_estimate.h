@@ -10,6 +10,8 @@
  *		heaps, whose bytes the arenas tell, as many as there would be if all were as long as
  *		the first ones of the main heap are on average. jemalloc counts its blocks. Other
  *		allocators' heaps may be all of the process's own memory
+ *		glibc's chunks that are mapped on their own are looked for at each page outside of its
+ *		heaps, if they do not all begin a mapping
  *	read	by the pages of the process's own
  *	search	by the chunks as well, and by the memory that is read. What the process shares, or
  *		has of files, is counted by who knows how much of it he reads (session/look.c)
@@ -18,6 +20,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -38,6 +41,7 @@ struct stop_estimate {
 struct stop_facts {
 	uint64_t own_bytes;	/* memory that is its own, present or swapped */
 	uint64_t maps;		/* how many mappings */
+	bool looks_at_pages;	/* not all chunks that are mapped on their own begin a mapping */
 	uint64_t heap_bytes;	/* of glibc's heaps, with what is not in use; or all */
 	uint64_t counted;	/* blocks of heaps that count theirs */
 	uint64_t blocks, block_bytes;	/* that the log has */

@@ -10,6 +10,8 @@
  *	touch		the reserved blocks are written to
  *	mapped N	blocks of 1 MB, which malloc maps on their own
  *	anonymous N	mapped without malloc, and named `pool`
+ *	joined N	a block that malloc maps on its own, and anonymous memory right below it: to the kernel both
+ *			are one mapping
  *	split, join	a page in the midst of the last anonymous memory may be read only, or written to again
  *	alias N		a memory file of 64 MB, mapped N times: resident each time, and there once
  *	shared N	a System V segment, which is gone with the process
@@ -155,6 +157,22 @@ static bool anonymous(size_t size, int flags)
 	memset(at, 1, size);
 	last_anonymous = at;
 	last_size = size;
+	return true;
+}
+
+static bool joined(size_t size)
+{
+	char *block = malloc(8 << 20), *below;
+
+	KEEP(block);
+	if (!block)
+		return false;
+	memset(block, 1, 1);
+	below = block - (uintptr_t)block % 4096 - size;
+	if (mmap(below, size, PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != below)
+		return false;
+	memset(below, 1, size);
 	return true;
 }
 
@@ -378,6 +396,8 @@ static bool obey(const char *line)
 		make_mapped(bytes);
 	else if (after(line, "anonymous"))
 		return anonymous((size_t)bytes, 0);
+	else if (after(line, "joined"))
+		return joined((size_t)bytes);
 	else if (after(line, "split"))
 		return protect_middle(PROT_READ);
 	else if (after(line, "join"))

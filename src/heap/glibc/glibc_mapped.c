@@ -19,9 +19,7 @@
 
 #define TAIL	16u		/* of a mapping, behind its chunk */
 #define HUGE_PAGES	1ull		/* in prev_size */
-/* pages that are looked at if nothing says that a chunk begins there */
-#define PAGES_MAX	(1u << 18)
-/* The same while the target runs; all of them take 10 ms or so. */
+/* HEAP_PAGES_MAX while the target runs; all of them take 10 ms or so. */
 #define PAGES_RUNNING	(1u << 13)
 
 struct look {
@@ -150,7 +148,7 @@ static uint64_t start_of(const struct glibc *glibc, uint64_t page, uint64_t len)
 /* False: the search by pages has taken long enough. */
 static bool count_page(struct look *look)
 {
-	return look->pages++ <= (look->glibc->running ? PAGES_RUNNING : PAGES_MAX);
+	return look->pages++ <= (look->glibc->running ? PAGES_RUNNING : HEAP_PAGES_MAX);
 }
 
 /*

@@ -15,6 +15,8 @@
 #include "session/view_take.h"
 #include "tracee/target.h"
 
+#define PAGE_NS	3000u	/* to look for types in a page of blocks */
+
 struct job {
 	struct session_contents_look in;
 	struct memory_view view;	/* of a stop */
@@ -211,6 +213,7 @@ static struct err *run(struct job *job)
 	look->session = job->in.session;
 	/* Without the room that mdbg has in the process nothing can be forked. */
 	look->how = session_recorded(job->in.session) ? LOOK_SNAPSHOT : LOOK_AUTO;
+	look->page_ns = PAGE_NS;
 	look->wants = wants;
 	look->stopped = stopped;
 	look->walked = walked;

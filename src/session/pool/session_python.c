@@ -17,6 +17,9 @@
 #include "tracee/target.h"
 
 #define DATA_MOST	64u	/* writable mappings of the interpreter's module */
+/* A page of small objects takes so long, most of it for their types; and where they are searched. */
+#define PAGE_NS		7000u
+#define LOST_NS		11000u
 
 struct job {
 	struct session *session;
@@ -165,6 +168,7 @@ struct err *session_python(struct session *session, bool lost, struct session_py
 		return err;
 	job.look.session = session;
 	job.look.deep = lost;
+	job.look.page_ns = lost ? LOST_NS : PAGE_NS;
 	job.look.wants = wants;
 	job.look.stopped = stopped;
 	job.look.walked = walked;

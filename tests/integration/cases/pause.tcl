@@ -195,6 +195,21 @@ case pause-refused 60 {
 	finish $t $m $before
 }
 
+# A block that malloc has mapped on its own, and does not begin its mapping, is looked for at each page: not in a stop.
+case pause-looks-at-pages 60 {
+	set t [start kinds]
+	skip_if {[ask $t "joined 150"] ne "ok"} {there is no room right below a block}
+	set ::env(MDBG_TRACE) $::tmp/trace
+	attach_to {before m} $t
+	foreach command {malloc "malloc check" "malloc pins" "memory account"} {
+		set had [snapshots]
+		check {[regexp $::stood [live $m $command]]} {$command: $::result}
+		check {[snapshots] > $had} {$command: in a stop}
+	}
+	check {[dict get [live_value $m mdbg::malloc] mapped] == 1} {the block is not found: $::result}
+	finish $t $m $before
+}
+
 # A search reads what the process shares in the stop, where a fork would not have it as it was: that is foretold, however little
 # is the process's own. A search for bytes reads it when the process runs again.
 case pause-refused-for-shared-memory 60 {

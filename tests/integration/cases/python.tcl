@@ -120,6 +120,22 @@ case python-growth 60 {
 	quit $t
 }
 
+# Hardly anything of a Python is malloc's heap: it stands for a fork all the same, and not for a look at each object.
+case python-stands-for-a-fork 90 {
+	set t [start_python [system_python]]
+	order $t "lose 400000"
+	set ::env(MDBG_TRACE) $::tmp/trace
+	set m [live_start -p [pid_of $t]]
+	unset ::env(MDBG_TRACE)
+	foreach command {"malloc pymalloc" "malloc pymalloc lost"} {
+		spit $::tmp/trace ""
+		check {[regexp {stood still} [live $m $command]]} {$command: $::result}
+		check {[regexp {looked at in a snapshot: done} [slurp $::tmp/trace]]} {$command: in a stop}
+	}
+	live_end $m
+	quit $t
+}
+
 # A Python without pools, and a program that is none, say so.
 case python-objects-elsewhere 60 {
 	set t [start_python [system_python] env PYTHONMALLOC=malloc]

@@ -32,6 +32,24 @@ TEST("blocks of the log are counted, and the rest of the heaps is as long as a s
 	CU_ASSERT_TRUE(stop_estimate_of(&facts).chunks <= 1000 + 60 * MB / 32);
 }
 
+TEST("pages outside of the heaps count if mapped chunks are looked for there")
+{
+	struct stop_facts facts = { .own_bytes = 200 * MB, .heap_bytes = 100 * MB, .blocks = 1000,
+				    .block_bytes = 100 * MB };
+	struct stop_estimate usual = stop_estimate_of(&facts), is;
+
+	facts.looks_at_pages = true;
+	is = stop_estimate_of(&facts);
+	CU_ASSERT_TRUE(usual.walk_ns < 1000000 && is.walk_ns > 20000000 && is.walk_ns < 100000000);
+	CU_ASSERT_EQUAL(is.search_ns - usual.search_ns, is.walk_ns - usual.walk_ns);
+	/* A walk ends that after a while. */
+	facts.own_bytes = UINT64_MAX / 2;
+	CU_ASSERT_TRUE(stop_estimate_of(&facts).walk_ns < 500000000);
+	facts.heap_bytes = UINT64_MAX;
+	facts.block_bytes = UINT64_MAX;
+	CU_ASSERT_TRUE(stop_estimate_of(&facts).walk_ns < 1000000);
+}
+
 TEST("a search takes longer than a walk, and a fork less but for a process of large blocks")
 {
 	struct stop_facts small_blocks = {
