@@ -45,6 +45,7 @@ struct group {
 	VEC(struct worker) workers;
 	unsigned nr;		/* recorders that run */
 	bool told;		/* that there are too many processes */
+	bool failing;		/* the last recorder could not be started, which was said */
 	uint64_t tidy_ns;	/* monotonic: when folders are looked at again */
 };
 
@@ -144,7 +145,7 @@ static struct err *start_recorder(struct group *group, struct worker *worker)
 		_exit(127);
 	}
 	if (child < 0) {
-		err = err_sys("start a recorder");
+		err = err_sys("start a recorder of process %d", worker->pid);
 		close_end(&ends[0]);
 		close_end(&ends[1]);
 		return err;
@@ -209,6 +210,22 @@ static bool is_candidate(pid_t pid, const struct proc_stat *stat)
 	       !procfs_status(pid, &status) && !status.tracer;
 }
 
+/*
+ * What lacks for a recorder (a process, a descriptor) others may have taken, and most likely just when
+ * recordings are needed. So those that run go on, and it is tried again at the next look.
+ */
+static struct err *try_worker(struct group *group, pid_t pid, uint64_t start)
+{
+	struct err *err = add_worker(group, pid, start);
+
+	if (err && err->code == ERR_NOMEM)
+		return err;
+	if (err && !group->failing)
+		terminal_warning(&group->shell->terminal, err->msg, "it is tried again each second");
+	group->failing = err;
+	return NULL;
+}
+
 /* One process of the machine: is it to be recorded? */
 static struct err *look_at(struct group *group, pid_t pid)
 {
@@ -225,7 +242,7 @@ static struct err *look_at(struct group *group, pid_t pid)
 	if (!is_candidate(pid, &stat))
 		return NULL;
 	if (group->nr < GROUP_MOST)
-		return add_worker(group, pid, stat.start_time);
+		return try_worker(group, pid, stat.start_time);
 	if (!group->told)
 		terminal_note(&group->shell->terminal,
 			      "more than %u processes are in the group: the others are not recorded",

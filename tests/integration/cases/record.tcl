@@ -92,6 +92,30 @@ case record-all-of-a-group 60 {
 	until {![catch {file delete $group}]}
 }
 
+# Somebody has taken all processes that there may be: recorders that run go on, and the others are started when that is over.
+case record-group-without-processes 60 {
+	set t [start grower]
+	set group [own_group memory [pid_of $t]]
+	file mkdir $::tmp/recording
+	file attributes $::tmp/recording -permissions 0700
+	regsub {^/sys/fs/cgroup(/memory)?} $group {} name
+	set recorder [exec {*}[mdbg_command -n -q --record $::tmp/recording --group $name] </dev/null >@stdout 2>>$::tmp/record.err &]
+	until {[llength [glob -nocomplain $::tmp/recording/*/*.mrec]] == 1}
+	set few [own_group pids $recorder]
+	spit $few/pids.max 1
+	set other [start exact]
+	spit $group/cgroup.procs [pid_of $other]
+	until {[string match "*start a recorder of process [pid_of $other]: *\n*tried again*" [slurp $::tmp/record.err]]}
+	check {[is_alive $recorder]} {it has ended}
+	spit $few/pids.max max
+	until {[llength [glob -nocomplain $::tmp/recording/[pid_of $other]-*/*.mrec]] == 1}
+	check {[regexp -all {start a recorder} [slurp $::tmp/record.err]] == 1} {[slurp $::tmp/record.err]}
+	end_recorder $recorder
+	finish $t
+	finish $other
+	until {![catch {file delete $few; file delete $group}]}
+}
+
 # Children that live for a millisecond are summed up by program: none is missed, and rows and bytes stay few.
 # CHILD_RUNS: how many (300). The program is /proc/self/exe, by which name it has executed itself.
 case record-short-lived-children 120 {
