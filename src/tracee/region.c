@@ -409,6 +409,7 @@ struct err *region_adopt(struct target *target, struct region **ret)
 	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct proc_map *map = NULL;
 	struct journal journal;
+	bool told = false;
 	struct err *err = region ? origin_begin(&region->origin, target) : err_nomem;
 
 	if (!err)
@@ -422,9 +423,11 @@ struct err *region_adopt(struct target *target, struct region **ret)
 	for (uint32_t i = 0; i < journal_entries(region->journal); i++)
 		if (region->journal->entry[i].kind == JOURNAL_REGION &&
 		    region->journal->entry[i].state == JOURNAL_DONE &&
-		    region->journal->entry[i].address == region->address)
+		    region->journal->entry[i].address == region->address) {
 			region->entry = i;
-	err = own(region, target);
+			told = true;
+		}
+	err = told ? own(region, target) : err_create(ERR_FORMAT, "its journal does not tell of itself");
 	if (!err)
 		*ret = target->region = take(region);
 	return err;

@@ -227,6 +227,20 @@ bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *m
 	}
 }
 
+const char *undo_missing_any(const struct journal *journal, const struct proc_maps *maps,
+			     const struct file_id *file)
+{
+	for_each_entry(entry, journal) {
+		const struct proc_map *map = procparse_maps_find(maps, entry->address);
+
+		if (entry->state == JOURNAL_DONE &&
+		    (entry->kind == JOURNAL_MAPPING || entry->kind == JOURNAL_DATA) &&
+		    !are_private(entry, maps) && !(map && undo_is_of_file(map, file)))
+			return "a mapping that is not there";
+	}
+	return NULL;
+}
+
 /* The disposition of SIGTRAP */
 
 static bool is_in_this(const struct journal_entry *area, const struct proc_maps *maps,

@@ -93,6 +93,14 @@ bool undo_is_mapping(const struct journal_entry *entry);
 /* Does the mapping of this MAPPING, DATA, LOG or REGION entry exist? file is the region's. */
 bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *maps,
 		    const struct file_id *file);
+/*
+ * Does a journal, which has passed journal_check, tell of memory of the target's own that is not there?
+ * The text is as in undo_malformed. Such memory becomes a mapping of the region's file before it is
+ * taken away, or that is noted first. So the address is a wrong one, and what was mapped is still
+ * mapped elsewhere. (What is of the file is found by the file.)
+ */
+const char *undo_missing_any(const struct journal *journal, const struct proc_maps *maps,
+			     const struct file_id *file);
 /* Is it a mapping of the region's file that has a name and rights as ours have? */
 bool undo_is_of_file(const struct proc_map *map, const struct file_id *file);
 /*

@@ -16,6 +16,7 @@
  *	forge			write a journal that names the victims' memory and handlers
  *	snapshot PID [all]	and one that says that PID is a snapshot; in each entry that is free
  *	owner PID		and one whose owner is that process
+ *	hide, show		the first mapping of code is said to be where nothing is; and where it is
  *	check			are the victims as they were? `ok`, or `bad WHAT`
  *	cut, swap		an accomplice that shares the descriptors changes the size of each memory file of mdbg's,
  *				or puts one in its place that can only be read
@@ -40,6 +41,7 @@
 #define SECRET		0x10000000ul	/* in a victim: data that nobody else may write */
 #define CODE		0x20000000ul	/* and memory that looks like an area */
 #define CODE_LEN	(256ul << 10)
+#define NOWHERE		(1ul << 63)	/* to have in an address that nothing is at */
 #define OTHER		65534
 #define MAX		16
 
@@ -467,6 +469,19 @@ static bool forge_owner(pid_t pid)
 	return true;
 }
 
+static bool move_code(uint64_t by)
+{
+	struct journal *journal = find_journal(NULL, 0);
+
+	for (uint32_t i = 0; journal && i < journal->nr; i++) {
+		if (journal->entry[i].kind != JOURNAL_MAPPING)
+			continue;
+		journal->entry[i].address ^= by;
+		return true;
+	}
+	return false;
+}
+
 static bool write_some(const char *line)
 {
 	const char *rest;
@@ -475,6 +490,8 @@ static bool write_some(const char *line)
 		answer(forge(), "no journal");
 	else if ((rest = after(line, "owner")))
 		answer(forge_owner(atoi(rest)), "no journal");
+	else if (after(line, "hide") || after(line, "show"))
+		answer(move_code(NOWHERE), "no journal");
 	else if ((rest = after(line, "snapshot")))
 		answer(forge_snapshot((uint64_t)atoi(rest), strstr(rest, "all")), "no journal");
 	else

@@ -234,17 +234,36 @@ static struct err *verify_text(struct previous *left, struct origin *origin, uin
 	return NULL;
 }
 
-struct err *previous_journal_check_entries(const struct journal *journal)
+const char *previous_journal_doubt(const struct previous *left, const struct proc_maps *maps)
 {
-	const char *what = undo_malformed_any(journal);
+	const char *what = undo_malformed_any(left->journal);
 
+	/* A forked copy's journal is its parent's, which may have more. */
+	return what || previous_journal_is_forked_copy(left) ? what :
+		undo_missing_any(left->journal, maps, &left->file);
+}
+
+bool previous_journal_has_unknown(const struct journal *journal)
+{
+	for_each_entry(entry, journal)
+		if (entry->kind > JOURNAL_SNAPSHOT && previous_to_undo(entry, entry->kind))
+			return true;
+	return false;
+}
+
+struct err *previous_journal_check_entries(const struct previous *left, const struct proc_maps *maps)
+{
+	const char *what = previous_journal_doubt(left, maps);
+
+	if (!what && previous_journal_has_unknown(left->journal))
+		what = "a change that this mdbg does not know";
 	return what ? err_create(ERR_STATE, "its journal tells of %s", what) : NULL;
 }
 
 struct err *previous_journal_verify(struct previous *left, struct origin *origin,
 				    const struct proc_maps *maps)
 {
-	struct err *err = previous_journal_check_entries(left->journal);
+	struct err *err = previous_journal_check_entries(left, maps);
 
 	for (uint32_t i = 0; i < journal_entries(left->journal) && !err; i++)
 		if (left->journal->entry[i].kind == JOURNAL_TEXT &&

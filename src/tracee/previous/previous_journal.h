@@ -71,8 +71,16 @@ struct undo previous_journal_undo_text(const struct previous *left, uint32_t ent
  */
 struct err *previous_journal_verify(struct previous *left, struct origin *origin,
 				    const struct proc_maps *maps) MUST_CHECK;
-/* ERR_STATE: no mdbg writes such an entry. */
-struct err *previous_journal_check_entries(const struct journal *journal) MUST_CHECK;
+/*
+ * Why what the journal tells of is not all that the earlier mdbg has mapped: no mdbg writes such an
+ * entry, or what it names is not there. NULL: nothing speaks against it.
+ */
+const char *previous_journal_doubt(const struct previous *left, const struct proc_maps *maps);
+/* Has a later version made a change that this one does not know? */
+bool previous_journal_has_unknown(const struct journal *journal);
+/* Both as an error: ERR_STATE. */
+struct err *previous_journal_check_entries(const struct previous *left,
+					   const struct proc_maps *maps) MUST_CHECK;
 /* One mdbg at a time: ERR_ATTACH. */
 struct err *previous_journal_check_owner(const struct previous *left) MUST_CHECK;
 /* Threads may be in the code mapping of this entry: add it to the ranges. */

@@ -109,25 +109,18 @@ static struct err *take_out(struct previous *left, struct remote *remote,
 }
 
 /* There are changes of unknown kinds: the journal stays for an mdbg that knows them. */
-static bool has_unknown(struct previous *left)
+static bool has_unknown(struct previous *left, const struct proc_maps *maps)
 {
-	const char *what = undo_malformed_any(left->journal);
+	const char *what = previous_journal_doubt(left, maps);
+	bool unknown = !what && previous_journal_has_unknown(left->journal);
 
-	for (uint32_t i = 0; i < journal_entries(left->journal) && !what; i++)
-		if (left->journal->entry[i].kind > JOURNAL_SNAPSHOT &&
-		    previous_to_undo(&left->journal->entry[i], left->journal->entry[i].kind)) {
-			previous_journal_say(left,
-					     "an mdbg of a later version has made changes that "
-					     "this one "
-					     "does not know: use that to take them out");
-			return true;
-		}
-	if (!what)
-		return false;
-	previous_journal_say(left,
-			     "the journal of an earlier mdbg tells of %s: what is mapped stays",
-			     what);
-	return true;
+	if (what)
+		previous_journal_say(left, "the journal of an earlier mdbg tells of %s: what is mapped "
+				     "stays", what);
+	else if (unknown)
+		previous_journal_say(left, "an mdbg of a later version has made changes that this one "
+				     "does not know: use that to take them out");
+	return what || unknown;
 }
 
 /* Is the SIGTRAP handler that the other mdbg has found, and will put back, in an area of this one? */
@@ -215,7 +208,7 @@ static struct err *clean_mapped(struct previous *left)
 
 static struct err *clean_one(struct previous *left, const struct proc_maps *maps)
 {
-	bool unknown = has_unknown(left), stands = false;
+	bool unknown = has_unknown(left, maps), stands = false;
 	struct err *err;
 
 	previous_journal_settle(left, maps);

@@ -9,19 +9,18 @@
 #include "tracee/remote.h"
 
 /* An unfinished mapping can be settled; with any other unfinished change there is no handover. */
-static struct err *judge(const struct journal *journal)
+static struct err *judge(const struct previous *left, const struct proc_maps *maps)
 {
-	struct err *err = previous_journal_check_entries(journal);
+	struct err *err = previous_journal_check_entries(left, maps);
 	uint32_t jumps = 0, states = 0;
 
 	if (err)
 		return err;
-	for_each_entry(entry, journal) {
+	for_each_entry(entry, left->journal) {
 		if (entry->state == JOURNAL_UNDONE || entry->state == JOURNAL_FREE)
 			continue;
-		if (entry->kind > JOURNAL_SNAPSHOT ||
-		    (entry->state != JOURNAL_DONE && !previous_journal_is_mapping(entry) &&
-		     entry->kind != JOURNAL_SNAPSHOT))
+		if (entry->state != JOURNAL_DONE && !previous_journal_is_mapping(entry) &&
+		    entry->kind != JOURNAL_SNAPSHOT)
 			return err_create(ERR_STATE, "that mdbg was in the middle of a change");
 		if (entry->kind == JOURNAL_SIGACTION ||
 		    (entry->kind == JOURNAL_TEXT && entry->len == 1))
@@ -48,7 +47,7 @@ struct err *previous_session_to_resume(struct target *target)
 			continue;
 		err = previous_journal_check_owner(&left);
 		if (!err && !previous_journal_is_forked_copy(&left))
-			found = judge(left.journal);
+			found = judge(&left, &maps);
 		journal_writer_free(&left.writer);
 	}
 	return err ? err : found;

@@ -146,6 +146,20 @@ case forged-and-left 60 {
 	finish $t
 }
 
+# Code that is not where the journal says is not taken for gone: the journal stays, and with it who finds it later.
+case forged-and-left-elsewhere 60 {
+	need_root
+	start_watched {t before m} forger
+	live_kill $m
+	order $t hide
+	mdbg -q -p [pid_of $t] -c "malloc sites limit 1"
+	check {$::status in {0 3}} {mdbg ended with $::status: $::err}
+	check {[string match "*a mapping that is not there: what is mapped stays*" $::err]} {said: $::err}
+	order $t show
+	mdbg_ok -q -p [pid_of $t] -c "malloc sites limit 1"
+	finish $t {} $before
+}
+
 # What is kept by a detach is another mdbg's, or this one's, to go on with: both may find it forged.
 foreach by {same another} {
 	case forged-and-kept-by-$by 60 [string map [list BY $by] {

@@ -219,6 +219,48 @@ TEST("gone on with: what was in hand")
 	jumped_works_again();
 }
 
+#define UNKNOWN	(JOURNAL_LOCK + 1)
+
+static void become(struct journal *journal, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = 0; i < journal->nr; i++)
+		if (journal->entry[i].kind == from)
+			journal->entry[i].kind = to;
+}
+
+/* The journal has changed between the look at it and the copy that is gone on with. */
+static struct err *settle_changed(struct victim *v)
+{
+	struct err *err = previous_session_to_resume(v->target), *changed;
+
+	if (!err)
+		err = region_adopt(v->target, &v->region);
+	if (err)
+		return err;
+	become(v->region->writer.own, JOURNAL_TEXT, UNKNOWN);
+	changed = previous_session_settle(v->target);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(changed);
+	CU_ASSERT_EQUAL(changed->code, ERR_STATE);
+	become(v->region->writer.own, UNKNOWN, JOURNAL_TEXT);
+	return NULL;
+}
+
+TEST("not gone on with: a change that is not known")
+{
+	AUTO_FREE char *before = NULL;
+
+	if (!jumped_begin(&before))
+		return;
+	victim_region(&jumped.victim, LIMIT);
+	victim_remote(&jumped.victim, jumped_change);
+	jumped_seize_again();
+	victim_run(&jumped.victim, settle_changed);
+	victim_run(&jumped.victim, jumped_keep);
+	jumped_clean_all();
+	jumped_check_maps(before);
+	jumped_works_again();
+}
+
 /*
  * What is not unmapped is told of again; and what is not there any more is not unmapped, since
  * something else may be.

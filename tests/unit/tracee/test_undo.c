@@ -202,6 +202,29 @@ TEST("mappings of READ_IMPLIES_EXEC")
 	map[2].exec = map[3].exec = false;
 }
 
+TEST("mappings that are not there")
+{
+	AUTO_FREE struct journal *journal = calloc(1, JOURNAL_SIZE);
+	struct journal_entry area = { .kind = JOURNAL_MAPPING, .address = map[1].start, .len = AREA };
+	uint32_t index;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(journal);
+	journal_init(journal, JOURNAL_SIZE * 2, JOURNAL_SIZE);
+	CU_ASSERT_PTR_NULL(journal_plan(journal, &area, &index));
+	journal->entry[index].state = JOURNAL_DONE;
+	CU_ASSERT_PTR_NULL(undo_missing_any(journal, &maps, &file));
+	journal->entry[index].address ^= 1ull << 63;
+	CU_ASSERT_PTR_NOT_NULL(undo_missing_any(journal, &maps, &file));
+	journal->entry[index].address = map[2].start;	/* data is there, and no code */
+	CU_ASSERT_PTR_NOT_NULL(undo_missing_any(journal, &maps, &file));
+	/* An mdbg was killed before it could note that it had taken it away, or that it was there. */
+	journal->entry[index].address = map[3].start;
+	CU_ASSERT_PTR_NULL(undo_missing_any(journal, &maps, &file));
+	journal->entry[index].address = 0;
+	journal->entry[index].state = JOURNAL_PLANNED;
+	CU_ASSERT_PTR_NULL(undo_missing_any(journal, &maps, &file));
+}
+
 TEST("handlers")
 {
 	AUTO_FREE struct journal *journal = calloc(1, JOURNAL_SIZE);
