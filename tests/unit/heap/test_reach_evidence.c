@@ -267,6 +267,23 @@ TEST("members of lists that end with their link")
 	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), 0);
 }
 
+/* A word that a list of free chunks has left over leads to a chunk, in whose first word the block before it ends. */
+TEST("a list that ends where a chunk begins")
+{
+	enum { MEMBERS = 3, LINK = 16 };
+	CLEANUP(world_close) struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < MEMBERS; i++)
+		push(&world, (struct block){ .address = at(FIRST + STEP * i), .size = 8 * LINK + 8, .stack = 1 });
+	point(&world, 0, 0, 1, 8 * LINK);
+	for (size_t i = 0; i + 1 < MEMBERS; i++)
+		point(&world, FIRST + STEP * i + LINK, i + 1, 1, 8 * LINK);
+	run(&world);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), MEMBERS - 1);
+	CU_ASSERT_EQUAL(likely_of(&world, MEMBERS - 1), LIKELY_NOT);
+}
+
 /* A table of 64 entries, with the only pointers to blocks. Returns the address of its control bytes. */
 static uint64_t add_table(struct world *world, size_t word)
 {
