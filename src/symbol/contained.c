@@ -64,7 +64,7 @@ static void on_crash(int number, siginfo_t *info, void *context UNUSED)
 
 static void set_timer(void)
 {
-	const struct itimerspec once_more = { .it_value = { .tv_sec = CONTAINED_SECONDS } };
+	const struct itimerspec once_more = { .it_value = { .tv_nsec = CONTAINED_MS * 1000000 } };
 
 	ticks.set = !timer_settime(ticks.timer, 0, &once_more, NULL);
 }

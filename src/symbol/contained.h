@@ -6,7 +6,7 @@
  *	crash		SIGSEGV, SIGFPE and SIGILL jump out of the call, by a handler that has a stack of
  *			its own
  *	no end		a timer of the thread's own processor time jumps out of a call that has taken
- *			CONTAINED_SECONDS at least, and twice that at most
+ *			CONTAINED_MS milliseconds at least, and twice that at most
  *	stack		on the caller's, or on one of `stack` bytes with a guard of CONTAINED_GUARD
  *
  * A jump out leaves what the code has: so it must hold no lock and be in no call of malloc. The
@@ -20,7 +20,7 @@
 
 #include <stddef.h>
 
-#define CONTAINED_SECONDS	1
+#define CONTAINED_MS		250
 #define CONTAINED_GUARD		((size_t)1 << 20)
 
 enum contained_end {

@@ -13,7 +13,7 @@
  *			reference to a parameter, each of which it may count twice. Such a step may lead
  *			beyond any guard, so it is computed before, from the letters that begin them: I and J,
  *			R and O. Letters of identifiers are counted, too.
- *	time		symbol/contained.h ends what takes longer than a few seconds, or crashes.
+ *	time		symbol/contained.h ends what takes longer than some tenths of a second, or crashes.
  *
  * A name for which that is not enough is not demangled. Names that need little stack, which are
  * nearly all, are demangled on the caller's, since a thread for each takes longer than they do.
