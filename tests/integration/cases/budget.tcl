@@ -108,7 +108,9 @@ case budget-mirror 60 {
 		regexp {VmHWM:\s+(\d+) kB} $::out -> kb
 		note "$command: $kb kB, [expr {[clock milliseconds] - $from}] ms"
 		check {$kb < 200000} {$command: $kb kB}
-		check {[string match "*have more chunks than its memory has room for*" "$::out $::err"]} {$command: not said: $::out $::err}
+		# A fork does not have what it shares with the file, so that in a snapshot the heap ends there.
+		check {[regexp {have more chunks than its memory has room for|places? of the heaps (is|are) damaged} "$::out $::err"]} \
+			{$command: not said: $::out $::err}
 	}
 	finish $t {} $before
 }
