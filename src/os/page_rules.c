@@ -219,7 +219,7 @@ static bool entries_next(const struct page_rules *rules, uint64_t start, uint64_
 					 MIN(ARRAY_SIZE(entry), (end - at + PAGE - 1) / PAGE));
 
 		for (size_t i = 0; i < nr; i++, at += PAGE) {
-			bool there = entry[i] & THERE;
+			bool there = pagemap_has_contents(entry[i]);
 
 			if (there && !found)
 				*start_ret = MAX(start, at);

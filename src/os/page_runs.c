@@ -75,7 +75,7 @@ static struct err *add_by_entry(int fd, uint64_t start, uint64_t end, struct pag
 		if (!nr)
 			return err_sys("read pagemap");
 		for (size_t i = 0; i < nr && !err; i++, start += PAGE)
-			if (entry[i] & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED))
+			if (pagemap_has_contents(entry[i]))
 				err = add_run(to, start, start + PAGE, !(entry[i] & PAGEMAP_PRESENT));
 	}
 	return err;

@@ -13,7 +13,6 @@
 #include "os/procfs.h"
 
 #define PAGE_SHIFT	12
-#define THERE		(PAGEMAP_PRESENT | PAGEMAP_SWAPPED)
 
 void pagemap_open(pid_t tid, struct pagemap *ret)
 {
@@ -55,7 +54,7 @@ static bool is_touched(struct pagemap *pagemap, uint64_t page)
 		pagemap_close(pagemap);
 		return true;
 	}
-	return pagemap->entry[page - pagemap->first] & THERE;
+	return pagemap_has_contents(pagemap->entry[page - pagemap->first]);
 }
 
 bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_t *start_ret,
@@ -76,6 +75,21 @@ bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_
 	return true;
 }
 
+/* Without the pages of the category `without`. */
+static int scan_once(int fd, struct pagemap_scan *scan, uint64_t without)
+{
+	struct pagemap_scan as = *scan;
+	int got;
+
+	as.category_inverted |= without;
+	as.category_mask |= without;
+	do
+		got = ioctl(fd, SCAN, &as);
+	while (got < 0 && errno == EINTR);
+	scan->walk_end = as.walk_end;
+	return got;
+}
+
 /*
  * The kernel scans in parts, and sets walk_end where one has filled its buffer: if the last part went
  * through to the end, walk_end is that of the part before it, and lies before regions that were given
@@ -84,11 +98,10 @@ bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_
 int pagemap_scan_more(int fd, struct pagemap_scan *scan)
 {
 	const struct pagemap_region *region = (const struct pagemap_region *)(uintptr_t)scan->regions;
-	int got;
+	int got = scan_once(fd, scan, SCAN_GUARD);
 
-	do
-		got = ioctl(fd, SCAN, scan);
-	while (got < 0 && errno == EINTR);
+	if (got < 0 && errno == EINVAL)
+		got = scan_once(fd, scan, 0);
 	if (got >= 0)
 		scan->start = got ? MAX(scan->walk_end, region[got - 1].end) : scan->end;
 	return got;
@@ -118,7 +131,7 @@ bool pagemap_is_touched(const struct pagemap *pagemap, uint64_t address)
 {
 	uint64_t entry;
 
-	return !pagemap_read(pagemap->fd, address, &entry, 1) || (entry & THERE);
+	return !pagemap_read(pagemap->fd, address, &entry, 1) || pagemap_has_contents(entry);
 }
 
 bool pagemap_is_copied(pid_t tid, uint64_t address)
@@ -126,5 +139,6 @@ bool pagemap_is_copied(pid_t tid, uint64_t address)
 	AUTO_CLOSE int fd = procfs_open(tid, "pagemap", O_RDONLY);
 	uint64_t entry;
 
-	return !pagemap_read(fd, address, &entry, 1) || ((entry & THERE) && !(entry & PAGEMAP_FILE));
+	return !pagemap_read(fd, address, &entry, 1) ||
+	       (pagemap_has_contents(entry) && !(entry & PAGEMAP_FILE));
 }

@@ -21,6 +21,12 @@
 /* Nobody else maps it. Memory of a device, and the kernel's page of zeros, never have this. */
 #define PAGEMAP_EXCLUSIVE	(1ull << 56)
 
+/* Is there something in the page of this entry, in memory or swapped out? */
+static inline bool pagemap_has_contents(uint64_t entry)
+{
+	return (entry & (PAGEMAP_PRESENT | PAGEMAP_SWAPPED)) && !(entry & PAGEMAP_GUARD);
+}
+
 struct pagemap {
 	int fd;			/* -1: it could not be opened; then all pages count */
 	uint64_t first;		/* page number of entry[0] */
@@ -51,8 +57,8 @@ bool pagemap_is_touched(const struct pagemap *pagemap, uint64_t address);
 size_t pagemap_read(int fd, uint64_t address, uint64_t *entry, size_t nr);
 /*
  * The first part of [start, end) that is in memory or swapped out, by PAGEMAP_SCAN, which passes
- * over memory without page tables; part of it may be the kernel's page of zeros. False: there is
- * none. Returns -1 if the kernel cannot tell (before Linux 6.7).
+ * over memory without page tables, and no guard page; part of it may be the kernel's page of zeros.
+ * False: there is none. Returns -1 if the kernel cannot tell (before Linux 6.7).
  */
 int pagemap_scan_next(int fd, uint64_t start, uint64_t end, uint64_t *start_ret,
 		      uint64_t *end_ret);

@@ -19,6 +19,7 @@ struct pagemap_region {
 #define SCAN_SWAPPED	(1ull << 4)
 #define SCAN_ZERO_PAGE	(1ull << 5)	/* present, and not resident: it is the kernel's */
 #define SCAN_HUGE	(1ull << 6)
+#define SCAN_GUARD	(1ull << 8)	/* Linux 6.16; MADV_GUARD_INSTALL: swapped, too, and nothing is there */
 
 /*
  * The next regions of [scan->start, scan->end), from an open /proc/TID/pagemap; scan->start is where to

@@ -160,7 +160,7 @@ TEST("each kind of memory")
 	AUTO_FREE uint8_t *all = malloc(LEN);
 	struct child child;
 	struct procmem mem;
-	uint64_t word, before;
+	uint64_t word, before, guarded, from, to;
 	size_t got;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(all);
@@ -172,6 +172,9 @@ TEST("each kind of memory")
 		look_at_kind(&mem, i);
 	CU_ASSERT_TRUE(reads(&mem.memory, kinds->forked + PAGE / 8, &word) && word == MARK);
 	CU_ASSERT_FALSE(reads(&mem.memory, kinds->guarded, &word));
+	/* Nothing is there that could not be read. */
+	guarded = (uintptr_t)kinds->guarded;
+	CU_ASSERT_FALSE(memory_next(&mem.memory, guarded, guarded + LEN, &from, &to));
 	/* As far as there is a page. */
 	CU_ASSERT_PTR_NULL(memory_read_some(&mem.memory, (uintptr_t)kinds->written[SHARED] + PAGE + 5,
 					    all, LEN, &got));
