@@ -6,7 +6,6 @@
 #include <getopt.h>
 #include <malloc.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
@@ -27,6 +26,7 @@
 #include "os/environment.h"
 #include "os/file.h"
 #include "os/output.h"
+#include "os/own_limits.h"
 #include "os/trust.h"
 #include "report/out.h"
 #include "session/replay/session_replay.h"
@@ -406,23 +406,13 @@ static void open_trace(void)
 	trace_to(fd);
 }
 
-static void raise_file_limit(void)
-{
-	struct rlimit limit;
-
-	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-	}
-}
-
 static void get_target(struct shell *shell, const struct options *options)
 {
 	struct err *err = NULL;
 
-	/* A program that is started here keeps the limit that mdbg was given. */
+	/* A program that is started here keeps the limits that mdbg was given. */
 	if (!options->program)
-		raise_file_limit();
+		own_limits_raise();
 	if (options->pid)
 		err = target_command_attach(shell, options->pid);
 	else if (options->core)
@@ -432,7 +422,7 @@ static void get_target(struct shell *shell, const struct options *options)
 						     options->replay.nr);
 	else if (options->program)
 		err = target_command_run(shell, options->program);
-	raise_file_limit();
+	own_limits_raise();
 	if (!err && shell->interactive && !shell->quiet && options->core)
 		terminal_note(&shell->terminal,
 			      "the core of process %d is open; `help` lists the commands",
@@ -563,6 +553,7 @@ int main(int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 512 << 10);
 	fill_standard_streams();
 	die_of(NULL, environment_clean());
+	die_of(NULL, own_limits_begin());
 	program = find_program(argv[0]);
 	parse_options(argc, argv, &options);
 	open_trace();

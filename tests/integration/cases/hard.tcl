@@ -84,6 +84,29 @@ case hard-seccomp-strict 20 {
 	exact_in [start_in {} hard -s strict] breakpoint
 }
 
+# mdbg itself is started with a small stack, as a server of many threads may be. Its threads' stacks are by that limit as
+# well. A program that it starts has the limit; where it cannot be raised, nothing is begun.
+case hard-little-stack-of-mdbg 30 {
+	set prlimit [need prlimit]
+	set t [start_in {} hard -t 2]
+	set before [state [pid_of $t]]
+	foreach kb {64 128} {
+		foreach limit [list [expr {$kb << 10}]: [expr {$kb << 10}]] {
+			if {[catch {exec $prlimit --stack=$limit $::mdbg_program -n -q -p [pid_of $t] -c {malloc owners} \
+				    -c "report $::tmp/r.html" -c {where all} > $::tmp/out 2> $::tmp/err} message options]} {
+				set code [dict get $options -errorcode]
+				set ::err [slurp $::tmp/err]
+				check {[lindex $code 0] eq "CHILDSTATUS" && ![string match *: $limit]} {$limit: $message $::err}
+				set ::status [lindex $code 2]
+				check_refused 1 "RLIMIT_STACK" "ulimit -Hs"
+			}
+		}
+		set has [exec $prlimit --stack=[expr {$kb << 10}]: $::mdbg_program -n -q -- sh -c {ulimit -s}]
+		check {$has == $kb} {the program has $has KB and not $kb}
+	}
+	finish $t {} $before
+}
+
 case hard-without-a-clock 20 {
 	exact_in [start_in {} hard -t 3 -c] breakpoint
 }
