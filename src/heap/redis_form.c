@@ -152,7 +152,9 @@ static bool are_entries(const uint8_t *bytes, size_t len, uint64_t total)
 		at += length + behind;
 		seen++;
 	}
-	return at == total - 1 && at < len && (entries == seen || entries == PACK_MANY);
+	if (at == total - 1)
+		return entries == seen || entries == PACK_MANY;
+	return at == len && total > len && seen >= PACK_SEEN && seen < entries;
 }
 
 /* It may be longer than was asked for, since redis takes all that the allocator gives. */

@@ -45,13 +45,19 @@ static void redis_close(struct redis *redis)
 	free(redis->in.word);
 }
 
-static enum block_form form_at(struct redis *redis, size_t i)
+static enum block_form form_read(struct redis *redis, const struct packed_block *block, size_t len)
 {
-	const struct packed_block *block = packed_at(&redis->list, i);
 	size_t word = (block->address - at(0)) / 8;
 
 	return redis_form_of(&redis->in.memory, &redis->list, block,
-			     (const uint8_t *)&redis->in.word[word], block->size);
+			     (const uint8_t *)&redis->in.word[word], len);
+}
+
+static enum block_form form_at(struct redis *redis, size_t i)
+{
+	const struct packed_block *block = packed_at(&redis->list, i);
+
+	return form_read(redis, block, block->size);
 }
 
 TEST("robj")
@@ -166,4 +172,30 @@ TEST("listpacks")
 		CU_ASSERT_EQUAL(form_at(&redis, 4), BLOCK_FORM_NONE);
 		byte[i] ^= 0x40;
 	}
+}
+
+TEST("a listpack of which not all is read")
+{
+	CLEANUP(redis_close) struct redis redis;
+	struct packed_block *block;
+	uint8_t *bytes;
+
+	redis_open(&redis, 24);
+	bytes = (uint8_t *)&redis.in.word[LIST];
+	block = packed_at(&redis.list, 4);
+	block->size = 308;
+	/* 100 entries of 3 bytes. */
+	memcpy(bytes, "\x33\1\0\0\x64\0", 6);
+	for (unsigned i = 6; i < 306; i += 3)
+		memcpy(bytes + i, "\x81g\2", 3);
+	bytes[306] = 0xff;
+	CU_ASSERT_EQUAL(form_read(&redis, block, 307), BLOCK_FORM_LISTPACK);
+	/* The read ends in an entry, behind one, and behind the last one. */
+	for (size_t len = 295; len <= 306; len++)
+		CU_ASSERT_EQUAL(form_read(&redis, block, len), BLOCK_FORM_LISTPACK);
+	/* It has one more, or one less, than it says. */
+	bytes[4] = 99;
+	CU_ASSERT_EQUAL(form_read(&redis, block, 306), BLOCK_FORM_NONE);
+	bytes[4] = 101;
+	CU_ASSERT_EQUAL(form_read(&redis, block, 307), BLOCK_FORM_NONE);
 }
