@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/page.h"
+#include "heap/reach/inner.h"
 
 #define WORD		8u
 #define TEXT_LEAST	8u	/* letters, if they fill the block */
@@ -21,6 +22,7 @@
 #define POOL_LEAST	128u	/* bytes */
 #define MAPPED_LEAST	(128u << 10)	/* glibc may map such a block for itself: in whole pages */
 #define POOL_WORDS	8u	/* in which its place and its end are */
+#define SIZE_WORDS	16u	/* its size, behind a header which has it as well */
 #define CONTEXT_WORDS	64u	/* the same, of the first block of a context */
 #define CONTEXT_START	3u	/* words in front of these: the block's start */
 
@@ -32,6 +34,7 @@ const char *block_form_name(enum block_form form)
 		[BLOCK_FORM_POOL] = "pool", [BLOCK_FORM_LISTPACK] = "listpack",
 		[BLOCK_FORM_ROBJ] = "robj", [BLOCK_FORM_DICT_ENTRY] = "dictEntry",
 		[BLOCK_FORM_SKIP_NODE] = "zskiplistNode", [BLOCK_FORM_QUICK_NODE] = "quicklistNode",
+		[BLOCK_FORM_MOSTLY_ZEROS] = "mostly zeros",
 	};
 
 	return names[form];
@@ -156,6 +159,16 @@ static uint64_t word_at(const uint8_t *bytes, size_t i)
 	return word;
 }
 
+static bool has_sizes(const struct packed_block *packed, uint64_t size, const uint8_t *bytes,
+		      size_t len)
+{
+	const struct block block = { .size = size, .preattach = packed->preattach };
+	uint64_t word[SIZE_WORDS] = { 0 };
+
+	memcpy(word, bytes, MIN(len, sizeof(word)));
+	return size >= POOL_LEAST && inner_has_sizes(&block, word, SIZE_WORDS);
+}
+
 static bool is_pool(const struct packed_block *block, uint64_t size, const uint8_t *bytes,
 		    size_t len)
 {
@@ -194,5 +207,6 @@ enum block_form block_form_of(const struct packed_list *list, const struct packe
 		return BLOCK_FORM_TEXT;
 	if (is_pointers(list, bytes, sure))
 		return BLOCK_FORM_POINTERS;
-	return is_pool(block, size, bytes, len) ? BLOCK_FORM_POOL : BLOCK_FORM_NONE;
+	return is_pool(block, size, bytes, len) || has_sizes(block, size, bytes, len) ?
+		BLOCK_FORM_POOL : BLOCK_FORM_NONE;
 }

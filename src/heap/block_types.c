@@ -7,14 +7,18 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "heap/reach/form.h"
 #include "heap/reach/page_cache.h"
 #include "heap/redis_form.h"
+#include "heap/zero_form.h"
 
 #define WORD		8u
 #define NOT_ASKED	0u
 #define NO_CLASS	1u	/* classes follow */
 #define CLASSES_MAX	(1u << 27)
 #define CANCEL_EACH	4096u	/* blocks */
+#define HEADER_MOST	(4 * WORD)
+#define ROUNDED_UP	15u	/* a block in no record may be this much longer than what was asked for */
 
 struct finder {
 	const struct block_types_source *source;
@@ -153,30 +157,80 @@ static struct err *add_kind(struct finder *finder, uint32_t stack, uint32_t clas
 	return err ? err : vec_push(&ret->of, number);
 }
 
+/* Objects side by side, behind their number: as new T[n] makes them of a T that has a destructor. */
+static bool is_array(const struct finder *finder, const struct block *block, size_t len)
+{
+	uint64_t rest = block->size - WORD, nr, table, other, size;
+
+	memcpy(&nr, finder->bytes, sizeof(nr));
+	memcpy(&table, finder->bytes + WORD, sizeof(table));
+	if (nr < 2 || nr > rest / WORD)
+		return false;
+	size = rest / nr / WORD * WORD;
+	if (rest - size * nr > (block->preattach ? ROUNDED_UP : 0))
+		return false;
+	for (uint64_t i = 1; i < nr && i * size + 2 * WORD <= len; i++) {
+		memcpy(&other, finder->bytes + WORD + i * size, sizeof(other));
+		if (other != table)
+			return false;
+	}
+	return true;
+}
+
+/* Behind their number, or behind a header with their size, as MariaDB's my_malloc adds one? */
+static bool is_behind(struct finder *finder, const struct block *block, size_t len, size_t at)
+{
+	return (at == WORD && is_array(finder, block, len)) ||
+	       form_of(&finder->others.memory, block, at) == FORM_SIZED;
+}
+
+static struct err *class_of_block(struct finder *finder, size_t i, size_t len, uint32_t *ret)
+{
+	struct block block = packed_block(finder->source->list, i);
+	struct err *err = NULL;
+	uint64_t word;
+
+	*ret = NO_CLASS;
+	for (size_t at = 0; !err && *ret == NO_CLASS && at <= HEADER_MOST && at + WORD <= len; at += WORD) {
+		memcpy(&word, finder->bytes + at, sizeof(word));
+		if (!at || (is_in(&finder->source->constant, word) && is_behind(finder, &block, len, at)))
+			err = class_of_word(finder, word, ret);
+	}
+	return err;
+}
+
+static enum block_form form_of_block(struct finder *finder, size_t i, size_t len)
+{
+	const struct packed_list *list = finder->source->list;
+	const struct packed_block *packed = packed_at(list, i);
+	enum block_form form = block_form_of(list, packed, finder->bytes, len);
+	/* Small blocks are many, and lie together; of a large one, what was never written is left out. */
+	struct memory *memory = len < BLOCK_FORM_READ ? &finder->others.memory : finder->source->memory;
+
+	if (form == BLOCK_FORM_NONE)
+		form = redis_form_of(&finder->others.memory, list, packed, finder->bytes, len);
+	return form == BLOCK_FORM_NONE ? zero_form_of(memory, list, i) : form;
+}
+
 static struct err *take(struct finder *finder, size_t i)
 {
 	const struct block_types_source *source = finder->source;
 	const struct packed_block *packed = packed_at(source->list, i);
-	uint64_t size = packed_size(source->list, packed), word;
+	uint64_t size = packed_size(source->list, packed);
 	size_t want = (size_t)MIN(size, BLOCK_FORM_READ), len = 0;
 	enum block_form form = BLOCK_FORM_NONE;
-	uint32_t class = NO_CLASS;
-	struct err *err = NULL;
+	uint32_t class;
+	struct err *err;
 
 	if (want && memory_read_some(&finder->reader.memory, packed->address, finder->bytes, want,
 				     &len))
 		len = 0;
 	finder->ret->unread += want && !len;
-	if (len >= WORD) {
-		memcpy(&word, finder->bytes, sizeof(word));
-		err = class_of_word(finder, word, &class);
-	}
+	err = class_of_block(finder, i, len, &class);
 	if (!err && class == NO_CLASS && len)
 		err = class_of_python(finder, len, &class);
 	if (!err && class == NO_CLASS && len && len == want)
-		form = block_form_of(source->list, packed, finder->bytes, len);
-	if (!err && class == NO_CLASS && len && len == want && form == BLOCK_FORM_NONE)
-		form = redis_form_of(&finder->others.memory, source->list, packed, finder->bytes, len);
+		form = form_of_block(finder, i, len);
 	return err ? err : add_kind(finder, packed->stack, class, form);
 }
 

@@ -6,7 +6,8 @@
  *		ABI): it leads to memory of a file that cannot be written, 0 (the table is that of a whole
  *		object) and the object of the type come before it, and code follows. The type's
  *		object has a table of its own, and the class' name. Without one (-fno-rtti) a symbol
- *		must name the table, which is not looked for here.
+ *		must name the table, which is not looked for here. The object may stand behind an
+ *		allocator's header with its size, or be the first of an array behind their number.
  *	python	The block is an object of Python's (heap/python/pyobjects.h).
  *	form	else what its bytes prove (heap/block_form.h).
  *

@@ -11,6 +11,7 @@
 
 #include "heap/block_types.h"
 #include "heap/redis_form.h"
+#include "heap/zero_form.h"
 #include "memory_array.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -48,9 +49,9 @@ static void make_pointers(uint8_t *bytes, size_t len)
 }
 
 /* From a copy that ends where the block's bytes do. */
-static enum block_form form_alone(struct memory_array *array, const struct packed_list *list,
-				  const struct packed_block *block)
+static enum block_form form_alone(struct memory_array *array, const struct packed_list *list, size_t i)
 {
+	const struct packed_block *block = packed_at(list, i);
 	size_t want = MIN(packed_size(list, block), BLOCK_FORM_READ);
 	uint8_t *bytes = malloc(want);
 	enum block_form form = BLOCK_FORM_NONE;
@@ -59,6 +60,8 @@ static enum block_form form_alone(struct memory_array *array, const struct packe
 		form = block_form_of(list, block, bytes, want);
 		if (form == BLOCK_FORM_NONE)
 			form = redis_form_of(&array->memory, list, block, bytes, want);
+		if (form == BLOCK_FORM_NONE)
+			form = zero_form_of(&array->memory, list, i);
 	}
 	free(bytes);
 	return form;
@@ -94,7 +97,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memory_array_init(&array, bytes, BASE, size - head);
 	add_blocks(&list, data + 1, nr, size - head);
 	for (size_t i = 0; i < list.nr; i++)
-		alone[i] = form_alone(&array, &list, packed_at(&list, i));
+		alone[i] = form_alone(&array, &list, i);
 	if (size && (data[0] & TOGETHER) == TOGETHER)
 		check_together(&array, &list, alone);
 	packed_free(&list);

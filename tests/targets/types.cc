@@ -10,6 +10,7 @@
  */
 #include <list>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -93,6 +94,31 @@ static NOINLINE void make(int nr)
 	}
 }
 
+/* What stands before an object, as of an allocator that needs the size. */
+struct header {
+	size_t key, size, flags;
+};
+
+static void *behind_header(size_t size, size_t noted, const char *type)
+{
+	struct header *header = (struct header *)malloc(sizeof(*header) + size);
+
+	*header = { 0, noted, 0 };
+	note(header, type);
+	return header + 1;
+}
+
+/* Objects that are not where their blocks begin; and what looks like them. */
+static NOINLINE void make_behind(int nr)
+{
+	for (int i = 0; i < nr; i++) {
+		new (behind_header(sizeof(both), sizeof(both) | 2, "both")) both;
+		new (behind_header(sizeof(both), sizeof(both) / 2, "plain")) both;
+		note((size_t *)(void *)new circle[3 + i] - 1, "circle");
+		note(new plain{ { (const void *)2, table_of(note(new circle, "circle")) } }, "plain");
+	}
+}
+
 /* Memory of one type: known by the allocator that is in the stack. */
 static NOINLINE void fill(int nr)
 {
@@ -121,10 +147,12 @@ int main(void)
 {
 	blocks.reserve(100000);
 	make(3);
+	make_behind(3);
 	say_ready();
 	for (char *line = hear(); line; line = hear()) {
 		if (!strncmp(line, "make ", 5)) {
 			make(atoi(line + 5));
+			make_behind(atoi(line + 5));
 		} else if (!strncmp(line, "fill ", 5)) {
 			fill(atoi(line + 5));
 		} else if (!strcmp(line, "list")) {

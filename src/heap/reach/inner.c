@@ -87,7 +87,7 @@ static bool header_has(const uint64_t *word, unsigned header, uint64_t rest)
  * Behind an allocator's header with a size: is there the size of what is behind the header, too? So
  * what got the block gives it out in turn.
  */
-static bool has_sizes(const struct block *block, const uint64_t *word, unsigned nr)
+bool inner_has_sizes(const struct block *block, const uint64_t *word, unsigned nr)
 {
 	uint64_t rounded = block->preattach ? ROUNDED_UP : 0;
 
@@ -112,7 +112,7 @@ bool inner_is_pool(struct memory *memory, const struct block *block)
 	if (nr < POOL_WORDS)
 		return false;
 	err = memory_read(memory, block->address, word, nr * WORD);
-	if (!err && has_sizes(block, word, nr))
+	if (!err && inner_has_sizes(block, word, nr))
 		return true;
 	for (unsigned i = 0; !err && i < POOL_WORDS; i++) {
 		if (word[i] > block->address && word[i] <= end &&

@@ -18,3 +18,5 @@ bool inner_is_sds(struct memory *memory, const struct block *block, uint64_t off
  * of the rest behind a header that has it as well (MariaDB's MEM_ROOT, InnoDB's heaps)?
  */
 bool inner_is_pool(struct memory *memory, const struct block *block);
+/* The last of these, by the block's first words. */
+bool inner_has_sizes(const struct block *block, const uint64_t *word, unsigned nr);

@@ -100,6 +100,31 @@ TEST("a class by its table")
 	free(in.word);
 }
 
+TEST("a class behind a header with its size, or behind a number of objects")
+{
+	struct words in;
+	char name[64];
+
+	words_open(&in);
+	make_class(&in);
+	for (unsigned i = 1; i < 4; i++) {
+		in.word[BLOCK + i] = at(TABLE);
+		CU_ASSERT_PTR_NULL(class_of(&in, 7, name));
+		CU_ASSERT_STRING_EQUAL(class_of(&in, 32 - 8 * i, name), "5Shape");
+		CU_ASSERT_STRING_EQUAL(class_of(&in, (32 - 8 * i) | 2, name), "5Shape");
+		in.word[BLOCK + i] = 0;
+	}
+	CU_ASSERT_PTR_NULL(class_of(&in, 24, name));
+	/* Three of 8 bytes; two would be larger; and one that is not there. */
+	for (unsigned i = 1; i < 4; i++)
+		in.word[BLOCK + i] = at(TABLE);
+	CU_ASSERT_STRING_EQUAL(class_of(&in, 3, name), "5Shape");
+	CU_ASSERT_PTR_NULL(class_of(&in, 2, name));
+	in.word[BLOCK + 3] = at(TYPE);
+	CU_ASSERT_PTR_NULL(class_of(&in, 3, name));
+	free(in.word);
+}
+
 TEST("kinds")
 {
 	struct packed_list list = PACKED_INIT;
@@ -213,5 +238,12 @@ TEST("pools")
 	CU_ASSERT_EQUAL(block_form_of(&list, block, (uint8_t *)word, 512), BLOCK_FORM_NONE);
 	word[23] = at(10);
 	CU_ASSERT_EQUAL(block_form_of(&list, block, (uint8_t *)word, 512), BLOCK_FORM_POOL);
+	/* Its size behind a header, which has it as well, and a flag. */
+	memset(word, 0, sizeof(word));
+	word[1] = 488 | 2;
+	word[5] = 488;
+	CU_ASSERT_EQUAL(block_form_of(&list, block, (uint8_t *)word, 512), BLOCK_FORM_POOL);
+	word[5] = 480;
+	CU_ASSERT_EQUAL(block_form_of(&list, block, (uint8_t *)word, 512), BLOCK_FORM_NONE);
 	packed_free(&list);
 }
