@@ -27,14 +27,12 @@
 
 #define BLOCK		(1u << 20)	/* bytes of a block before it is compressed, about */
 #define SECOND		1000000000ull
-#define NO_SAMPLE	SIZE_MAX
 #define END_NS		(10 * SECOND)	/* before the end of a target: all of that stays */
 
 /* The samples of one target while they are chosen. */
 struct choice {
-	uint32_t target;
 	uint64_t slice, most;		/* the time that is under way, and the most bytes in it */
-	size_t best, last;		/* by number among all samples; NO_SAMPLE */
+	size_t best, last;		/* by number among all samples, plus 1; 0: none */
 };
 
 /* A sample, and whether it stays. */
@@ -51,7 +49,7 @@ struct pack {
 	uint64_t every;
 	const bool *stop;
 	struct record_names names;
-	VEC(struct choice) choices;
+	VEC(struct choice) choices;	/* by number of the target */
 	VEC(struct chosen) chosen;	/* by number of the sample */
 	struct record_output output;
 	struct str block;		/* frames that are not in the file yet */
@@ -120,20 +118,10 @@ static void note_time(struct pack *pack, uint64_t time_ns)
 	made->to_ns = MAX(made->to_ns, time_ns);
 }
 
-static struct choice *choice_of(struct pack *pack, uint32_t target)
-{
-	vec_each(choice, &pack->choices)
-		if (choice->target == target)
-			return choice;
-	if (vec_push(&pack->choices, ((struct choice){ target, UINT64_MAX, 0, NO_SAMPLE, NO_SAMPLE })))
-		return NULL;
-	return &pack->choices.at[pack->choices.nr - 1];
-}
-
 static void keep(struct pack *pack, size_t at)
 {
-	if (at != NO_SAMPLE)
-		pack->chosen.at[at].stays = true;
+	if (at)
+		pack->chosen.at[at - 1].stays = true;
 }
 
 /* Keep what was before a time; target 0: of all. */
@@ -166,21 +154,22 @@ static uint64_t bytes_of(const struct pack *pack, const struct record_sample *sa
 static struct err *choose_sample(struct pack *pack, const struct record_sample *sample, size_t at)
 {
 	uint64_t slice = sample->time_ns / (pack->every * SECOND), bytes = bytes_of(pack, sample);
-	struct choice *choice = choice_of(pack, sample->target);
+	struct choice *choice = vec_slot(&pack->choices, sample->target);
 	struct err *err = vec_push(&pack->chosen, ((struct chosen){ sample->target, sample->time_ns, false }));
 
 	if (!choice || err)
 		return err_nomem;
+	at++;
 	if (sample->gap)
 		keep(pack, choice->last);
-	if (sample->gap || choice->last == NO_SAMPLE)
+	if (sample->gap || !choice->last)
 		keep(pack, at);
 	if (slice != choice->slice) {
 		keep(pack, choice->best);
 		choice->slice = slice;
-		choice->best = NO_SAMPLE;
+		choice->best = 0;
 	}
-	if (choice->best == NO_SAMPLE || bytes > choice->most) {
+	if (!choice->best || bytes > choice->most) {
 		choice->best = at;
 		choice->most = bytes;
 	}
@@ -317,12 +306,12 @@ static struct err *pack_all(struct pack *pack)
 	return err;
 }
 
-struct err *record_pack(int dir_fd, const uint64_t *numbers, size_t nr, uint64_t every,
-			const bool *stop, struct record_packed *ret)
+static struct err *pack_some(int dir_fd, const uint64_t *numbers, size_t nr, uint64_t every,
+			     const bool *stop, struct record_packed *ret)
 {
 	struct pack pack = {
 		.dir_fd = dir_fd, .numbers = numbers, .nr = nr, .every = every, .stop = stop, .fd = -1,
-		.made = { .number = numbers[0] },
+		.made = { .number = numbers[0], .nr = nr },
 	};
 	struct err *err;
 
@@ -335,5 +324,17 @@ struct err *record_pack(int dir_fd, const uint64_t *numbers, size_t nr, uint64_t
 	vec_free(&pack.choices);
 	vec_free(&pack.chosen);
 	str_free(&pack.block);
+	return err;
+}
+
+struct err *record_pack(int dir_fd, const uint64_t *numbers, size_t nr, uint64_t every,
+			const bool *stop, struct record_packed *ret)
+{
+	struct err *err;
+
+	/* One has fewer names than its writer may have. */
+	do
+		err = pack_some(dir_fd, numbers, nr, every, stop, ret);
+	while (err && err->code == ERR_RANGE && (nr /= 2));
 	return err;
 }

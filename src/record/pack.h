@@ -11,15 +11,17 @@
 
 #include "base/err.h"
 
-/* A segment that was made. */
+/* A segment that was made, and of how many others. */
 struct record_packed {
 	uint64_t number, last, from_ns, to_ns, bytes;
+	size_t nr;
 };
 
 /*
  * Keep one sample in so many seconds (1 or more) of these segments, which nobody writes to. The
- * result has the number of the first; the others are removed. After an error all is as it was, but
- * for RECORD_FOLDER_NEXT. ERR_CANCELLED: another thread has set *stop (atomic).
+ * result has the number of the first; the others are removed. Where all have too many processes or names
+ * together, only some of the first are packed (ret->nr). After an error all is as it was, but for
+ * RECORD_FOLDER_NEXT. ERR_RANGE: the first alone has too many. ERR_CANCELLED: another thread has set *stop (atomic).
  */
 struct err *record_pack(int dir_fd, const uint64_t *numbers, size_t nr, uint64_t every,
 			const bool *stop, struct record_packed *ret) MUST_CHECK;

@@ -128,7 +128,7 @@ void record_shelf_add(struct record_shelf *shelf, const struct record_shelf_segm
 static bool together(const struct record_shelf_segment *a, const struct record_shelf_segment *b,
 		     const struct tier *tier)
 {
-	return !a->unreadable && !b->unreadable &&
+	return !a->unreadable && !b->unreadable && !a->full && !b->full &&
 	       a->from_ns / tier->slice_ns == b->from_ns / tier->slice_ns;
 }
 
@@ -155,18 +155,21 @@ static void begin_pack(struct record_shelf *shelf, size_t i, size_t nr, uint64_t
 static void end_pack(struct record_shelf *shelf, uint64_t now_ns)
 {
 	struct record_shelf_segment *at = &shelf->vec.at[shelf->packs];
-	size_t nr = shelf->packs_nr;
 	struct record_packed made;
 	struct err *err = record_packing_end(take(shelf->packing), &made);
+	size_t nr = err ? 0 : made.nr;
 
 	if (err) {
 		trace_line("record: pack segment %llu: %s", (unsigned long long)at->number, err->msg);
+		/* It stays so. */
+		at->unreadable = err->code == ERR_RANGE;
 		shelf->again_ns = now_ns + HOUR;
 		return;
 	}
 	*at = (struct record_shelf_segment){
 		.number = made.number, .last = MAX(made.last, at[nr - 1].last), .bytes = made.bytes,
 		.from_ns = at->from_ns, .to_ns = MAX(made.to_ns, at->to_ns), .every = shelf->packs_every,
+		.full = nr < shelf->packs_nr,
 	};
 	memmove(at + 1, at + nr, (shelf->vec.nr - shelf->packs - nr) * sizeof(*at));
 	shelf->vec.nr -= nr - 1;

@@ -17,6 +17,7 @@ struct record_limits {
 struct record_shelf_segment {
 	uint64_t number, last, from_ns, to_ns, bytes;
 	uint64_t every;			/* seconds of which one sample was kept; 0: plain */
+	bool full;			/* no other is packed with it: both would have too many names */
 	bool unreadable;		/* it is only counted, and removed in its turn */
 };
 

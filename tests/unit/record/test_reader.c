@@ -303,7 +303,7 @@ static void count_marks(const struct record_reader *reader, const struct record_
 	}
 }
 
-static void check_all_but(const struct made *made, uint64_t left_out)
+static void check_all_but(const struct made *made, uint64_t left_out, uint64_t samples)
 {
 	struct record_reader *reader = made_read(made);
 	struct record_target_list targets = { VEC_INIT };
@@ -312,7 +312,7 @@ static void check_all_but(const struct made *made, uint64_t left_out)
 	bool more;
 
 	/* Those of the cursor are no others. */
-	CU_ASSERT_EQUAL(count_samples(made), 20);
+	CU_ASSERT_EQUAL(count_samples(made), samples);
 	CU_ASSERT_PTR_NULL_FATAL(record_reader_refresh(reader, &more));
 	CU_ASSERT_EQUAL(record_reader_targets_left_out(reader), left_out);
 	CU_ASSERT_PTR_NULL_FATAL(record_reader_targets(reader, &targets));
@@ -331,7 +331,7 @@ TEST("of 70,001 processes the later ones are left out, and counted")
 	static const uint64_t numbers[] = { 1, 2 };
 	struct record_packed packed;
 	struct made made;
-	struct err *err;
+	struct stat st, again;
 	bool stop = false;
 	int dir_fd;
 
@@ -346,14 +346,24 @@ TEST("of 70,001 processes the later ones are left out, and counted")
 	for (uint64_t t = 10; t < 20; t++)
 		made_add(&made, t);
 	made_close(&made);
-	check_all_but(&made, 70001 - RECORD_TARGETS_MOST);
-	/* Packing would lose them: nothing is packed. */
+	check_all_but(&made, 70001 - RECORD_TARGETS_MOST, 20);
+	/* One segment would lose them: they are packed into two. */
 	dir_fd = open(made.dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	err = record_pack(dir_fd, numbers, 2, 60, &stop, &packed);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
-	CU_ASSERT_EQUAL(err->code, ERR_RANGE);
+	CU_ASSERT_PTR_NULL_FATAL(record_pack(dir_fd, numbers, 2, 60, &stop, &packed));
+	CU_ASSERT(packed.nr == 1 && packed.number == 1 && packed.last == 1);
+	check_all_but(&made, 70001 - RECORD_TARGETS_MOST, 20);
+	/* A recorder does so once, though both belong into one by their age. */
+	made_open(&made);
+	made_add(&made, 200000);
+	record_writer_settle(made.writer);
+	CU_ASSERT_FATAL(!fstatat(dir_fd, "00000001.mrec", &st, 0) && record_writer_state(made.writer).segments == 3);
+	made_add(&made, 207500);
+	record_writer_settle(made.writer);
+	CU_ASSERT(!fstatat(dir_fd, "00000001.mrec", &again, 0) && again.st_ino == st.st_ino);
+	CU_ASSERT(record_writer_state(made.writer).segments == 3);
+	made_close(&made);
 	close(dir_fd);
-	check_all_but(&made, 70001 - RECORD_TARGETS_MOST);
+	check_all_but(&made, 70001 - RECORD_TARGETS_MOST, 22);
 	made_end(&made);
 }
 
