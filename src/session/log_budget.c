@@ -12,6 +12,7 @@
 #include "tracee/target.h"
 
 #define LOOK_NS		1000000000ull
+#define LOOK_PART	8u	/* of what the log may take: with so much taken it is looked at anew */
 /* With less the agent can hardly add anything: the log is exhausted. */
 #define EXHAUSTED	(64ull << 10)
 
@@ -52,7 +53,8 @@ void log_budget_look(struct session *session)
 	if (!budget->open || !log || !log->header || session->region->empty)
 		return;
 	taken = log_taken(log);
-	if (budget->looked && taken <= budget->taken && now - budget->looked < LOOK_NS)
+	if (budget->looked && now - budget->looked < LOOK_NS &&
+	    (taken <= budget->taken || taken - budget->taken < budget->more / LOOK_PART))
 		return;
 	has = file_bytes(session->region);
 	/* The log that was just made was chosen by the same limits. */
@@ -67,4 +69,5 @@ void log_budget_look(struct session *session)
 	budget->exhausted = more < EXHAUSTED;
 	budget->looked = now;
 	budget->taken = taken;
+	budget->more = more;
 }

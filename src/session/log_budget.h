@@ -3,8 +3,8 @@
  * Keeps the log within what the process has to spare while mdbg is attached (log/budget.h,
  * tracee/room.h). Tracer thread only.
  *
- * At each poll at which the log has grown, and once a second, the limits are read anew
- * (os/memory_limits.h), and the log may take a quarter of what they would leave without it. What
+ * Once a second, and at each poll at which the log has taken an eighth of what it could, the limits are
+ * read anew (os/memory_limits.h), and the log may take a quarter of what they would leave without it. What
  * the log takes is what its file really has, with the pages that were faulted in ahead. If others
  * take what was left, the log keeps what it has and takes no more: what does not fit is counted, and
  * the user is told why. If there is room again, it goes on.
@@ -24,7 +24,7 @@ struct log_budget {
 	struct memory_limits limits;
 	bool open;
 	uint64_t looked;		/* ns, when */
-	uint64_t taken;			/* by the log then */
+	uint64_t taken, more;		/* by the log then; what it could take since */
 	struct memory_limit limit;	/* that decides; its name is "" if none does */
 	bool exhausted;			/* the log may take nothing more */
 };
