@@ -130,6 +130,7 @@ struct err *recorder_create(struct session *session, const char *dir,
 		free(recorder);
 		return err;
 	}
+	session_history_spare(session, true);
 	recorder_rows_init(&recorder->rows, session);
 	record_table_init(&recorder->written, RECORD_TOTALS);
 	*ret = recorder;
@@ -547,6 +548,7 @@ struct err *recorder_end(struct recorder *recorder, const char *why)
 	struct err *err = end_target(recorder, RECORD_EVENT_DETACH, 0);
 
 	err = err_first(err, record_writer_close(recorder->writer, time_of_day(), why));
+	session_history_spare(recorder->session, false);
 	recorder_rows_free(&recorder->rows);
 	recorder_children_end(&recorder->children);
 	record_table_free(&recorder->written);

@@ -302,7 +302,7 @@ static void print_peak(struct session *session, const struct sites_when *when,
 		number_text_time(time, sizeof(time), peak.high_ns);
 		out_f(out, "Recorded blocks have held %s bytes at most, at %s, as far as looks every "
 		      "%llu ms have seen", number_text_size(out, peak.high_bytes).at, time,
-		      PEAK_EVERY_NS / 1000000);
+		      (unsigned long long)peak.every_ns / 1000000);
 		if (!when->filtered && sites->bytes < peak.high_bytes)
 			out_f(out, "; %.1f %% of it are in these sites",
 			      100.0 * (double)sites->bytes / (double)peak.high_bytes);

@@ -18,6 +18,8 @@
 #include "tracee/target.h"
 
 #define COST_TIMES	120u	/* an interval is at least so many times the cost of a sample */
+#define SPARING_TIMES	1000u
+#define SPARING_BYTES	(4u << 20)	/* of samples */
 #define IDLE_NS		1000000000ull	/* the longest time between two calls of the poll */
 #define ORIGIN_NS	10000000000ull	/* a log that is younger has an origin */
 
@@ -94,6 +96,11 @@ static uint64_t resident(const struct session *session)
 	return rss ? rss - MIN(rss, session_history_own(session).resident) : 0;
 }
 
+static void bound(struct session *session)
+{
+	session->history.history.most_bytes = session->config.sparing ? SPARING_BYTES : HISTORY_BYTES;
+}
+
 /* Begin the history of a log that is new to this session. */
 static void begin(struct session *session, struct log *log)
 {
@@ -103,6 +110,7 @@ static void begin(struct session *session, struct log *log)
 	history_clear(&is->history);
 	marks_free(&is->marks);
 	*is = (struct log_history)LOG_HISTORY_INIT;
+	bound(session);
 	is->log_start = log_clock_begin(log);
 	/* The target may have written any time stamp into the log. */
 	if (start > now || now - start >= ORIGIN_NS)
@@ -131,8 +139,9 @@ const struct log_history *session_history(struct session *session)
 uint64_t session_history_interval(const struct session *session)
 {
 	uint64_t set = session->config.history_seconds * 1000000000ull;
+	unsigned times = session->config.sparing ? SPARING_TIMES : COST_TIMES;
 
-	return set ? MAX(set, COST_TIMES * session->history.cost_ns) : 0;
+	return set ? MAX(set, times * session->history.cost_ns) : 0;
 }
 
 struct err *session_history_add(struct session *session, const struct moment *moment)
@@ -161,6 +170,8 @@ struct err *session_history_moment(struct session *session, struct moment *ret)
 		err = moment_from_log(log, &in_hand, now_by_log(log), ret);
 	session_deferred_release(session);
 	vec_free(&in_hand.vec);
+	if (session->config.sparing)
+		region_release_pages(session->region);
 	if (err)
 		return err;
 	err = session_history_add(session, ret);
@@ -224,6 +235,15 @@ uint64_t session_history_poll(struct session *session)
 	}
 	/* Meanwhile the log may be reset, or the interval may be changed. */
 	return MIN(interval - spent, IDLE_NS);
+}
+
+void session_history_spare(struct session *session, bool sparing)
+{
+	session->config.sparing = sparing;
+	bound(session);
+	/* Its thread has how it looks from its start. */
+	peak_watch_stop(session);
+	peak_watch_start(session);
 }
 
 const struct history_sample *session_history_growth(struct session *session, uint64_t now_ns)

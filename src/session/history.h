@@ -54,6 +54,12 @@ uint64_t session_history_interval(const struct session *session);
  */
 uint64_t session_history_poll(struct session *session);
 /*
+ * A recording keeps what was, so mdbg itself may cost less. While it is sparing, the history takes a
+ * thousandth of a processor and 4 MB, the peak is looked for every 16 ms, and its scans take a five
+ * hundredth, and the pages of the log do not stay in mdbg's own resident memory after a scan.
+ */
+void session_history_spare(struct session *session, bool sparing);
+/*
  * Scan the log, which must exist, for the moment of now; of a recording that is read. It is exact if the target is stopped. If
  * the probes are in, the moment is also added as a sample.
  */

@@ -14,12 +14,15 @@
 #include "session/private.h"
 #include "tracee/region.h"
 
+#define EVERY_NS	4000000ull
+#define SPARING_NS	16000000ull
 #define STACK		(256u << 10)	/* the usual one counts as 8 MB of RLIMIT_DATA */
 #define LEAST_STEP	4096u	/* bytes */
-#define SOON_NS		500000ull	/* to the next look, while a new peak rises */
+#define SOON_PART	8u	/* the next look comes so much sooner while a new peak rises */
 #define NICER		10	/* by so much it goes before others */
 #define QUICK_NS	2000000ull	/* a scan that takes no longer may come more often */
 #define SCAN_SHARE	50u	/* scans take one part in so many of the time */
+#define SPARING_SHARE	500u	/* while the session is sparing (session/history.h) */
 #define CREDIT_NS	200000000ull
 #define READ_TIMES	100u	/* the time to the next reading is so many times one, at least */
 
@@ -87,8 +90,9 @@ static void take(struct peak_watch *watch, uint64_t stamp)
 
 static bool has_credit(struct peak_watch *watch)
 {
-	uint64_t now = procfs_clock(CLOCK_MONOTONIC), paid = (now - watch->debt_at) / SCAN_SHARE;
+	uint64_t now = procfs_clock(CLOCK_MONOTONIC), paid;
 
+	paid = (now - watch->debt_at) / (watch->sparing ? SPARING_SHARE : SCAN_SHARE);
 	watch->debt_ns -= MIN(watch->debt_ns, paid);
 	watch->debt_at = now;
 	return watch->debt_ns < CREDIT_NS;
@@ -127,10 +131,15 @@ static bool nap(struct peak_watch *watch, uint64_t ns)
 	return !is_ended(watch);
 }
 
+static uint64_t every_ns(const struct peak_watch *watch)
+{
+	return watch->sparing ? SPARING_NS : EVERY_NS;
+}
+
 static void *run(void *arg)
 {
 	struct peak_watch *watch = arg;
-	uint64_t spent;
+	uint64_t spent, every = every_ns(watch);
 	bool rises;
 
 	prctl(PR_SET_TIMERSLACK, 1UL);	/* so that naps are as short as intended */
@@ -145,7 +154,7 @@ static void *run(void *arg)
 		/* A scan is paid for otherwise. */
 		if (watch->debt_ns > debt)
 			spent = 0;
-	} while (nap(watch, MAX(rises ? SOON_NS : PEAK_EVERY_NS, READ_TIMES * spent)));
+	} while (nap(watch, MAX(every / (rises ? SOON_PART : 1), READ_TIMES * spent)));
 	return NULL;
 }
 
@@ -184,6 +193,7 @@ void peak_watch_start(struct session *session)
 		forget(watch);
 	watch->log_start = log_clock_begin(watch->log);
 	watch->end = false;
+	watch->sparing = session->config.sparing;
 	/* Signals are the main thread's. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -236,6 +246,7 @@ bool peak_watch_found(struct session *session, struct peak *ret)
 			.high_ns = log_clock_realtime(log, watch->high_stamp),
 			.bytes = watch->taken_bytes,
 			.time_ns = log_clock_realtime(log, watch->taken_stamp),
+			.every_ns = every_ns(watch),
 		};
 	pthread_mutex_unlock(&watch->lock);
 	return known;

@@ -30,7 +30,8 @@
  *
  * The sum may be below the truth by what is allocated while it is read, and is never above it:
  * allocations are read before frees. If many threads make the reading long, readings are rarer, so
- * that they take a hundredth of a processor at most.
+ * that they take a hundredth of a processor at most. While a process is recorded to a folder, looks come
+ * every 16 ms, and scans take a five hundredth (session_history_spare).
  *
  * The thread reads the log only, by functions that need no lock. It lives from when recording begins
  * to before the log is reset or unmapped (peak_watch_stop); its results live as long as the
@@ -49,12 +50,11 @@
 
 struct session;
 
-#define PEAK_EVERY_NS	4000000ull
-
 /* In struct session. */
 struct peak_watch {
 	pthread_t thread;
 	bool runs;			/* main thread */
+	bool sparing;			/* since its start (session/history.h) */
 	bool end;			/* atomic: the thread is to end */
 	const struct log *log;		/* while it runs */
 	uint64_t log_start;		/* of what was found; 0: nothing */
@@ -73,6 +73,7 @@ struct peak_watch {
 struct peak {
 	uint64_t high_bytes, high_ns;	/* the highest sum that was seen */
 	uint64_t bytes, time_ns;	/* of the moment whose sites are known */
+	uint64_t every_ns;		/* between two looks */
 };
 
 /* For the main thread. False: nothing is known. */

@@ -39,6 +39,7 @@ struct session_config {
 	uint32_t cost;			/* see session_cost_set; 0: none. It goes before sample */
 	uint32_t free_history;		/* at attach: see session_recording_set_free_history */
 	uint32_t history_seconds;	/* at each sample: the interval (session/history.h); 0: none */
+	bool sparing;			/* see session_history_spare */
 	uint64_t started;		/* at attach: when the process began (/proc/PID/stat); 0: any is meant */
 	bool arm;			/* at attach: put in the probes */
 	bool stop;			/* at attach: leave the target stopped */

@@ -485,6 +485,13 @@ struct err *region_withdraw_forked_copy(const struct region *region, struct remo
 	return patch_unmap_copy(child, region, region->entry);
 }
 
+void region_release_pages(const struct region *region)
+{
+	/* What is in no file would be lost. */
+	if (region->fd >= 0 && madvise(region->base, region->size, MADV_DONTNEED))
+		trace_line("the log's pages stay resident: %s", strerror(errno));
+}
+
 void region_free(struct region *region)
 {
 	if (!region)

@@ -100,5 +100,7 @@ struct err *region_withdraw(struct target *target, struct remote *remote) MUST_C
 /* Unmap the mapping that a forked child has inherited from the target of region. */
 struct err *region_withdraw_forked_copy(const struct region *region,
 					struct remote *child) MUST_CHECK;
+/* Its pages are no resident memory of mdbg's until they are used again. They stay in the file. */
+void region_release_pages(const struct region *region);
 /* Unmap it here. NULL is fine. */
 void region_free(struct region *region);

@@ -64,6 +64,27 @@ case record-at-the-prompt 60 {
 	finish $t $m
 }
 
+proc shared_kb {pid} {
+	regexp {RssShmem:\s+(\d+) kB} [slurp /proc/$pid/status] - kb
+	return $kb
+}
+
+# While it records, mdbg does beside it what it does with less time and memory, and afterwards as before.
+case record-is-sparing 60 {
+	start_watched {t before m} branches
+	orders $t "hold 200000 16"
+	set most {at most, at [-0-9: ]+, as far as looks every %d ms have seen}
+	until {[regexp [format $most 4] [live $m "malloc sites at peak"]]}
+	until {[shared_kb [live_value $m pid]] > 4000}
+	live $m "record $::tmp/rec"
+	until {[regexp [format $most 16] [live $m "malloc sites at peak"]]}
+	until {[live $m "record now"] eq "" && [shared_kb [live_value $m pid]] < 2000}
+	check {[live_value $m {dict get [lindex [mdbg::sites limit 1] 0] count}] == 200000} {$::result}
+	live $m "record off"
+	until {[regexp [format $most 4] [live $m "malloc sites at peak"]]}
+	finish $t $m $before
+}
+
 proc is_shallow {dir} {
 	mdbg --replay $dir -c "malloc sites"
 	return [string match "*(stack ends here: stack depth)*" $::out]
