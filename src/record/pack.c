@@ -4,7 +4,8 @@
  *
  * They are read twice: first it is chosen which samples stay, then these are written. Of each
  * target and each time of `every` seconds the sample with the most bytes stays; so do a target's
- * first and last sample, those on both sides of a gap, and those of the last seconds before its end.
+ * first and last sample, those on both sides of a gap, the one of a mark, and those of the last seconds
+ * before its end.
  * All events stay. The end may be in the next segment, so the last seconds of the whole stay, too.
  *
  * The new file has all that it needs before it gets the name of the first of the old ones, and says
@@ -33,6 +34,7 @@
 struct choice {
 	uint64_t slice, most;		/* the time that is under way, and the most bytes in it */
 	size_t best, last;		/* by number among all samples, plus 1; 0: none */
+	bool marked;			/* the next one is that of a mark */
 };
 
 /* A sample, and whether it stays. */
@@ -138,6 +140,11 @@ static void keep_end(struct pack *pack, uint32_t target, uint64_t time_ns)
 
 static struct err *choose_event(struct pack *pack, const struct record_event *event)
 {
+	struct choice *choice = vec_slot(&pack->choices, event->target);
+
+	if (!choice)
+		return err_nomem;
+	choice->marked |= event->kind == RECORD_EVENT_MARK;
 	if (event->kind == RECORD_EVENT_EXIT)
 		keep_end(pack, event->target, event->time_ns);
 	return NULL;
@@ -162,8 +169,9 @@ static struct err *choose_sample(struct pack *pack, const struct record_sample *
 	at++;
 	if (sample->gap)
 		keep(pack, choice->last);
-	if (sample->gap || !choice->last)
+	if (sample->gap || !choice->last || choice->marked)
 		keep(pack, at);
+	choice->marked = false;
 	if (slice != choice->slice) {
 		keep(pack, choice->best);
 		choice->slice = slice;

@@ -3,15 +3,23 @@
 
 #include <string.h>
 
+#include "cmd/recording/recording.h"
 #include "cmd/shell/cmd.h"
+#include "cmd/shell/shell.h"
 #include "session/history.h"
 
 /* *ret is NULL if a mark was forgotten. */
 static struct err *mark_or_forget(const struct call *call, const struct mark **ret)
 {
+	struct err *err;
+
 	*ret = NULL;
-	if (call->argc < 2)
-		return session_history_mark(call->session, call->argv[0], ret);
+	if (call->argc < 2) {
+		err = session_history_mark(call->session, call->argv[0], ret);
+		if (!err)
+			recording_mark(call->shell);
+		return err;
+	}
 	if (strcmp(call->argv[0], "-delete"))
 		return call_bad_word(call->argv[1]);
 	return session_history_unmark(call->session, call->argv[1]);
@@ -54,6 +62,9 @@ const struct cmd cmd_malloc_mark = {
 			  "`malloc diff NAME` and `malloc sites since NAME` compare with the mark,\n"
 			  "`malloc sites at NAME` shows it, and `growth since NAME` has what was mapped\n"
 			  "since.\n"
+			  "\n"
+			  "While the process is recorded to a folder, a mark is a sample there, too, which\n"
+			  "is kept, and by its name `malloc diff` finds it again in the recording.\n"
 			  "\n"
 			  "A mark costs the process nothing. `malloc reset` and another attach delete all\n"
 			  "marks. `export pprof FILE diff NAME` has what was allocated since, too.\n",

@@ -51,6 +51,12 @@ static void on_timer(ClientData data)
 	recording->timer = Tcl_CreateTimerHandler((int)MIN(ms, (uint64_t)INT_MAX), on_timer, shell);
 }
 
+void recording_mark(struct shell *shell)
+{
+	if (shell->recording.recorder)
+		tell(shell, recorder_now(shell->recording.recorder));
+}
+
 struct err *recording_begin(struct shell *shell, const char *dir,
 			    const struct record_limits *limits)
 {

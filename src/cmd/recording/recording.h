@@ -39,6 +39,8 @@ struct err *recording_begin(struct shell *shell, const char *dir,
 /* The session has a new target. */
 void recording_attached(struct shell *shell);
 void recording_event(struct shell *shell, const struct session_event *event);
+/* A mark was set: what there was then is asked for later, so there is a sample at once. */
+void recording_mark(struct shell *shell);
 /* Take the last sample, and end; nothing is done if nothing is recorded. */
 struct err *recording_end(struct shell *shell, const char *why) MUST_CHECK;
 /* Do the options fit together? other: a program or a core file was named. ERR_USAGE. */

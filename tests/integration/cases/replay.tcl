@@ -33,6 +33,24 @@ proc replay_written {m dir samples} {
 	live $m "wait until {!\[catch {mdbg::recordings $dir} r] && \[dict get \[lindex \$r 0] samples] >= $samples} timeout 20"
 }
 
+# What grew since it is of the mark, and not of the sample that is due next.
+case replay-has-marks 60 {
+	start_watched {t m} grower
+	live $m "record $::tmp/rec"
+	order $t "fill 100"
+	replay_written $m $::tmp/rec 2
+	foreach {name nr} {early 50 later 70} {
+		live $m "malloc mark $name"
+		order $t "fill $nr"
+	}
+	live_all $m "record now" "record off"
+	foreach {mark had} {early 100 later 150} {
+		mdbg -q --replay $::tmp/rec -c "malloc diff $mark"
+		check {[regexp "from $mark .*bytes in $had blocks\n    to .*bytes in 220 blocks\n" $::out]} {$mark: $::out $::err}
+	}
+	finish $t $m
+}
+
 case replay-equals-live 60 {
 	set kinds {all heap mapped anonymous stacks main-stack files shared device}
 	set parts {held overhead cached free top anonymous stacks files files-copied device}

@@ -313,6 +313,23 @@ TEST("the last seconds before the end of a process stay whole")
 	made_end(&made);
 }
 
+TEST("the sample of a mark is kept for as long as the mark is")
+{
+	struct made made;
+
+	made_begin(&made, 5);
+	made_open(&made);
+	play(&made, 0, 1002);
+	CU_ASSERT_PTR_NULL(record_writer_event(made.writer, &(const struct record_event){
+		.time_ns = BEGIN + 1002 * SECOND, .target = made.target, .kind = RECORD_EVENT_MARK,
+		.text = made_string(&made, "mark") }));
+	play(&made, 1002, 13 * 3600);
+	made_close(&made);
+	CU_ASSERT_EQUAL(count_samples(&made, 1002, 1002), 1);
+	CU_ASSERT(count_samples(&made, 1000, 1060) < 4);
+	made_end(&made);
+}
+
 /* A sample is written while an hour is packed, and what is closed meanwhile is as it was. */
 TEST("packing holds no sample up, and is stopped by the end")
 {
