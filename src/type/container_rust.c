@@ -59,6 +59,43 @@ static bool look_vec(const struct container_look *look)
 	       rust_pointer(look->memory, buf, &to->at);
 }
 
+static bool is_number(const struct type *plain)
+{
+	return plain->kind == TYPE_INT;
+}
+
+/* A ring: table is its buffer, of room elements, and node the place in it. */
+static struct err *ring_advance(struct memory *memory UNUSED, struct container *container)
+{
+	container->node = container->node + 1 == container->room ? 0 : container->node + 1;
+	container->at = container->table + container->node * container->step;
+	return NULL;
+}
+
+static bool look_deque(const struct container_look *look)
+{
+	struct container *to = look->to;
+	bool is = true;
+	struct value buf = container_look_inner(look->memory, look->value, &is, "buf"), room;
+	struct number number;
+
+	to->count = container_look_word(look->memory, look->value, &is, "len");
+	to->node = container_look_word(look->memory, look->value, &is, "head");
+	to->element = container_look_argument(look->type, 0);
+	to->style = CONTAINER_LIST;
+	to->advance = ring_advance;
+	container_look_title(look, "VecDeque(size=%" PRIu64 ")", to->count);
+	if (!is || !to->element || type_size(to->element, &to->step) ||
+	    !rust_pointer(look->memory, buf, &to->table) ||
+	    !first_of(look->memory, buf, is_number, 0, &room) ||
+	    value_number(look->memory, &room, &number))
+		return false;
+	/* Elements without bytes have no room. */
+	to->room = to->step ? number.integer : UINT64_MAX;
+	to->at = to->table + to->node * to->step;
+	return to->count <= to->room && (to->node < to->room || !to->count);
+}
+
 static bool look_string(const struct container_look *look)
 {
 	struct container *to = look->to;
@@ -151,11 +188,6 @@ static bool look_set(const struct container_look *look)
 	return true;
 }
 
-static bool is_number(const struct type *plain)
-{
-	return plain->kind == TYPE_INT;
-}
-
 static bool count_of(struct memory *memory, struct value counted, const char *name, uint64_t *ret)
 {
 	bool is = true;
@@ -204,6 +236,7 @@ static bool look_arc(const struct container_look *look)
 
 const struct container_kind container_rust_kinds[] = {
 	{ "alloc::vec::Vec<", look_vec },
+	{ "alloc::collections::vec_deque::VecDeque<", look_deque },
 	{ "alloc::string::String", look_string },
 	{ "&str", look_str },
 	{ "std::collections::hash::map::HashMap<", look_map },

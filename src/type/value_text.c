@@ -128,6 +128,8 @@ static struct err *show_number(const struct showing *s, const struct value *valu
 	default:
 		break;
 	}
+	if (type->kind == TYPE_INT && type->name && !strcmp(type->name, "()"))
+		return str_add(s->to, type->name);	/* Rust's value of no bytes */
 	if (type->kind == TYPE_INT && is_wide_char(value->type))
 		return number_text_char(type, &number, s->to);
 	if (number.size == 16 && !number.is_float) {

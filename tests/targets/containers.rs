@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //! Containers of Rust, in the frame of main. Commands: verify, quit.
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -41,6 +41,13 @@ fn main() {
     let arc = Arc::new(42u64);
     let cell = Rc::new(RefCell::new(3));
     let vector = vec![1, 2, 3];
+    let mut ring: VecDeque<u16> = VecDeque::with_capacity(4);
+    ring.extend([1, 2, 3, 4]);
+    ring.pop_front();
+    ring.pop_front();
+    ring.push_back(5);
+    let ringless: VecDeque<String> = VecDeque::new();
+    let nothings: VecDeque<()> = VecDeque::from([(), ()]);
     let text = String::from("text");
     let slice = "slice";
     let some: Option<i32> = Some(4);
@@ -53,5 +60,5 @@ fn main() {
         }
         println!("ok {}", other.x + weak.strong_count() as i32 + rc.name.len() as i32);
     }
-    drop((map, many, empty, set, arc, cell, vector, text, slice, some, tree.len(), names.len(), leafless.len(), sorted.len()));
+    drop((map, many, empty, set, arc, cell, vector, ring, ringless, nothings, text, slice, some, tree.len(), names.len(), leafless.len(), sorted.len()));
 }

@@ -821,7 +821,8 @@ case print-containers-of-rust 60 {
 		map {HashMap(size=1) = {["one"] = 1}}  empty HashMap(size=0)  set {HashSet(size=1) = {7}}
 		rc {Rc(strong=2, weak=1) = {value = {x = 5, name = "rc"}}}  arc {Arc(strong=1, weak=0) = {value = 42}}
 		cell {Rc(strong=1, weak=0) = {value = {borrow = {value = {value = 0}}, value = {value = 3}}}}
-		vector {Vec(size=3) = {1, 2, 3}}  text {"text"}  slice {"slice"}  some {Some {__0 = 4}}
+		vector {Vec(size=3) = {1, 2, 3}}  ring {VecDeque(size=3) = {3, 4, 5}}  ringless VecDeque(size=0)
+		nothings {VecDeque(size=2) = {(), ()}}  text {"text"}  slice {"slice"}  some {Some {__0 = 4}}
 	} {
 		set said [lindex [split [mdbg_ok --no-arm -p [pid_of $t] -c "frame $frame" -c "print $name"] \n] end-2]
 		check {$said eq $want} {$name: $said}
