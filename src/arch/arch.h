@@ -369,6 +369,11 @@ struct arch {
 	/* Build a frame for rt_sigreturn: see arch/sigframe.h. */
 	struct err *(*sigframe)(const struct sigframe_spec *spec, void *buf, size_t room,
 				uint64_t *sp_ret, size_t *len_ret);
+	/*
+	 * Change the extended state of a thread (note_extended) so that no protection key (pkeys(7))
+	 * keeps it from memory. False: none does, and nothing was changed. May be NULL.
+	 */
+	bool (*open_keys)(void *xstate, size_t len);
 };
 
 extern const struct arch arch_x86_64;

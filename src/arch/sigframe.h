@@ -23,3 +23,5 @@ struct sigframe_spec {
  */
 struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t room,
 			    uint64_t *sp_ret, size_t *len_ret) MUST_CHECK;
+/* See open_keys of struct arch. */
+bool x86_64_sigframe_open_keys(void *xstate, size_t len);

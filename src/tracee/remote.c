@@ -118,8 +118,7 @@ static struct err *lay_frame(struct remote *remote, const struct gadgets *gadget
 	const struct arch *arch = arch_of(remote);
 	struct target *target = remote->thread->target;
 	struct regs restored = remote->regs;
-	AUTO_FREE uint8_t *buf = malloc(2 * REMOTE_FRAME_MAX);
-	uint8_t *xstate = buf + REMOTE_FRAME_MAX;
+	AUTO_FREE uint8_t *buf = malloc(REMOTE_FRAME_MAX);
 	struct sigframe_spec spec = { .regs = &restored, .mask = remote->mask };
 	struct gadget_frame frame;
 	struct err *err;
@@ -127,12 +126,14 @@ static struct err *lay_frame(struct remote *remote, const struct gadgets *gadget
 	if (!buf)
 		return err_nomem;
 	translate_restart(arch, &restored);
-	err = ptrace_get_xstate(remote->thread->tid, xstate, REMOTE_FRAME_MAX, &spec.xstate_len);
+	err = ptrace_get_xstate(remote->thread->tid, remote->xstate, sizeof(remote->xstate),
+				&remote->xstate_len);
 	if (!err)
-		err = find_place(remote, rank, spec.xstate_len + room);
+		err = find_place(remote, rank, remote->xstate_len + room);
 	if (err)
 		return err;
-	spec.xstate = xstate;
+	spec.xstate = remote->xstate;
+	spec.xstate_len = remote->xstate_len;
 	spec.below = remote->place.high;
 	err = gadget_frame(arch, gadgets, &spec, buf, REMOTE_FRAME_MAX, &frame);
 	if (err)
@@ -227,6 +228,8 @@ struct err *remote_begin_at(struct thread *thread, enum frame_rank rank, size_t 
 		err = ptrace_get_sigmask(thread->tid, &ret->mask);
 	if (!err)
 		err = lay_frame(ret, &gadgets, rank, room);
+	if (!err)
+		err = remote_keys_open(ret);
 	if (err) {
 		if (ret->seccomp)	/* no remote_end follows this error */
 			err_ignore(ptrace_set_options(target->tracer, thread->tid, false));
@@ -563,6 +566,7 @@ struct err *remote_end(struct remote *remote)
 	 */
 	err = err_first(err, ptrace_set_sigmask(thread->tid, remote->mask));
 	err = err_first(err, ptrace_set_regs(thread->tid, &remote->regs));
+	err = err_first(err, remote_keys_restore(remote));
 	err = err_first(err, procmem_write(&target->mem, remote->frame - REMOTE_SCRATCH,
 					   remote->saved, REMOTE_SCRATCH + remote->frame_len));
 	if (remote->seccomp)

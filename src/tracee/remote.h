@@ -47,6 +47,10 @@
  * a signal. Under a seccomp filter the filter is suspended (needs CAP_SYS_ADMIN), else ERR_PERM: a
  * wrong call would kill the target. A thread whose calls are dispatched to itself (SIGSYS) is not
  * borrowed.
+ *
+ * A thread may have kept itself from memory by protection keys (pkeys(7)), such as that of its own
+ * stack while it is on another one. The kernel obeys them too, in a call's arguments and in
+ * rt_sigreturn, which ends the thread then. So all keys are open meanwhile (remote_keys.c).
  */
 #pragma once
 
@@ -79,10 +83,13 @@ struct remote {
 	bool away;			/* in a call that has taken longer than limit */
 	bool in_function;		/* which does not come back */
 	bool seccomp;			/* its filter is suspended */
+	bool keys;			/* its protection keys are open */
 	/* the process that a clone has made, as mdbg sees its id; 0 */
 	pid_t made;
 	struct thread last;		/* a copy of the thread, if it is lost */
 	uint8_t saved[REMOTE_SCRATCH + REMOTE_FRAME_MAX];
+	size_t xstate_len;
+	uint8_t xstate[REMOTE_FRAME_MAX];	/* extended state, as borrowed */
 };
 
 /*
@@ -146,6 +153,10 @@ struct err *remote_begin_at(struct thread *thread, enum frame_rank rank, size_t 
  * (ERR_UNSUPPORTED) is skipped.
  */
 struct err *remote_borrow_begin_any(struct target *target, struct remote *ret) MUST_CHECK;
+
+/* Open the protection keys of the thread, whose extended state is known, and put them back. */
+struct err *remote_keys_open(struct remote *remote) MUST_CHECK;
+struct err *remote_keys_restore(struct remote *remote) MUST_CHECK;
 
 /*
  * The two as a bracket: remote_borrow_begin of thread, or remote_borrow_begin_any of target if that

@@ -8,11 +8,17 @@
 #include "arch/sigframe.h"
 
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
 #include "arch/x86_64/x86_64.h"
 
 #define FXSAVE_LEN	512
 #define SW_RESERVED	464	/* offset in the FXSAVE area */
+#define XSTATE_BV	512	/* the components that are not in their initial state */
+#define FEATURE_PKRU	(1ull << 9)
+#define TILES		18u	/* of AMX; the component with the most bytes */
 #define MAGIC1		0x46505853u
 #define MAGIC2		0x46505845u
 #define UC_FP_XSTATE	1u
@@ -44,25 +50,65 @@ struct sw_bytes {
 	uint32_t xstate_size, padding[7];
 };
 
+/* Where the tiles begin in the standard format. */
+static uint64_t tiles_at(void)
+{
+#ifdef __x86_64__
+	unsigned int size, offset, ecx, edx;
+
+	if (__get_cpuid_count(0xd, TILES, &size, &offset, &ecx, &edx) && size)
+		return offset;
+#endif
+	return UINT64_MAX;
+}
+
+static uint64_t features_at(const void *xstate, size_t offset)
+{
+	uint64_t features;
+
+	memcpy(&features, (const uint8_t *)xstate + offset, sizeof(features));
+	return features;
+}
+
+/*
+ * How much of the extended state goes into the frame. NT_X86_XSTATE always has the tiles, but the
+ * frame of a thread without permission to use them (ARCH_REQ_XCOMP_PERM) must not: it is longer than
+ * that thread's own state, so the kernel takes it for damaged, and restores FP and SSE alone. So tiles
+ * that are not in use are left out; what the frame does not have is set to its initial state.
+ */
+static size_t frame_xstate_len(const struct sigframe_spec *spec)
+{
+	const uint64_t tiles = 1ull << TILES;
+
+	if (spec->xstate_len < XSTATE_BV + sizeof(tiles) ||
+	    !(features_at(spec->xstate, SW_RESERVED) & tiles) ||
+	    features_at(spec->xstate, XSTATE_BV) & tiles)
+		return spec->xstate_len;
+	return MIN(spec->xstate_len, tiles_at());
+}
+
 /* The software reserved words of NT_X86_XSTATE have the mask of user features, from the kernel. */
-static void put_xstate(uint8_t *at, const struct sigframe_spec *spec)
+static void put_xstate(uint8_t *at, const struct sigframe_spec *spec, size_t len)
 {
 	struct sw_bytes sw = { .magic1 = MAGIC1 };
 	uint32_t magic2 = MAGIC2;
 
-	memcpy(at, spec->xstate, spec->xstate_len);
-	memcpy(&sw.xfeatures, at + SW_RESERVED, sizeof(sw.xfeatures));
-	sw.xstate_size = (uint32_t)spec->xstate_len;
-	sw.extended_size = (uint32_t)spec->xstate_len + sizeof(magic2);
+	memcpy(at, spec->xstate, len);
+	sw.xfeatures = features_at(at, SW_RESERVED);
+	if (len < spec->xstate_len)
+		sw.xfeatures &= ~(1ull << TILES);
+	sw.xstate_size = (uint32_t)len;
+	sw.extended_size = (uint32_t)len + sizeof(magic2);
 	memcpy(at + SW_RESERVED, &sw, sizeof(sw));
-	memcpy(at + spec->xstate_len, &magic2, sizeof(magic2));
+	memcpy(at + len, &magic2, sizeof(magic2));
 }
 
 struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t room,
 			    uint64_t *sp_ret, size_t *len_ret)
 {
 	bool has_xstate = spec->xstate && spec->xstate_len > FXSAVE_LEN;
-	size_t xlen = has_xstate ? spec->xstate_len + sizeof(uint32_t) : 0;
+	size_t xstate_len = has_xstate ? frame_xstate_len(spec) : 0;
+	size_t xlen = has_xstate ? xstate_len + sizeof(uint32_t) : 0;
 	struct frame frame = {
 		.restorer = spec->restorer,
 		.uc_flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
@@ -84,10 +130,25 @@ struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t 
 	if (has_xstate) {
 		frame.uc_flags |= UC_FP_XSTATE;
 		frame.fpstate = xat;
-		put_xstate((uint8_t *)buf + (xat - at), spec);
+		put_xstate((uint8_t *)buf + (xat - at), spec, xstate_len);
 	}
 	memcpy(buf, &frame, sizeof(frame));
 	*sp_ret = at;
 	*len_ret = len;
 	return NULL;
+}
+
+/* In its initial state PKRU is 0, which keeps nobody from anything. */
+bool x86_64_sigframe_open_keys(void *xstate, size_t len)
+{
+	uint64_t features;
+
+	if (len < XSTATE_BV + sizeof(features))
+		return false;
+	features = features_at(xstate, XSTATE_BV);
+	if (!(features & FEATURE_PKRU))
+		return false;
+	features &= ~FEATURE_PKRU;
+	memcpy((uint8_t *)xstate + XSTATE_BV, &features, sizeof(features));
+	return true;
 }

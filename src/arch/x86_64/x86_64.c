@@ -206,4 +206,5 @@ const struct arch arch_x86_64 = {
 	.pop_gadget_len		= 2,
 	.call_most		= X86_64_CALL_MOST,
 	.sigframe		= x86_64_sigframe,
+	.open_keys		= x86_64_sigframe_open_keys,
 };

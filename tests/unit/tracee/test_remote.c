@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
+#include "base/cleanup.h"
 #include "child.h"
 #include "os/procfs.h"
 #include "unit.h"
@@ -290,12 +292,12 @@ static struct err *vforks(struct victim *v)
 }
 
 /* Uninterruptible, as long as its child lives, which is never let run. */
-static void thread_stuck(void)
+static void stuck(void (*fn)(void *arg))
 {
 	struct proc_tasks children = { VEC_INIT };
 	struct err *err;
 
-	if (!begin())
+	if (!begin_with(fn))
 		return;
 	err = victim_try(&victim, vforks);
 	CU_ASSERT_FATAL(err && err->code == ERR_TIMEOUT);
@@ -308,9 +310,131 @@ static void thread_stuck(void)
 	works_on();
 }
 
+static void thread_stuck(void)
+{
+	stuck(worker);
+}
+
 TEST("a thread that does not come back")
 {
 	thread_stuck();
+}
+
+/* Are the halves of a vector register that SSE does not know kept, for some 100 us? */
+static bool keeps_vector(void)
+{
+	static const uint64_t is[4] = { 1, 2, 3, 4 };
+	uint64_t was[4] = { 0 }, turns = 100000;
+
+	__asm__ volatile("vmovdqu (%[is]), %%ymm15\n"
+			 "1:	dec %[turns]\n"
+			 "	jnz 1b\n"
+			 "	vmovdqu %%ymm15, (%[was])\n"
+			 "	vzeroupper\n"
+			 : [turns] "+r"(turns)
+			 : [is] "r"(is), [was] "r"(was)
+			 : "memory", "cc", "xmm15");
+	return !memcmp(is, was, sizeof(is));
+}
+
+static void vector_keeper(void *arg UNUSED)
+{
+	child_ready(1);
+	while (!atomic_load(&shared->end)) {
+		if (!keeps_vector())
+			_Exit(4);
+		atomic_fetch_add(&shared->rounds, 1);
+	}
+	child_wait();
+}
+
+TEST("and one that has vector registers")
+{
+	if (!__builtin_cpu_supports("avx"))
+		unit_skip("no AVX");
+	else
+		stuck(vector_keeper);
+}
+
+/* Protection keys: it works on a stack of its own making, and has no access to that which it was made with. */
+static struct {
+	ucontext_t before, on;
+	int key;
+} apart;
+
+static void protect_first_stack(int key)
+{
+	CLEANUP(procparse_maps_free) struct proc_maps maps = { VEC_INIT };
+
+	if (procfs_maps(getpid(), &maps))
+		_Exit(4);
+	vec_each(map, &maps.vec)
+		if (!strcmp(map->path, "[stack]") &&
+		    pkey_mprotect((void *)(uintptr_t)map->start, map->end - map->start,
+				  PROT_READ | PROT_WRITE, key))
+			_Exit(4);
+}
+
+static void on_other_stack(void)
+{
+	protect_first_stack(apart.key);
+	child_ready(1);
+	while (!atomic_load(&shared->end)) {
+		work(50);
+		if (pkey_get(apart.key) != PKEY_DISABLE_ACCESS)
+			_Exit(5);
+		atomic_fetch_add(&shared->rounds, 1);
+	}
+	child_wait();
+	pkey_set(apart.key, 0);
+}
+
+static void kept_apart(void *arg UNUSED)
+{
+	apart.key = pkey_alloc(0, PKEY_DISABLE_ACCESS);
+	getcontext(&apart.on);
+	apart.on.uc_stack.ss_size = 1 << 20;
+	apart.on.uc_stack.ss_sp = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	apart.on.uc_link = &apart.before;
+	makecontext(&apart.on, on_other_stack, 0);
+	swapcontext(&apart.before, &apart.on);
+}
+
+static struct err *asks_for_time(struct victim *v)
+{
+	struct timespec time = { 0 };
+	uint64_t at, unused;
+	struct err *err = remote_scratch(&v->remote, &time, sizeof(time), &at);
+
+	return err ? err : remote_syscall(&v->remote, &unused, SYS_clock_gettime, CLOCK_REALTIME, at);
+}
+
+static bool has_keys(void)
+{
+	int key = pkey_alloc(0, 0);
+
+	if (key < 0)
+		unit_skip("no protection keys");
+	else
+		pkey_free(key);
+	return key >= 0;
+}
+
+TEST("a thread that has kept itself from the memory of its frame")
+{
+	if (!has_keys() || !begin_with(kept_apart))
+		return;
+	for (int i = 0; i < 10; i++)
+		CU_ASSERT_PTR_NULL(victim_try(&victim, asks_for_time));
+	release();
+	works_on();
+}
+
+TEST("and one that restores itself")
+{
+	if (has_keys())
+		stuck(kept_apart);
 }
 
 static void dispatcher(void *arg)
