@@ -96,7 +96,7 @@ static struct err *is_zombie(pid_t pid, pid_t parent)
 			"only its exit status is left, for its parent, %s, to collect", process);
 }
 
-static struct err *is_traced(pid_t pid, pid_t tracer)
+struct err *refuse_traced(pid_t pid, pid_t tracer)
 {
 	char process[REFUSE_NAME_MAX + 32];
 	struct proc_status status;
@@ -158,7 +158,7 @@ static struct err *check_threads(pid_t pid, const struct proc_tasks *tasks, pid_
 		if (err)
 			continue;
 		if (status.tracer)
-			return is_traced(pid, status.tracer);
+			return refuse_traced(pid, status.tracer);
 		/*
 		 * A displaced call pushes its return address by hand, and a borrowed thread finds
 		 * home by a `ret` that no call goes with: the processor would end the process for

@@ -24,6 +24,11 @@ struct err *refuse_check_proc(void) MUST_CHECK;
  */
 struct err *refuse_check(pid_t pid) MUST_CHECK;
 /*
+ * One of its threads was seen to have this tracer, which may have let go of it since. (refuse_explain
+ * would then look for another reason.)
+ */
+struct err *refuse_traced(pid_t pid, pid_t tracer) MUST_CHECK;
+/*
  * After PTRACE_SEIZE of pid failed with errnum: somebody else's process (names the user), not
  * dumpable, yama's ptrace_scope (its value, and what to do), a missing capability, a container's
  * or user namespace's border, seccomp or an LSM, a tracer that came meanwhile. Never NULL.

@@ -129,7 +129,7 @@ static struct err *not_seized(pid_t tid, pid_t tgid, struct err *err, unsigned *
 		     status.tgid != tgid || is_dead(status.state);
 
 	if (!ended && !is_ours(status.tracer))
-		return err;
+		return err->code == ERR_PERM && status.tracer ? refuse_traced(tgid, status.tracer) : err;
 	/* (A first thread is a zombie as long as others run, and cannot be traced.) */
 	*nr += ended && tid != tgid;
 	return NULL;

@@ -88,6 +88,42 @@ TEST("a stranger is let go as it was")
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
 
+static void trace(void *arg)
+{
+	child_ready(!ptrace(PTRACE_SEIZE, *(pid_t *)arg, NULL, NULL));
+	child_wait();
+}
+
+static struct err *seize_traced(struct victim *v)
+{
+	unsigned nr = 0;
+
+	return seize_process(v->target, stranger, &nr);
+}
+
+/* Who holds it is said as it was seen: he may be gone when the reason is looked for. */
+TEST("one that another traces")
+{
+	struct child other;
+	struct err *err;
+	uint64_t word;
+
+	stranger = make_stranger();
+	CU_ASSERT_TRUE_FATAL(child_start(&child, idle, NULL));
+	CU_ASSERT_TRUE_FATAL(child_start(&other, trace, &stranger));
+	CU_ASSERT_TRUE_FATAL(child_word(&other, &word) && word);
+	if (victim_seize(&victim, child.pid)) {
+		err = victim_try(&victim, seize_traced);
+		CU_ASSERT_TRUE(err && err->code == ERR_ATTACH &&
+			       strstr(err->msg, "already traced by process"));
+		victim_release(&victim);
+	}
+	CU_ASSERT_EQUAL(child_end(&other), 0);
+	kill(stranger, SIGKILL);
+	waitpid(stranger, NULL, 0);
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+}
+
 static int order[2];
 
 /* It cannot stop while its child, which has its memory, waits for an order and a while behind it. */
