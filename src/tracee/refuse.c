@@ -7,6 +7,8 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -261,8 +263,13 @@ static struct err *check_alive(pid_t pid, pid_t parent)
 
 struct err *refuse_check_proc(void)
 {
+	struct statfs is;
+
 	if (identity_proc_is_own())
 		return NULL;
+	if (statfs("/proc", &is) || is.f_type != PROC_SUPER_MAGIC)
+		return err_hint(err_create(ERR_ATTACH, "cannot attach: /proc is not mounted"),
+				"mount -t proc proc /proc");
 	return err_hint(err_create(ERR_ATTACH, "cannot attach: /proc shows the processes of another "
 				   "PID namespace than that of mdbg, under other numbers"),
 			"nsenter with -m besides -p, or unshare with --mount-proc");

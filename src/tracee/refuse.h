@@ -12,7 +12,7 @@
 /*
  * Before anything else, and before a program is started: is /proc of another PID namespace than
  * mdbg? Then what is read there would be of another process than the one that is stopped and
- * changed.
+ * changed. Or is it not mounted?
  */
 struct err *refuse_check_proc(void) MUST_CHECK;
 /*

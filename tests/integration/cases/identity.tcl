@@ -137,6 +137,21 @@ case proc-of-another-namespace 60 {
 	finish $t
 }
 
+# Not the same: there is none at all.
+case proc-not-mounted 30 {
+	set unshare [need unshare]
+	set script {mount -t tmpfs none /proc && exec "$@"}
+	skip_if {[catch {exec $unshare -m sh -c $script sh true} why]} {unshare -m: $why}
+	set t [start exact]
+	foreach args [list [list -p [pid_of $t]] {-c status -- /bin/true}] {
+		check {[catch {exec $unshare -m sh -c $script sh {*}[mdbg_command -n -q {*}$args] </dev/null 2>@1} said options]} \
+			{$args: $said}
+		check {[lindex [dict get $options -errorcode] 2] == 3} {$args: [dict get $options -errorcode]: $said}
+		check {[string match "*cannot attach: /proc is not mounted*mount -t proc*" $said]} {$args: $said}
+	}
+	finish $t
+}
+
 # The journal of a target names a process as its owner, which has nothing to do with it: nobody is told to end that.
 case forged-owner 60 {
 	set t [start forger]
