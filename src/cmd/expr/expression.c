@@ -122,6 +122,8 @@ static struct err *add_near(const struct value_world *world, const char *word, s
 	struct str text AUTO_STR = STR_INIT;
 	struct err *lost = NULL;
 
+	if (*word == '$')
+		return err_hint(err, "`registers` shows those of the thread");
 	types_each_name(world->types, consider, &near);
 	for (size_t i = 0; i < near.nr && !lost; i++)
 		lost = str_addf(&text, "%s%s", i ? ", " : "near it: ", near.names[i]);

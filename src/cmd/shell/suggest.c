@@ -50,17 +50,18 @@ static size_t distance(const char *x, size_t x_len, const char *y, size_t y_len)
 
 /*
  * Is word near name? It is if a letter or two were added, left out or changed (fewer in short
- * words), or if word is the beginning of name. `_` counts as `-`.
+ * words, and not all), or if word is the beginning of name. `_` counts as `-`.
  */
 static bool near_word(const char *word, const char *name)
 {
-	size_t word_len = strlen(word), name_len = strlen(name);
+	size_t word_len = strlen(word), name_len = strlen(name), most;
 
 	if (!word_len || word_len > WORD_MAX || name_len > WORD_MAX)
 		return false;
 	if (word_len >= 3 && !strncmp(word, name, word_len))
 		return true;
-	return distance(word, word_len, name, name_len) <= (MIN(word_len, name_len) < 5 ? 1 : 2);
+	most = MIN(word_len, name_len) < 5 ? 1 : 2;
+	return distance(word, word_len, name, name_len) <= MIN(most, MAX(word_len, name_len) - 1);
 }
 
 /* Do they have the same letters, without regard to case, `-` and `_`? */

@@ -563,6 +563,8 @@ case print-wrong-input 30 {
 	}
 	mdbg -in [spit $::tmp/one "print garrr\n"] --no-arm -p [pid_of $t]
 	check {[string match "*hint: near it: garr*" $::err]} {$::err}
+	mdbg -in [spit $::tmp/one "print \$eflagz\n"] --no-arm -p [pid_of $t]
+	check {$::err eq "mdbg: print: no register \$eflagz\nhint: `registers` shows those of the thread\n"} {$::err}
 	mdbg -in [spit $::tmp/one "print {int\[1152921504606846976\]} &garr\n"] --no-arm -p [pid_of $t]
 	check {[string match "{1, 2, 3, 4, 5, 6, *...}*" $::out]} {$::out}
 	check {[lindex [ask $t verify] 0] eq "ok"} {it does not answer}

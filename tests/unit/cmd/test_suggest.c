@@ -92,6 +92,15 @@ TEST("tells who may not")
 	CU_ASSERT_TRUE(pid > 0 && waitpid(pid, &status, 0) == pid && !status);
 }
 
+TEST("names that are near")
+{
+	CU_ASSERT_TRUE(suggest_is_near("p", "pc"));
+	CU_ASSERT_TRUE(suggest_is_near("ab", "cb"));
+	CU_ASSERT_TRUE(suggest_is_near("m", "M"));
+	/* No letter is the same. */
+	CU_ASSERT_FALSE(suggest_is_near("p", "M"));
+}
+
 TEST("keeps a hint")
 {
 	struct err *err = err_hint(err_create(ERR_SYS, "open"), "of its own");
