@@ -24,6 +24,7 @@
 #define SCAN_SHARE	50u	/* scans take one part in so many of the time */
 #define SPARING_SHARE	500u	/* while the session is sparing (session/history.h) */
 #define CREDIT_NS	200000000ull
+#define SPARING_CREDIT	50000000ull
 #define READ_TIMES	100u	/* the time to the next reading is so many times one, at least */
 
 /* The thread */
@@ -81,6 +82,8 @@ static void take(struct peak_watch *watch, uint64_t stamp)
 		keep(watch, &moment, stamp);
 		moment_free(&moment);
 	}
+	if (watch->sparing)
+		region_release_pages(watch->region);
 	if (slow)
 		be_nice(watch, NICER);
 	now = procfs_clock(CLOCK_MONOTONIC);
@@ -95,7 +98,7 @@ static bool has_credit(struct peak_watch *watch)
 	paid = (now - watch->debt_at) / (watch->sparing ? SPARING_SHARE : SCAN_SHARE);
 	watch->debt_ns -= MIN(watch->debt_ns, paid);
 	watch->debt_at = now;
-	return watch->debt_ns < CREDIT_NS;
+	return watch->debt_ns < (watch->sparing ? SPARING_CREDIT : CREDIT_NS);
 }
 
 /* Returns whether a new peak rises. */
@@ -188,6 +191,7 @@ void peak_watch_start(struct session *session)
 
 	if (watch->runs || !session_recorded(session) || !session_armed(session))
 		return;
+	watch->region = session->region;
 	watch->log = &session->region->log;
 	if (watch->log_start != log_clock_begin(watch->log))
 		forget(watch);
@@ -218,6 +222,7 @@ void peak_watch_stop(struct session *session)
 	pthread_mutex_unlock(&watch->lock);
 	pthread_join(watch->thread, NULL);
 	watch->runs = false;
+	watch->region = NULL;
 	watch->log = NULL;
 }
 

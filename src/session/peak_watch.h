@@ -48,6 +48,7 @@
 
 #include "heap/moment.h"
 
+struct region;
 struct session;
 
 /* In struct session. */
@@ -56,7 +57,8 @@ struct peak_watch {
 	bool runs;			/* main thread */
 	bool sparing;			/* since its start (session/history.h) */
 	bool end;			/* atomic: the thread is to end */
-	const struct log *log;		/* while it runs */
+	const struct region *region;	/* while it runs, with its log */
+	const struct log *log;
 	uint64_t log_start;		/* of what was found; 0: nothing */
 	pthread_mutex_t lock;		/* for all below, and to wait */
 	pthread_cond_t wake;
