@@ -35,7 +35,8 @@ bool tls_db_offset(const struct target *target, const char *name, uint32_t *ret)
 	uint64_t address = modules_symbol(&target->modules, name);
 	uint32_t field[3];
 
-	if (!address || memory_read(target->memory, address, field, sizeof(field)))
+	if (!address || modules_read_constant(&target->modules, target->memory, address, field,
+					      sizeof(field)))
 		return false;
 	*ret = field[2];
 	return true;
@@ -54,7 +55,8 @@ static bool read_layout(const struct target *target, struct layout *ret)
 	       tls_db_offset(target, "_thread_db_dtv_slotinfo_list_slotinfo", &ret->slots) &&
 	       tls_db_offset(target, "_thread_db_dtv_slotinfo_map", &ret->map) &&
 	       tls_db_offset(target, "_thread_db_dtv_slotinfo_gen", &ret->generation) &&
-	       !memory_read(target->memory, size, &ret->slot_size, sizeof(ret->slot_size)) &&
+	       !modules_read_constant(&target->modules, target->memory, size, &ret->slot_size,
+				      sizeof(ret->slot_size)) &&
 	       !memory_read_u64(target->memory, global + first, &ret->first);
 }
 

@@ -157,6 +157,16 @@ struct module *modules_find(const struct modules *modules, uint64_t addr)
 	return NULL;
 }
 
+struct err *modules_read_constant(const struct modules *modules, struct memory *memory,
+				  uint64_t addr, void *buf, size_t len)
+{
+	struct module *module = modules_find(modules, addr);
+	struct err *err = memory_read(memory, addr, buf, len);
+
+	return err && module && module->elf ?
+		       elf_file_read(module->elf, addr - module->bias, buf, len) : err;
+}
+
 struct err *module_symbol(struct module *module, const char *name, uint64_t *addr_ret,
 			  uint64_t *size_ret)
 {

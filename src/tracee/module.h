@@ -122,6 +122,12 @@ void modules_merge(struct modules *modules,
 		   bool (*needed)(const struct module *module, void *ctx), void *ctx);
 /* The mapped module that holds addr, or NULL. */
 struct module *modules_find(const struct modules *modules, uint64_t addr);
+/*
+ * Read what nobody writes: from memory, or, if its page is not there, which a read would bring in,
+ * from the module's file.
+ */
+struct err *modules_read_constant(const struct modules *modules, struct memory *memory,
+				  uint64_t addr, void *buf, size_t len) MUST_CHECK;
 /* Address in the process of a dynamic or static symbol of a module; ERR_NOTFOUND. */
 struct err *module_symbol(struct module *module, const char *name, uint64_t *addr_ret,
 			  uint64_t *size_ret) MUST_CHECK;

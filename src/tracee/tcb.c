@@ -83,7 +83,8 @@ static uint32_t told_tid(const struct views *views)
 	uint64_t address = modules_symbol(&views->target->modules, "_thread_db_pthread_tid");
 	uint32_t told[3];
 
-	if (!address || memory_read(views->target->memory, address, told, sizeof(told)) ||
+	if (!address || modules_read_constant(&views->target->modules, views->target->memory,
+					      address, told, sizeof(told)) ||
 	    told[0] != 32 || !all_have_tid(views, told[2]))
 		return 0;
 	return told[2];

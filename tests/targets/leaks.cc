@@ -5,6 +5,7 @@
  *	names		the cases, one a line: NAME SIZE DEFINITE INDIRECT POSSIBLE REACHABLE. All blocks of a case have SIZE
  *			bytes, which no other block has, so that they are found by it
  *	case NAME	make its blocks
+ *	untouched	the page of what glibc tells debuggers is not there until somebody reads it
  *	verify, quit
  *
  *	leaks -a	make all of them and end (for valgrind, which looks then)
@@ -563,6 +564,13 @@ static int make_case(const char *name)
 	return 0;
 }
 
+static bool forget_page(const char *symbol)
+{
+	void *at = dlsym(RTLD_DEFAULT, symbol);
+
+	return at && !madvise((void *)((uintptr_t)at & ~4095ul), 4096, MADV_DONTNEED);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name;
@@ -580,6 +588,8 @@ int main(int argc, char **argv)
 			names();
 		else if ((name = after(line, "case")))
 			say(make_case(name) ? "ok" : "bad %s", name);
+		else if (!strcmp(line, "untouched"))
+			say(forget_page("_thread_db_sizeof_dtv_slotinfo") ? "ok" : "bad page");
 		else if (!strcmp(line, "verify"))
 			say("ok");
 		else if (!strcmp(line, "quit"))

@@ -278,6 +278,19 @@ case owners-roots 60 {
 	finish $t $m
 }
 
+# Where glibc has its lists stands in a page of its file, which most processes never touch.
+case owners-untouched-page 60 {
+	start_watched {t m} leaks
+	order $t "case tls_thread"
+	order $t untouched
+	foreach line [ask_list $t names] {
+		dict set size [lindex $line 0] [lindex $line 1]
+	}
+	set path [live_value $m "mdbg::path [block_of $m [dict get $size tls_thread]]"]
+	check {[string match {tls \[leaks\] of thread *} [dict get [lindex $path 0] label]]} {$path}
+	finish $t $m
+}
+
 # What a program that counts by cutting finds in the file, as label → {bytes count}.
 proc read_heapsnapshot {file} {
 	set found {}
