@@ -4,6 +4,7 @@
 #include "answer/process_code.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/path.h"
@@ -30,6 +31,8 @@ void process_codes_free(struct process_codes *codes)
 	for (unsigned i = 0; i < PROCESS_CODE_KEPT; i++)
 		forget(&codes->code[i]);
 	forget(&codes->nameless);
+	symbols_destroy(codes->files);
+	codes->files = NULL;
 }
 
 /* Is a thread of the process called so? */
@@ -74,7 +77,18 @@ static struct err *add_module(struct symbols *symbols, const struct module *modu
 		.born = module->born, .died = module->died });
 }
 
-static struct err *read_symbols(struct process_code *code)
+/* The files of all processes; those that are kept open are given up now and then. */
+static struct err *prepare_files(struct process_codes *codes)
+{
+	if (codes->files && ++codes->read >= PROCESS_CODE_SHARE)
+		process_codes_free(codes);
+	if (codes->files)
+		return NULL;
+	codes->read = 0;
+	return symbols_create(getpid(), &codes->files);
+}
+
+static struct err *read_symbols(struct process_codes *codes, struct process_code *code)
 {
 	CLEANUP(modules_deinit) struct modules modules;
 	struct err *err;
@@ -83,7 +97,11 @@ static struct err *read_symbols(struct process_code *code)
 	modules.names_only = true;
 	err = read_modules(code->pid, &modules);
 	if (!err)
+		err = prepare_files(codes);
+	if (!err)
 		err = symbols_create(code->pid, &code->own);
+	if (!err)
+		symbols_share(code->own, codes->files);
 	for (size_t i = 0; !err && i < modules.live.nr; i++)
 		err = add_module(code->own, modules.live.at[i]);
 	code->generation = modules.generation;
@@ -108,7 +126,7 @@ static struct err *read_code(struct process_codes *codes, struct process_code *c
 		return err;
 	if (code->pid != session_pid(codes->session) || !session_generation(codes->session) ||
 	    session_core(codes->session, &core))
-		return read_symbols(code);
+		return read_symbols(codes, code);
 	code->symbols = session_symbols(codes->session);
 	code->generation = session_generation(codes->session);
 	return NULL;

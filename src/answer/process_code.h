@@ -19,7 +19,8 @@
 
 struct session;
 
-#define PROCESS_CODE_KEPT	16u	/* processes, as each has its files open */
+#define PROCESS_CODE_KEPT	16u	/* processes */
+#define PROCESS_CODE_SHARE	64u	/* ... that are read until the files are closed */
 
 struct process_code {
 	pid_t pid;			/* 0: none */
@@ -37,6 +38,8 @@ struct process_codes {
 	struct process_code code[PROCESS_CODE_KEPT];	/* that have names */
 	unsigned next;			/* to be replaced */
 	struct process_code nameless;	/* the last one */
+	struct symbols *files;		/* opened and read once for all of mdbg's own root */
+	unsigned read;			/* processes since then */
 };
 
 void process_codes_init(struct process_codes *codes, struct session *session);

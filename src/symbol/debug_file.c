@@ -39,6 +39,16 @@ struct build_id {
 	size_t len;		/* 0: none */
 };
 
+bool debug_file_same_root(const struct debug_search *search, const struct debug_search *other)
+{
+	struct stat root, other_root;
+
+	if (search->root_fd < 0 || other->root_fd < 0)
+		return search->root_fd == other->root_fd;
+	return !fstat(search->root_fd, &root) && !fstat(other->root_fd, &other_root) &&
+	       root.st_dev == other_root.st_dev && root.st_ino == other_root.st_ino;
+}
+
 void debug_file_warn(const struct debug_search *search, const struct err *err)
 {
 	trace_line("symbol: %s", err->msg);

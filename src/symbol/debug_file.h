@@ -25,6 +25,8 @@ struct debug_search {
 	void *fetch_ctx;
 };
 
+/* Do both look for debug files below the same root? */
+bool debug_file_same_root(const struct debug_search *search, const struct debug_search *other);
 /* Report to `warn` and the trace that answers lack a file, with the reason in err. */
 void debug_file_warn(const struct debug_search *search, const struct err *err);
 /* Append the build-id of a file, in hex; nothing is appended if it has none. */

@@ -38,6 +38,7 @@ struct symbols {
 	struct perf_map perf_map;
 	struct names names;
 	VEC(struct image *) images;
+	struct symbols *files;		/* that has the images of files; NULL: these are its own */
 	VEC(struct module) modules;
 	struct spans spans;		/* of modules */
 	bool sorted;
@@ -146,6 +147,12 @@ struct err *symbols_set_debug_path(struct symbols *symbols, const char *path)
 	return NULL;
 }
 
+void symbols_share(struct symbols *symbols, struct symbols *files)
+{
+	if (debug_file_same_root(&symbols->search, &files->search))
+		symbols->files = files;
+}
+
 bool symbols_has_perf_map(const struct symbols *symbols)
 {
 	return symbols->perf_map.fd >= 0;
@@ -216,6 +223,8 @@ static struct err *image_of(struct symbols *symbols, const struct symbol_module 
 	struct err *err;
 
 	*ret = NULL;
+	if (module->fd >= 0 && symbols->files)
+		return image_of(symbols->files, module, ret);
 	for (size_t i = 0; module->fd >= 0 && i < symbols->images.nr; i++) {
 		if (image_is(symbols->images.at[i], module->fd)) {
 			*ret = symbols->images.at[i];
@@ -552,19 +561,6 @@ const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generati
 	return resolved_add_text(&symbols->resolved, resolved, names, take(text.at));
 }
 
-/*
- * Is name, which came before the backquote, this module: its path, its last component, or that up
- * to ".so"?
- */
-static bool is_named(const struct module *module, const char *name, size_t len)
-{
-	if (strlen(module->path) == len && !memcmp(module->path, name, len))
-		return true;
-	if (strncmp(module->name, name, len))
-		return false;
-	return !module->name[len] || !strncmp(module->name + len, ".so", 3);
-}
-
 struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *addr_ret,
 			 uint64_t *size_ret)
 {
@@ -578,7 +574,7 @@ struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *ad
 		struct symtab *symtab;
 
 		if (module->died != UINT32_MAX || !module->image ||
-		    (quote && !is_named(module, name, (size_t)(quote - name))))
+		    (quote && !symbol_private_named(module, name, (size_t)(quote - name))))
 			continue;
 		symtab = image_symtab(module->image);
 		entry = symtab ? symtab_find(symtab, &symbols->names, symbol) : NULL;

@@ -102,6 +102,12 @@ void symbols_begin(struct symbols *symbols);
  * debug-file-directory; default /usr/lib/debug.
  */
 struct err *symbols_set_debug_path(struct symbols *symbols, const char *path) MUST_CHECK;
+/*
+ * Files that are added from now on are opened and read by `files`, once for all that share them. It
+ * must outlive symbols. Nothing is shared between processes of different roots, since their debug
+ * files are different ones.
+ */
+void symbols_share(struct symbols *symbols, struct symbols *files);
 
 /*
  * Set the function that gets debug files that are not found here (debug_file.h); NULL: none. The

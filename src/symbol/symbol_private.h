@@ -39,6 +39,19 @@ struct image *symbols_image(const struct symbols *symbols, size_t i, const char 
 /* The debug information of that image; the rest of *ret is set after NULL, too. */
 Dwarf *symbols_image_dwarf(const struct symbols *symbols, size_t i, struct symbol_dwarf *ret);
 
+/*
+ * Is name, which came before the backquote, this module: its path, its last component, or that up
+ * to ".so"?
+ */
+static inline bool symbol_private_named(const struct module *module, const char *name, size_t len)
+{
+	if (strlen(module->path) == len && !memcmp(module->path, name, len))
+		return true;
+	if (strncmp(module->name, name, len))
+		return false;
+	return !module->name[len] || !strncmp(module->name + len, ".so", 3);
+}
+
 /* A module's name without brackets: "[vdso]" has them already. */
 static inline const char *symbol_private_bare(const char *name, int *len_ret)
 {

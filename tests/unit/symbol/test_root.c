@@ -9,6 +9,7 @@
 
 #include "fixture.h"
 #include "symbol/symbol.h"
+#include "symbol/symbol_private.h"
 #include "unit.h"
 
 #define BIAS	0x7f0000000000
@@ -136,5 +137,45 @@ TEST("perf map")
 	/* It was open. */
 	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10005, 1, false, SYMBOL_NAMES_SHORT), "inside+0x5");
 	symbols_destroy(symbols);
+	fixture_leave();
+}
+
+/* Is a file of this process read once for both? */
+static bool is_shared(int pid, int other_pid)
+{
+	struct symbol_module module = fixture_file("/proc/self/exe", BIAS);
+	uint64_t pc = BIAS + fixture_file_address(fixture_real);
+	struct symbols *symbols, *files;
+	const char *path;
+	bool shared;
+
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(pid, &files));
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(other_pid, &symbols));
+	symbols_share(symbols, files);
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(files, &module));
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
+	close(module.fd);
+	shared = symbols_image(symbols, 0, &path) == symbols_image(files, 0, &path);
+	CU_ASSERT_STRING_EQUAL(fixture_function(symbols, pc), "fixture_real");
+	symbols_destroy(symbols);
+	CU_ASSERT_STRING_EQUAL(fixture_function(files, pc), "fixture_real");
+	symbols_destroy(files);
+	return shared;
+}
+
+TEST("shared files")
+{
+	pid_t pid;
+
+	CU_ASSERT(is_shared(getpid(), getpid()));
+	CU_ASSERT(is_shared(0, 0));
+	CU_ASSERT(!is_shared(0, getpid()));
+	if (!enter())
+		return;
+	pid = start_child();
+	if (pid) {
+		CU_ASSERT(!is_shared(getpid(), pid));
+		end_child(pid);
+	}
 	fixture_leave();
 }
