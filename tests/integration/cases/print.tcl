@@ -493,10 +493,14 @@ proc compare_locals {pid how} {
 	return [list $of_gdb $of_mdbg]
 }
 
-# A program of the two by a compiler and its flags. Split files go to where the compiler runs.
+# A program of the two by a compiler and its flags. Split files go to where the compiler runs. What has been compiled
+# before, with the same flags in the same folder, is taken from ccache if that is installed.
 proc built_by {source args} {
 	set binary $::tmp/values
-	exec sh -c {cd "$1" && shift && exec "$@"} sh $::tmp {*}[lreplace $args 0 0 [need [lindex $args 0]]] -w -D_GNU_SOURCE -I$::here/../targets -o $binary $::here/../targets/$source
+	set compiler [lreplace $args 0 0 [need [lindex $args 0]]]
+	exec sh -c {cd "$1" && shift && exec "$@"} sh $::tmp {*}[auto_execok ccache] {*}$compiler -w -D_GNU_SOURCE \
+		-I$::here/../targets -c -o $binary.o $::here/../targets/$source
+	exec {*}$compiler -w -o $binary $binary.o
 	return [start_command $binary]
 }
 
@@ -775,6 +779,9 @@ proc without_library {text} {
 
 # libstdc++ is compared with gdb's printers; for libc++ gdb has none, and the program has the same in it.
 case print-containers 90 {
+	# The headers of the containers take a compiler longer than all the rest of this takes, and where it ran is of no
+	# concern here: what the case has compiled for one build of mdbg is good for another one.
+	set ::env(CCACHE_NOHASHDIR) 1
 	set words "$::container_words\np some\np either\n"
 	foreach {compiler args} {g++ {-O0 -gdwarf-5} clang++ {-O2 -gdwarf-4 -fstandalone-debug}} {
 		set t [built_by containers.cc $compiler {*}$args -std=gnu++17]
