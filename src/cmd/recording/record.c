@@ -148,7 +148,7 @@ const struct cmd cmd_record = {
 			  "Nobody else may be able to write to it. One mdbg records to a folder; any\n"
 			  "number may read it meanwhile (`mdbg --replay DIR`).\n"
 			  "\n"
-			  "Recording takes less than a hundredth of a core. The process stands still for\n"
+			  "Recording takes about a hundredth of a core. The process stands still for\n"
 			  "the account and growth only, every five minutes or more rarely, and for no\n"
 			  "longer than `set max-pause`. Meanwhile mdbg's own history has fewer samples,\n"
 			  "and the peak is looked for every 16 ms instead of every 4.\n"
