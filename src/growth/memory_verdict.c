@@ -174,8 +174,14 @@ static PRINTF(3, 4) void say_free(const struct memory_look *now, struct memory_v
 			 "(MALLOC_ARENA_MAX: fewer arenas)", is->other_top, is->other_tops);
 		snprintf(ret->ask, sizeof(ret->ask), "memory account");
 	} else if (pinned > is->trimmed) {
-		snprintf(ret->text + len, sizeof(ret->text) - len, "; blocks that are held or cached "
-			 "keep most of their pages, and a trim gives back some %" PRIu64, is->trimmed);
+		const char *by = "; blocks that are held or cached keep";
+
+		if (is->trimmed)
+			snprintf(ret->text + len, sizeof(ret->text) - len, "%s most of their pages, and "
+				 "a trim gives back some %" PRIu64, by, is->trimmed);
+		else
+			snprintf(ret->text + len, sizeof(ret->text) - len,
+				 "%s their pages, and a trim gives back nothing", by);
 		snprintf(ret->ask, sizeof(ret->ask), "malloc pins");
 	} else {
 		snprintf(ret->text + len, sizeof(ret->text) - len, "; a trim gives back some %" PRIu64,

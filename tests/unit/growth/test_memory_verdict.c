@@ -230,6 +230,10 @@ TEST("what a burst has left")
 	/* Live blocks keep the pages. */
 	now.free.trimmed = 2 * MB;
 	check(&before, &now, MEMORY_HEAP_FREE, "malloc pins");
+	now.free.trimmed = 0;
+	memory_verdict(&before, &now, &verdict);
+	CU_ASSERT_STRING_EQUAL(verdict.ask, "malloc pins");
+	CU_ASSERT_PTR_NOT_NULL(strstr(verdict.text, "their pages, and a trim gives back nothing"));
 	/* It lies where malloc_trim does not look. */
 	now.free = (struct heap_free){ .known = true, .whole = true, .listed = MB,
 				       .other_top = 30 * MB, .other_tops = 12, .trimmed = 2 * MB };
