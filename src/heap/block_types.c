@@ -177,6 +177,13 @@ static bool is_array(const struct finder *finder, const struct block *block, siz
 	return true;
 }
 
+/* Without an object of its type it may be a struct of C, unless a symbol names the table. */
+static bool is_nameless(const struct finder *finder, uint32_t class)
+{
+	return class == NO_CLASS || (finder->ret->classes.at[class - NO_CLASS - 1].table &&
+				     !finder->ret->classes.at[class - NO_CLASS - 1].name_at);
+}
+
 /* Behind their number, or behind a header with their size, as MariaDB's my_malloc adds one? */
 static bool is_behind(struct finder *finder, const struct block *block, size_t len, size_t at)
 {
@@ -229,7 +236,7 @@ static struct err *take(struct finder *finder, size_t i)
 	err = class_of_block(finder, i, len, &class);
 	if (!err && class == NO_CLASS && len)
 		err = class_of_python(finder, len, &class);
-	if (!err && class == NO_CLASS && len && len == want)
+	if (!err && is_nameless(finder, class) && len && len == want)
 		form = form_of_block(finder, i, len);
 	return err ? err : add_kind(finder, packed->stack, class, form);
 }

@@ -38,7 +38,7 @@ struct block_class {
 /* What some blocks have in common. */
 struct block_kind {
 	uint32_t class;		/* index in block_types.classes, + 1; 0: none */
-	enum block_form form;	/* without a class */
+	enum block_form form;	/* without a class, or of one without a type's object */
 	uint32_t stack;		/* LOG_STACK_NONE: it is not known */
 };
 

@@ -33,7 +33,7 @@ static inline struct err *memory_array_read(struct memory *memory, uint64_t addr
 static inline void memory_array_init(struct memory_array *array, const void *bytes, uint64_t start,
 				     size_t len)
 {
-	array->memory.read = memory_array_read;
+	array->memory = (struct memory){ .read = memory_array_read };
 	array->bytes = bytes;
 	array->start = start;
 	array->len = len;

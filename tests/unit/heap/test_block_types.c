@@ -125,6 +125,27 @@ TEST("a class behind a header with its size, or behind a number of objects")
 	free(in.word);
 }
 
+TEST("the form of what has a table without a type")
+{
+	struct packed_list list = PACKED_INIT;
+	struct block_types types;
+	struct words in;
+
+	words_open(&in);
+	make_table(&in, TABLE, 0, 0);
+	in.word[BLOCK] = at(TABLE);
+	in.word[BLOCK + 1] = at(BLOCK + 4);
+	in.word[BLOCK + 2] = at(BLOCK + 16);
+	add_block(&list, BLOCK, 128, 1);
+	find(&in, &list, &types);
+	CU_ASSERT_EQUAL_FATAL(types.kinds.nr, 1);
+	CU_ASSERT_EQUAL(types.kinds.at[0].class, 1);
+	CU_ASSERT_EQUAL(types.kinds.at[0].form, BLOCK_FORM_POOL);
+	block_types_free(&types);
+	packed_free(&list);
+	free(in.word);
+}
+
 TEST("kinds")
 {
 	struct packed_list list = PACKED_INIT;
