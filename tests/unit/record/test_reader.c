@@ -312,7 +312,7 @@ static void check_all_but(const struct made *made, uint64_t left_out, uint64_t s
 	bool more;
 
 	/* Those of the cursor are no others. */
-	CU_ASSERT_EQUAL(count_samples(made), samples);
+	CU_ASSERT_EQUAL((uint64_t)count_samples(made), samples);
 	CU_ASSERT_PTR_NULL_FATAL(record_reader_refresh(reader, &more));
 	CU_ASSERT_EQUAL(record_reader_targets_left_out(reader), left_out);
 	CU_ASSERT_PTR_NULL_FATAL(record_reader_targets(reader, &targets));
