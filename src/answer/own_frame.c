@@ -12,8 +12,7 @@ static bool is_same(const char *module, const char *other)
 	return module && other && (module == other || !strcmp(module, other));
 }
 
-/* Is it the C library, or the loader, by the name of its file? */
-static bool is_libc(const char *module)
+bool own_frame_is_libc(const char *module)
 {
 	static const char *const files[] = { "libc.", "libc-", "ld-", "libpthread" };
 
@@ -51,7 +50,7 @@ bool own_frame_next(struct own_search *search, enum own_kind kind, const char *m
 	if (kind == OWN_NAMELESS)
 		return !final || search->with_caller;
 	/* A function of the program's is no part of a wrapper, and neither is what it has called. */
-	if (is_libc(module) && !is_same(module, search->module))
+	if (own_frame_is_libc(module) && !is_same(module, search->module))
 		return search->with_caller;
 	search->caller = number;
 	return false;

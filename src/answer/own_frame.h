@@ -40,3 +40,5 @@ struct own_search {
 bool own_frame_next(struct own_search *search, enum own_kind kind, const char *module);
 /* The own frame when all frames have come; OWN_NONE: there was nothing but the entry. */
 size_t own_frame_end(const struct own_search *search);
+/* Is it the C library, or the loader, by the name of its file? NULL: no. */
+bool own_frame_is_libc(const char *module);

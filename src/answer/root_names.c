@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 
+#include "answer/own_frame.h"
 #include "answer/stack.h"
 #include "answer/stack_names.h"
 #include "base/cancel.h"
@@ -21,6 +22,7 @@ struct naming {
 	const struct owner_graph *graph;
 	bool exact;		/* with the place in it */
 	uint64_t start, end;
+	uint32_t group;		/* its number */
 	struct str text;
 };
 
@@ -34,19 +36,43 @@ static struct err *add_offset(struct naming *naming, uint64_t offset)
 	return naming->exact && offset ? str_addf(&naming->text, "+0x%" PRIx64, offset) : NULL;
 }
 
-static struct err *name_frame(struct naming *naming, const struct root_range *range)
+static const char *frame_text(struct naming *naming, const struct root_range *range)
 {
 	const struct stack_pc pc = { range->pc, naming->graph->generation, !range->returns };
 	const struct symbol_frame *frame;
 	size_t nr;
 
+	frame = symbols_resolve(naming->symbols, pc.pc, pc.generation, range->returns, &nr) + nr - 1;
+	return frame->function && !naming->exact ? symbol_frame_name(frame, form(naming)) :
+						   stack_text(naming->session, naming->symbols, pc);
+}
+
+static struct err *name_frame(struct naming *naming, const struct root_range *range)
+{
 	if (!range->pc)
 		return str_addf(&naming->text, "stack of thread %d", range->tid);
-	frame = symbols_resolve(naming->symbols, pc.pc, pc.generation, range->returns, &nr) + nr - 1;
 	return str_addf(&naming->text, "stack of thread %d, in %s", range->tid,
-			frame->function && !naming->exact ?
-				symbol_frame_name(frame, form(naming)) :
-				stack_text(naming->session, naming->symbols, pc));
+			frame_text(naming, range));
+}
+
+/*
+ * Where a thread is whose registers are roots: its innermost function that is not of the C library,
+ * which has most of them from it.
+ */
+static struct err *add_place(struct naming *naming, pid_t tid)
+{
+	vec_each(range, &naming->graph->ranges) {
+		const struct symbol_frame *frame;
+		size_t nr;
+
+		if (range->in != ROOT_RANGE_FRAME || range->tid != tid || !range->pc)
+			continue;
+		frame = symbols_resolve(naming->symbols, range->pc, naming->graph->generation,
+					range->returns, &nr) + nr - 1;
+		if (frame->function && !own_frame_is_libc(frame->module))
+			return str_addf(&naming->text, ", in %s", frame_text(naming, range));
+	}
+	return NULL;
 }
 
 static struct err *name_tls(struct naming *naming, const struct root_range *range, uint64_t place)
@@ -128,14 +154,15 @@ static struct err *name_alone(struct naming *naming, const struct search_origin 
 	struct err *err;
 
 	if (origin->from == SEARCH_REGISTER && naming->exact)
-		return str_addf(&naming->text, "register %s of thread %d",
-				session_arch(naming->session)->reg_names[origin->index],
-				origin->tid);
-	err = str_add(&naming->text, words[origin->from]);
+		err = str_addf(&naming->text, "register %s",
+			       session_arch(naming->session)->reg_names[origin->index]);
+	else
+		err = str_add(&naming->text, words[origin->from]);
 	if (err || !origin->tid)
 		return err;
-	return str_addf(&naming->text, "%s thread %d",
-			origin->from <= SEARCH_VECTOR ? " of" : "", origin->tid);
+	err = str_addf(&naming->text, "%s thread %d", origin->from <= SEARCH_VECTOR ? " of" : "",
+		       origin->tid);
+	return err || origin->from > SEARCH_VECTOR ? err : add_place(naming, origin->tid);
 }
 
 static struct err *name_root(struct naming *naming, size_t number)
@@ -156,32 +183,48 @@ static struct err *name_root(struct naming *naming, size_t number)
 	return name_memory(naming, root->place);
 }
 
+static struct err *name_one(struct naming *naming, size_t at, struct root_names *ret)
+{
+	const struct graph_root *root = &naming->graph->graph.roots.at[at];
+	struct err *err = NULL;
+
+	if (root->in == WORD_ALONE || root->place < naming->start || root->place >= naming->end) {
+		err = name_root(naming, at);
+		if (!err)
+			err = text_set_copy(&ret->names, str_text(&naming->text), &naming->group);
+		if (root->in == WORD_ALONE || root->in == WORD_HEAP)
+			naming->start = naming->end = 0;
+	}
+	ret->group_of.at[at] = naming->group;
+	return err || at % STEPS ? err : cancel_check();
+}
+
+/* What waits in the kernel is mostly a function of the C library, whose frame has words of earlier calls. */
+static bool is_innermost(const struct naming *naming, size_t at)
+{
+	const struct root_range *range;
+
+	range = owner_graph_range(naming->graph, naming->graph->graph.roots.at[at].place);
+	return range && range->in == ROOT_RANGE_FRAME && range->pc && !range->returns;
+}
+
 static struct err *name_roots(struct naming *naming, struct root_names *ret)
 {
 	const struct block_graph *graph = &naming->graph->graph;
 	size_t nr = graph->roots.nr, stacks = graph->nr_firm;
-	uint32_t group = 0;
 	struct err *err = NULL;
 
 	while (stacks < nr && graph->roots.at[stacks].in == WORD_STACK)
 		stacks++;
-	for (size_t i = 0; i < nr && !err; i++) {
-		/* Stacks from their outer end on. */
-		size_t at = i < graph->nr_firm || i >= stacks ? i : stacks - 1 - (i - graph->nr_firm);
-		const struct graph_root *root = &graph->roots.at[at];
-
-		if (root->in == WORD_ALONE || root->place < naming->start ||
-		    root->place >= naming->end) {
-			err = name_root(naming, at);
-			if (!err)
-				err = text_set_copy(&ret->names, str_text(&naming->text), &group);
-			if (root->in == WORD_ALONE || root->in == WORD_HEAP)
-				naming->start = naming->end = 0;
-		}
-		ret->group_of.at[at] = group;
-		if (!err && i % STEPS == 0)
-			err = cancel_check();
-	}
+	for (size_t i = 0; i < graph->nr_firm && !err; i++)
+		err = name_one(naming, i, ret);
+	/* Stacks from their outer end on, and the innermost frames of all of them when the others are through. */
+	for (int innermost = 0; innermost < 2; innermost++)
+		for (size_t i = stacks; i-- > graph->nr_firm && !err;)
+			if (is_innermost(naming, i) == innermost)
+				err = name_one(naming, i, ret);
+	for (size_t i = stacks; i < nr && !err; i++)
+		err = name_one(naming, i, ret);
 	return err;
 }
 

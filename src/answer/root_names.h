@@ -15,7 +15,8 @@ struct stack_names;
 /*
  * Roots with one name are one group: a variable, the frames of a function in a thread, the registers
  * of a thread, a mapping. Groups of stacks have larger numbers than all others, outer frames smaller
- * ones than inner frames, and registers come last (heap/reach/dominators.h says why).
+ * ones than inner frames, the innermost frames of all threads come behind these, and registers last
+ * (heap/reach/dominators.h says why).
  */
 struct root_names {
 	struct text_set names;		/* by group */

@@ -161,11 +161,16 @@ static struct err *add_range(struct owner_graph *ret, struct root_range range)
 	return range.start < range.end ? vec_push(&ret->ranges, range) : NULL;
 }
 
-/* Does a root lie there? They are in order of address in two parts, but for those without a place. */
-static bool has_roots(const struct owner_graph *graph, uint64_t start, uint64_t end)
+/*
+ * Does a root lie there, or in a register of that thread? They are in order of address in two parts, but for
+ * those without a place.
+ */
+static bool has_roots(const struct owner_graph *graph, uint64_t start, uint64_t end, pid_t tid)
 {
 	vec_each(root, &graph->graph.roots) {
 		if (root->in == WORD_STACK && root->place >= start && root->place < end)
+			return true;
+		if (root->in == WORD_ALONE && graph->origins.vec.at[root->place].tid == tid)
 			return true;
 	}
 	return false;
@@ -180,7 +185,7 @@ static struct err *add_frames(const struct memory_view *view,
 	struct err *err;
 
 	if (!memory_view_stack(view, thread, &start, &end) || at >= end ||
-	    !has_roots(ret, at, end))
+	    !has_roots(ret, at, end, thread->tid))
 		return NULL;
 	err = memory_view_frames(view, thread, &frames);
 	if (err)

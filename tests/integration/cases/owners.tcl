@@ -255,6 +255,18 @@ case owners-stripped 60 {
 	finish $t
 }
 
+# Where an outer frame of one thread and the innermost one of another have a block, it is the outer one's: what waits in the
+# kernel has words of earlier calls in its frame. A register is said with the function that the thread is in.
+case owners-innermost-frame 60 {
+	start_watched {t before m} innermost
+	set rows [live_value $m mdbg::owners]
+	foreach {size label} {456 {stack of thread *, in hold_in_frame} 616 {registers of thread *, in hold_in_register}} {
+		set row [owner_row $rows $label]
+		check {$row ne "" && [dict get $row bytes] == $size} {$label: $rows}
+	}
+	finish $t $m $before
+}
+
 # The roots of malloc find, by name.
 case owners-roots 60 {
 	start_watched {t m} leaks
@@ -262,7 +274,7 @@ case owners-roots 60 {
 		dict set size [lindex $line 0] [lindex $line 1]
 	}
 	foreach {name want} {
-		root {slot [leaks]}  inner {slot+0x8 [leaks]}  lost {}  register {register rbx of thread *}
+		root {slot [leaks]}  inner {slot+0x8 [leaks]}  lost {}  register {register rbx of thread *, in wait_in_register(void\*)*}
 		stack {stack of thread *, in wait_in_stack(void\*)*}  dead_stack {}
 		tls_thread {tls [leaks] of thread *}  tls_main {tls [leaks] of thread *}
 		module_data {data+0x88 [libleaks.so]}  mapping {anonymous mapping 0x*+0x88b80}  shared {mapping /dev/zero*+0x88b80}
