@@ -6,13 +6,17 @@
  * of likely ones. Words of lost and of possibly lost blocks say nothing: a ring of lost blocks is
  * full of them.
  *
- * Two kinds of words are unsure, and count only where the block's own form proves them (form.h):
+ * Three kinds of words are unsure, and count only where the block's own form proves them (form.h):
  *
  *	stacks		what a block says that only words of stacks hold: the word may be dead. Such
  *			a word itself says nothing, with one exception: the head of a hash table,
  *			which has the number of buckets beside the pointer.
  *	links		between blocks of one site and size, far behind their start: a pool chains
  *			its slabs like this, whether there is anything in them or not
+ *	left over	to the last word of a block in a chunk of glibc's, where the next chunk begins:
+ *			its lists of free chunks lead there, and a block that was given out again has
+ *			such words from before. Not those of roots, nor of a block of the same size
+ *			that ends with this word: these are lists of the program's
  *
  * For each block the best word counts: one that may be of a hash table, else one that is sure, else
  * the one that points to the smallest offset: another pointer, of code that walks along a string,
@@ -24,6 +28,7 @@
 
 #include "heap/reach/form.h"
 
+#define CHUNK_STEP	16u	/* glibc's chunks begin at multiples of it */
 #define HEADER_MAX	64u	/* bytes: behind more than that there is no allocator's header */
 #define TABLE_LEAST	1024u	/* bytes; in small blocks many offsets would fit */
 #define BESIDE		3u	/* words before and behind the pointer to a hash table */
@@ -39,6 +44,19 @@ bool reach_evidence_is_link(const struct marker *marker, uint32_t from, uint32_t
 	b = marker_at(marker, to);
 	return a->stack == b->stack && a->preattach == b->preattach &&
 	       packed_size(marker->list, a) == packed_size(marker->list, b);
+}
+
+bool reach_evidence_is_left_over(const struct marker *marker, uint32_t from, uint32_t to,
+				 uint64_t offset)
+{
+	const struct packed_block *b = marker_at(marker, to);
+	uint64_t size = packed_size(marker->list, b), place = b->address + offset, word;
+
+	if (from == EXTENT_NONE || offset + sizeof(word) != size || place % CHUNK_STEP)
+		return false;
+	return packed_size(marker->list, marker_at(marker, from)) != size ||
+	       memory_read_u64(marker->source->memory, marker_at(marker, from)->address + offset, &word) ||
+	       word != place;
 }
 
 static uint64_t buckets_at(const struct marker *marker, uint32_t block, uint64_t offset)
@@ -71,7 +89,8 @@ void reach_evidence_note(struct marker *marker, uint32_t from, uint32_t to, uint
 	if (!offset || (marker->on_stack && from == EXTENT_NONE))
 		return;
 	note(marker, to, offset, marker->on_stack ||
-	     reach_evidence_is_link(marker, from, to, offset));
+	     reach_evidence_is_link(marker, from, to, offset) ||
+	     reach_evidence_is_left_over(marker, from, to, offset));
 }
 
 /* Does the number of buckets, less one, stand beside the word? */

@@ -10,8 +10,6 @@
  *	tail	Members of a simple list end with their link. It leads to the same place of a block of
  *		the same size; or it is the last one, 0. A pointer at which a loop has ended may be there
  *		as well. But then a text comes before it, whose letters fill the word, or a pointer.
- *		And where a chunk of glibc's may begin, its lists of free chunks have led there: blocks
- *		that were given out again have such words left over, so that a 0 there says nothing.
  *
  * The pointer itself must be of what is in use: one that is dead may point to any member.
  */
@@ -19,7 +17,6 @@
 #include "heap/reach/reach_private.h"
 
 #define WORD	8u
-#define CHUNK_STEP	16u	/* glibc's chunks begin at multiples of it */
 #define ROUNDED	16u	/* a block in no record may be so much longer than the program asked for */
 
 static bool is_in_use(const struct marker *marker, uint64_t address)
@@ -68,12 +65,6 @@ static bool has_zero(uint64_t word)
 	return false;
 }
 
-/* The last word of a block in a chunk of glibc's is where the next chunk begins. */
-static bool is_chunk(const struct block *block, uint64_t offset)
-{
-	return offset + WORD == block->size && (block->address + offset) % CHUNK_STEP == 0;
-}
-
 static bool is_tail(const struct marker *marker, struct memory *memory, uint32_t i,
 		    const struct block *block, uint64_t offset)
 {
@@ -84,7 +75,7 @@ static bool is_tail(const struct marker *marker, struct memory *memory, uint32_t
 		return false;
 	if (word[1])
 		return is_member(marker, i, offset, word[1]);
-	return !is_chunk(block, offset) && has_zero(word[0]) && memory_read(memory, word[0], &there, sizeof(there));
+	return has_zero(word[0]) && memory_read(memory, word[0], &there, sizeof(there));
 }
 
 bool reach_linked(const struct marker *marker, struct memory *memory, uint32_t i, uint64_t offset)

@@ -148,6 +148,9 @@ static inline uint32_t evidence_offset(uint32_t evidence)
 /* Is this a link between blocks of one site, as a pool has between its slabs? */
 bool reach_evidence_is_link(const struct marker *marker, uint32_t from, uint32_t to,
 			    uint64_t offset);
+/* Is it a word that glibc's lists of free chunks may have left in a block that was given out again? */
+bool reach_evidence_is_left_over(const struct marker *marker, uint32_t from, uint32_t to,
+				 uint64_t offset);
 /* Note what a word of a block, or of no block (EXTENT_NONE), says for another one. */
 void reach_evidence_note(struct marker *marker, uint32_t from, uint32_t to, uint64_t offset);
 /* Note the words of stacks that are of a hash table which lies there, whole. */

@@ -69,6 +69,7 @@ static bool is_likely(struct marker *marker, uint32_t from, const struct graph_e
 	    marker_at(marker, edge->to)->state >= LIKELY)
 		return false;
 	if (marker->strength == FAIR &&
+	    !reach_evidence_is_left_over(marker, from, edge->to, edge->offset) &&
 	    reach_likely_mark(marker, edge->to, edge->offset,
 			      reach_evidence_is_link(marker, from, edge->to, edge->offset)))
 		return true;

@@ -267,21 +267,33 @@ TEST("members of lists that end with their link")
 	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), 0);
 }
 
-/* A word that a list of free chunks has left over leads to a chunk, in whose first word the block before it ends. */
+/*
+ * Where a chunk of glibc's may begin, behind the last word of a block: a list of the program's leads there, from outside
+ * of all blocks or from the same place of another one; what lists of free chunks have left over does not.
+ */
 TEST("a list that ends where a chunk begins")
 {
-	enum { MEMBERS = 3, LINK = 16 };
+	enum { MEMBERS = 3, LINK = 16, OTHER = MEMBERS };
 	CLEANUP(world_close) struct world world;
 
 	world_open(&world);
-	for (size_t i = 0; i < MEMBERS; i++)
+	for (size_t i = 0; i <= OTHER; i++)
 		push(&world, (struct block){ .address = at(FIRST + STEP * i), .size = 8 * LINK + 8, .stack = 1 });
 	point(&world, 0, 0, 1, 8 * LINK);
+	point(&world, 1, OTHER, 1, 0);
 	for (size_t i = 0; i + 1 < MEMBERS; i++)
 		point(&world, FIRST + STEP * i + LINK, i + 1, 1, 8 * LINK);
 	run(&world);
-	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), MEMBERS - 1);
-	CU_ASSERT_EQUAL(likely_of(&world, MEMBERS - 1), LIKELY_NOT);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), MEMBERS);
+	/* From the first word of the other block, and not from a list's head any more. */
+	point(&world, FIRST + STEP * OTHER, MEMBERS - 1, 1, 8 * LINK);
+	world.in.word[0] = 0;
+	run(&world);
+	CU_ASSERT_EQUAL(kind_of(&world, MEMBERS - 1), LEAK_POSSIBLE);
+	CU_ASSERT_EQUAL(count_likely(&world, LIKELY_LINKED), 0);
+	point(&world, 0, MEMBERS - 1, 1, 8 * LINK);
+	run(&world);
+	CU_ASSERT_EQUAL(likely_of(&world, MEMBERS - 1), LIKELY_LINKED);
 }
 
 /* A table of 64 entries, with the only pointers to blocks. Returns the address of its control bytes. */
