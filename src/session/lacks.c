@@ -148,6 +148,8 @@ static void tell_no_room(struct session *session, const char *what, const char *
 {
 	const struct memory_limit *limit = &session->budget.limit;
 
+	/* The log may have taken all of it since the last look. */
+	log_budget_look_now(session);
 	if (session->budget.exhausted)
 		session_warn_hint(session, limit->hint, "warning: %s (%s, of which %" PRIu64
 				  "M are left, and it takes no more than a quarter): %s", what,

@@ -44,18 +44,22 @@ static bool is_below_region(const struct log *log, uint64_t bytes)
 	return bytes < log->size / 2;
 }
 
-void log_budget_look(struct session *session)
+static bool is_watched(const struct session *session)
+{
+	return session->budget.open && session->region && session->region->log.header &&
+	       !session->region->empty;
+}
+
+void log_budget_look_now(struct session *session)
 {
 	struct log_budget *budget = &session->budget;
-	struct log *log = session->region ? &session->region->log : NULL;
-	uint64_t now = tracer_now(), taken, has, may, more;
+	uint64_t has, may, more;
+	struct log *log;
 
-	if (!budget->open || !log || !log->header || session->region->empty)
+	if (!is_watched(session))
 		return;
-	taken = log_taken(log);
-	if (budget->looked && now - budget->looked < LOOK_NS &&
-	    (taken <= budget->taken || taken - budget->taken < budget->more / LOOK_PART))
-		return;
+	log = &session->region->log;
+	budget->taken = log_taken(log);
 	has = file_bytes(session->region);
 	/* The log that was just made was chosen by the same limits. */
 	if (!budget->looked && *session->room.pages.name)
@@ -67,7 +71,16 @@ void log_budget_look(struct session *session)
 	more = !is_below_region(log, may) ? UINT64_MAX : may > has ? may - has : 0;
 	log_set_budget(log, more);
 	budget->exhausted = more < EXHAUSTED;
-	budget->looked = now;
-	budget->taken = taken;
+	budget->looked = tracer_now();
 	budget->more = more;
+}
+
+void log_budget_look(struct session *session)
+{
+	const struct log_budget *budget = &session->budget;
+	uint64_t taken = is_watched(session) ? log_taken(&session->region->log) : 0;
+
+	if (!budget->looked || tracer_now() - budget->looked >= LOOK_NS ||
+	    (taken > budget->taken && taken - budget->taken >= budget->more / LOOK_PART))
+		log_budget_look_now(session);
 }

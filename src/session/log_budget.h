@@ -35,3 +35,5 @@ void log_budget_open(struct session *session);
 void log_budget_close(struct session *session);
 /* Move the budget, if it is time to. */
 void log_budget_look(struct session *session);
+/* Move it in any case: what is said of it is to be true now. */
+void log_budget_look_now(struct session *session);
