@@ -203,7 +203,8 @@ static struct err *record_kills(struct recorder *recorder, const struct machine_
 	return err;
 }
 
-static struct err *record_marks(struct recorder *recorder)
+/* sample_ns: of the sample that is taken for them, by whose time they are found; 0: of their own. */
+static struct err *record_marks(struct recorder *recorder, uint64_t sample_ns)
 {
 	const struct log_history *history = session_history(recorder->session);
 	uint64_t last = recorder->marks_ns;
@@ -216,8 +217,8 @@ static struct err *record_marks(struct recorder *recorder)
 			continue;
 		last = MAX(last, mark->time_ns);
 		err = put_event(recorder, (struct record_event){
-			.kind = RECORD_EVENT_MARK, .time_ns = mark->time_ns, .number = mark->bytes,
-			.also = mark->count }, mark->name);
+			.kind = RECORD_EVENT_MARK, .time_ns = sample_ns ? sample_ns : mark->time_ns,
+			.number = mark->bytes, .also = mark->count }, mark->name);
 	}
 	recorder->marks_ns = last;
 	return err;
@@ -400,7 +401,7 @@ static struct err *take_sample(struct recorder *recorder, bool all)
 	if (!err && !recorder->over)
 		err = record_modules(recorder);
 	if (!err)
-		err = record_marks(recorder);
+		err = record_marks(recorder, all ? time_ns : 0);
 	if (!err && (all || has_changed(recorder, time_ns)))
 		err = write_sample(recorder, time_ns);
 	return err;
