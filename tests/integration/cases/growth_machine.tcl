@@ -274,7 +274,7 @@ case kernel-by-process 60 {
 	check {[regexp -line "^process [pid_of $t] \\(faulter\\): (\\d+) bytes of objects, \\d+ bytes of pages\$" $text -> bytes]} {$text}
 	check {$bytes >= 400 * 1000} {the sum of the process: $text}
 	check {[regexp -line "^#1 .* by process [pid_of $t] \\(faulter\\)\$" $text]} {$text}
-	check {[regexp {\n {8}0x00007f[0-9a-f]+ \w*send\w*\+0x[0-9a-f]+ [\[(]} $text] && ![string match "*no names*" $text]} {its code: $text}
+	check {[regexp {\n {8}0x00007[0-9a-f]+ \w*send\w*\+0x[0-9a-f]+ [\[(]} $text] && ![string match "*no names*" $text]} {its code: $text}
 	check {[string match {*unknown*} [live_error $m {growth kernel by thread}]] ||
 	       [string match {*by*} $::result]} {by what: $::result}
 	tell $t quit

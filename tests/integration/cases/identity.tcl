@@ -139,6 +139,7 @@ case proc-of-another-namespace 60 {
 
 # Not the same: there is none at all.
 case proc-not-mounted 30 {
+	skip_if_sanitized {sanitizers need /proc themselves}
 	set unshare [need unshare]
 	set script {mount -t tmpfs none /proc && exec "$@"}
 	skip_if {[catch {exec $unshare -m sh -c $script sh true} why]} {unshare -m: $why}
