@@ -25,7 +25,7 @@ struct journal_writer {
 	struct journal *shared;		/* NULL: there is none, `own` is all */
 };
 
-/* Begin a new one; shared is JOURNAL_SIZE zeros. */
+/* Begin a new one; shared is JOURNAL_SIZE zeros, or begins with the same header already. */
 struct err *journal_writer_begin(struct journal_writer *writer, struct journal *shared,
 				 uint64_t region_size) MUST_CHECK;
 /* Go on with the journal in shared, which lies in a region of region_size bytes. ERR_FORMAT. */

@@ -137,6 +137,19 @@ static struct err *map_base(struct region *region)
 			"a smaller log: --log-limit SIZE");
 }
 
+/*
+ * In one call, so that an mdbg that is killed has written all of it, or the file has no memory yet: by
+ * the mapping there would first be a page of zeros, which nobody takes for an mdbg's.
+ */
+static struct err *write_header(const struct region *region)
+{
+	struct journal header = { .nr = 0 };
+
+	journal_init_zeroed(&header, region->size, JOURNAL_SIZE);
+	return pwrite(region->fd, &header, sizeof(header), 0) == sizeof(header) ? NULL :
+		err_sys("write the head of the journal");
+}
+
 static struct err *map_here(struct region *region, int path_fd)
 {
 	struct err *err = memfd_open(path_fd, &region->fd);
@@ -145,6 +158,8 @@ static struct err *map_here(struct region *region, int path_fd)
 		err = give_size(region);
 	if (!err)
 		err = map_base(region);
+	if (!err)
+		err = write_header(region);
 	if (!err)
 		err = journal_writer_begin(&region->writer, region->base, region->size);
 	region->journal = region->writer.own;
