@@ -36,13 +36,20 @@ static struct err *add_offset(struct naming *naming, uint64_t offset)
 	return naming->exact && offset ? str_addf(&naming->text, "+0x%" PRIx64, offset) : NULL;
 }
 
-static const char *frame_text(struct naming *naming, const struct root_range *range)
+/* The function itself, and not what is inlined there. */
+static const struct symbol_frame *frame_of(struct naming *naming, const struct root_range *range)
 {
-	const struct stack_pc pc = { range->pc, naming->graph->generation, !range->returns };
-	const struct symbol_frame *frame;
 	size_t nr;
 
-	frame = symbols_resolve(naming->symbols, pc.pc, pc.generation, range->returns, &nr) + nr - 1;
+	return symbols_resolve(naming->symbols, range->pc, naming->graph->generation, range->returns,
+			       &nr) + nr - 1;
+}
+
+static const char *frame_text(struct naming *naming, const struct root_range *range,
+			      const struct symbol_frame *frame)
+{
+	const struct stack_pc pc = { range->pc, naming->graph->generation, !range->returns };
+
 	return frame->function && !naming->exact ? symbol_frame_name(frame, form(naming)) :
 						   stack_text(naming->session, naming->symbols, pc);
 }
@@ -52,7 +59,7 @@ static struct err *name_frame(struct naming *naming, const struct root_range *ra
 	if (!range->pc)
 		return str_addf(&naming->text, "stack of thread %d", range->tid);
 	return str_addf(&naming->text, "stack of thread %d, in %s", range->tid,
-			frame_text(naming, range));
+			frame_text(naming, range, frame_of(naming, range)));
 }
 
 /*
@@ -61,16 +68,14 @@ static struct err *name_frame(struct naming *naming, const struct root_range *ra
  */
 static struct err *add_place(struct naming *naming, pid_t tid)
 {
-	vec_each(range, &naming->graph->ranges) {
-		const struct symbol_frame *frame;
-		size_t nr;
+	size_t nr;
+	const struct root_range *range = owner_graph_frames(naming->graph, tid, &nr);
 
-		if (range->in != ROOT_RANGE_FRAME || range->tid != tid || !range->pc)
-			continue;
-		frame = symbols_resolve(naming->symbols, range->pc, naming->graph->generation,
-					range->returns, &nr) + nr - 1;
+	for (; nr && range->pc; range++, nr--) {
+		const struct symbol_frame *frame = frame_of(naming, range);
+
 		if (frame->function && !own_frame_is_libc(frame->module))
-			return str_addf(&naming->text, ", in %s", frame_text(naming, range));
+			return str_addf(&naming->text, ", in %s", frame_text(naming, range, frame));
 	}
 	return NULL;
 }

@@ -253,6 +253,24 @@ static void part_ranges(struct owner_graph *ret)
 	ret->ranges.nr = nr;
 }
 
+COMPARE_BY(by_tid, struct root_frames, x, (uint64_t)x->tid)
+
+/* A stack grows down: its innermost frame comes first. */
+static struct err *find_frames(struct owner_graph *ret)
+{
+	struct err *err = NULL;
+	pid_t last = 0;
+
+	for (size_t i = 0; i < ret->ranges.nr && !err; i++) {
+		const struct root_range *range = &ret->ranges.at[i];
+
+		if (range->in == ROOT_RANGE_FRAME && range->tid != last)
+			err = vec_push(&ret->frames, ((struct root_frames){ last = range->tid, i }));
+	}
+	vec_sort(&ret->frames, by_tid);
+	return err;
+}
+
 struct err *owner_graph_name(const struct memory_view *view, struct owner_graph *ret)
 {
 	struct err *err = add_tls(view, ret);
@@ -264,6 +282,8 @@ struct err *owner_graph_name(const struct memory_view *view, struct owner_graph 
 			err = add_control(view, thread, ret);
 	}
 	part_ranges(ret);
+	if (!err)
+		err = find_frames(ret);
 	ret->generation = view->target->modules.generation;
 	return err;
 }
@@ -276,12 +296,32 @@ const struct root_range *owner_graph_range(const struct owner_graph *graph, uint
 	return range && address < range->end ? range : NULL;
 }
 
+const struct root_range *owner_graph_frames(const struct owner_graph *graph, pid_t tid,
+					    size_t *nr_ret)
+{
+	size_t at = LOWER_BOUND(i, 0, graph->frames.nr, graph->frames.at[i].tid < tid), first;
+
+	*nr_ret = 0;
+	if (at == graph->frames.nr || graph->frames.at[at].tid != tid)
+		return NULL;
+	first = graph->frames.at[at].first;
+	while (first + *nr_ret < graph->ranges.nr) {
+		const struct root_range *range = &graph->ranges.at[first + *nr_ret];
+
+		if (range->in != ROOT_RANGE_FRAME || range->tid != tid)
+			break;
+		++*nr_ret;
+	}
+	return &graph->ranges.at[first];
+}
+
 void owner_graph_free(struct owner_graph *graph)
 {
 	leak_marks_free(&graph->in);
 	block_graph_free(&graph->graph);
 	vec_free(&graph->origins.vec);
 	vec_free(&graph->ranges);
+	vec_free(&graph->frames);
 	procparse_maps_free(&graph->maps);
 	owner_graph_rest(graph);
 }

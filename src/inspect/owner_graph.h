@@ -35,6 +35,12 @@ struct root_range {
 	uint64_t tls_module;	/* as in struct find_referrer; 0: not known */
 };
 
+/* Where the frames of a thread begin. */
+struct root_frames {
+	pid_t tid;
+	size_t first;		/* in ranges: its innermost frame, behind which the others lie */
+};
+
 /* From one block of a way to the next: the first word that points there. */
 struct owner_hop {
 	uint32_t way;		/* in path.ways */
@@ -58,6 +64,7 @@ struct owner_graph {
 	struct block_graph graph;
 	struct search_origins origins;	/* of roots of WORD_ALONE, by their place */
 	VEC(struct root_range) ranges;	/* by start; they do not overlap */
+	VEC(struct root_frames) frames;	/* by thread; those that have roots */
 	struct proc_maps maps;
 	uint32_t generation;		/* of the module map */
 	uint32_t block;			/* at the address; WORD_NO_BLOCK: none is there */
@@ -85,4 +92,7 @@ void owner_graph_rest(struct owner_graph *graph);
 struct err *owner_graph_name(const struct memory_view *view, struct owner_graph *ret) MUST_CHECK;
 /* What of ret->ranges has the address, or NULL. */
 const struct root_range *owner_graph_range(const struct owner_graph *graph, uint64_t address);
+/* The frames of a thread, *nr_ret of them side by side, from the innermost one outwards. */
+const struct root_range *owner_graph_frames(const struct owner_graph *graph, pid_t tid,
+					    size_t *nr_ret);
 void owner_graph_free(struct owner_graph *graph);
