@@ -98,10 +98,15 @@ static int scan_once(int fd, struct pagemap_scan *scan, uint64_t without)
 int pagemap_scan_more(int fd, struct pagemap_scan *scan)
 {
 	const struct pagemap_region *region = (const struct pagemap_region *)(uintptr_t)scan->regions;
-	int got = scan_once(fd, scan, SCAN_GUARD);
+	static uint64_t guard = SCAN_GUARD;	/* atomic; 0: this kernel does not know the category */
+	uint64_t without = __atomic_load_n(&guard, __ATOMIC_RELAXED);
+	int got = scan_once(fd, scan, without);
 
-	if (got < 0 && errno == EINVAL)
+	if (got < 0 && errno == EINVAL && without) {
 		got = scan_once(fd, scan, 0);
+		if (got >= 0)
+			__atomic_store_n(&guard, 0, __ATOMIC_RELAXED);
+	}
 	if (got >= 0)
 		scan->start = got ? MAX(scan->walk_end, region[got - 1].end) : scan->end;
 	return got;
