@@ -75,7 +75,7 @@ static void take(struct peak_watch *watch, uint64_t stamp)
 
 	if (slow)
 		be_nice(watch, 0);
-	err = moment_from_log_until(watch->log, NULL, 0, &watch->end, &moment);
+	err = moment_from_log_until(&watch->region->log, NULL, 0, &watch->end, &moment);
 	if (err) {
 		trace_line("peak: %s", err->msg);
 	} else {
@@ -104,7 +104,7 @@ static bool has_credit(struct peak_watch *watch)
 /* Returns whether a new peak rises. */
 static bool look(struct peak_watch *watch)
 {
-	uint64_t stamp = log_now(), sum = reader_held_bytes(watch->log);
+	uint64_t stamp = log_now(), sum = reader_held_bytes(&watch->region->log);
 	bool rises = sum > watch->last_sum;
 	uint64_t taken = watch->taken_bytes;
 	uint64_t step = taken / (!rises ? 100 : watch->scan_ns > QUICK_NS ? 10 : 20);
@@ -192,10 +192,9 @@ void peak_watch_start(struct session *session)
 	if (watch->runs || !session_recorded(session) || !session_armed(session))
 		return;
 	watch->region = session->region;
-	watch->log = &session->region->log;
-	if (watch->log_start != log_clock_begin(watch->log))
+	if (watch->log_start != log_clock_begin(&watch->region->log))
 		forget(watch);
-	watch->log_start = log_clock_begin(watch->log);
+	watch->log_start = log_clock_begin(&watch->region->log);
 	watch->end = false;
 	watch->sparing = session->config.sparing;
 	/* Signals are the main thread's. */
@@ -223,7 +222,6 @@ void peak_watch_stop(struct session *session)
 	pthread_join(watch->thread, NULL);
 	watch->runs = false;
 	watch->region = NULL;
-	watch->log = NULL;
 }
 
 void peak_watch_free(struct session *session)

@@ -58,7 +58,6 @@ struct peak_watch {
 	bool sparing;			/* since its start (session/history.h) */
 	bool end;			/* atomic: the thread is to end */
 	const struct region *region;	/* while it runs, with its log */
-	const struct log *log;
 	uint64_t log_start;		/* of what was found; 0: nothing */
 	pthread_mutex_t lock;		/* for all below, and to wait */
 	pthread_cond_t wake;
