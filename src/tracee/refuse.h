@@ -17,8 +17,8 @@
 struct err *refuse_check_proc(void) MUST_CHECK;
 /*
  * Before: what refuse_check_proc says; no such process (or a thread's id: names the process),
- * zombie, kernel thread, mdbg itself (or one of its own threads), already traced (by whom: pid and name; one that was killed
- * is waited for), a program of another processor or word size (32-bit, x32) as its ELF header
+ * zombie, kernel thread, mdbg itself (or one of its own threads), already traced (by whom: pid and
+ * name; one that was killed is waited for), a program of another processor or word size (32-bit, x32) as its ELF header
  * says, one that runs under valgrind, qemu-user, rr, DynamoRIO or Pin (translator.h). NULL: go
  * on.
  */
