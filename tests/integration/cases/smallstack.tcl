@@ -33,6 +33,24 @@ repeated smallstack-killed 20 {
 	}
 }
 
+# Killed in each of its first writes: the head of the journal is one of them, all in one call, so that at no moment the
+# file has memory that is nobody's.
+case smallstack-killed-at-the-journal 60 {
+	set strace [need strace]
+	set t [start smallstack static]
+	set before [state [pid_of $t]]
+	set head 0
+	for {set nr 1} {$nr <= 8 && !$head} {incr nr} {
+		catch {exec $strace -f -qq -e signal=none -e trace=pwrite64 -o $::tmp/calls \
+			-e inject=pwrite64:signal=KILL:when=$nr {*}[mdbg_command -n -q -p [pid_of $t] -c detach] 2>@1}
+		set head [string match {*pwrite64(*, "mdbgjrnl*} [lindex [split [string trim [slurp $::tmp/calls]] "\n"] end]]
+		mdbg_ok -n -q -p [pid_of $t] -c detach
+		check_state $before [pid_of $t]
+	}
+	check {$head} {none of its first writes was the head of the journal: [slurp $::tmp/calls]}
+	finish $t
+}
+
 # All threads are on such stacks. No frame lies there.
 case smallstack-threads 30 {
 	set ::env(MDBG_TRACE) $::tmp/trace
